@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Iterator
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -46,22 +45,6 @@ ODD: list[tuple[Any, pa.DataType | None]] = [
     ([SPAN | {"start": 90, "end": 7, "log_prob": 1e308, "n_tokens": -1}] * 99, None),
 ]  # fmt: skip
 """A value of a column of Parquet, and its type where it is not the usual one."""
-VIEWED = [
-    (b"\xff\xed\xa0\x80", pa.binary(), pa.string()),
-    (2**31 - 1, pa.int32(), pa.date32()),
-]
-"""A value, its type, and the type as which its bytes are read."""
-
-
-def odd_column(n: int, rng: random.Random) -> pa.Array:
-    at = rng.randrange(-len(VIEWED) - 1, len(ODD))
-    if at == -1:
-        return pa.array(range(n))
-    if at < 0:
-        value, kind, other = VIEWED[at + 1]
-        return pa.array([value] * n, kind).view(other)
-    value, given = ODD[at]
-    return pa.array([value] * n, given)
 
 
 def nasty(rng: random.Random) -> Any:
@@ -90,23 +73,20 @@ def change_bytes(content: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def positions(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every (container, key) in a JSON value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in list(items):
-        yield value, key
-        if isinstance(inner, dict | list):
-            yield from positions(inner)
-
-
 def change_json(content: bytes, rng: random.Random) -> bytes:
     """Replaces, removes, renames or adds values anywhere in a JSON value, one to three times."""
     value = json.loads(content)
     for _ in range(rng.randint(1, 3)):
-        known = list(positions(value)) if isinstance(value, dict | list) else []
-        if not known or rng.random() < 0.02:
+        places, containers = [], [value]
+        while containers:
+            container = containers.pop()
+            if isinstance(container, dict | list):
+                keys = [*container] if isinstance(container, dict) else [*range(len(container))]
+                places += [(container, key) for key in keys]
+                containers += [container[key] for key in keys]
+        if not places or rng.random() < 0.02:
             return json.dumps(nasty(rng)).encode()
-        container, key = rng.choice(known)
+        container, key = rng.choice(places)
         kind = rng.randrange(5) if isinstance(container, dict) else rng.choice([0, 3])
         if kind == 0:
             del container[key]
@@ -133,24 +113,24 @@ def change_parquet(content: bytes, rng: random.Random) -> bytes:
     """Gives columns odd types or values, removes some, repeats or renames them."""
     table = pq.read_table(pa.BufferReader(content))
     for _ in range(rng.randint(1, 2)):
-        at, kind = rng.randrange(len(table.column_names)), rng.randrange(8)
+        at, kind, n = rng.randrange(table.num_columns), rng.randrange(8), table.num_rows
         name = table.column_names[at]
-        if kind == 0 and len(table.column_names) > 1:
+        if kind == 0 and table.num_columns > 1:
             table = table.remove_column(at)
         elif kind == 1:
             table = table.append_column(rng.choice(table.column_names), table.column(at))
         elif kind == 2:
-            table = table.take([rng.randrange(table.num_rows) for _ in range(rng.randrange(9))])
+            table = table.take([rng.randrange(n) for _ in range(rng.randrange(9))])
         elif kind == 3:
-            names = list(table.column_names)
-            names[at] = rng.choice([text for text in TEXTS if text.isprintable()])
-            table = table.rename_columns(names)
+            other = rng.choice([text for text in TEXTS if text.isprintable()])
+            table = table.set_column(at, other, table.column(at))
         elif kind == 4:
             values = table.column(at).to_pylist()
-            values[rng.randrange(len(values))] = None
+            values[rng.randrange(n)] = None
             table = table.set_column(at, name, pa.array(values, table.column(at).type))
         else:
-            table = table.set_column(at, name, odd_column(table.num_rows, rng))
+            value, odd = rng.choice(ODD)
+            table = table.set_column(at, name, pa.array([value] * n, odd))
         if not table.num_rows:
             break
     sink = pa.BufferOutputStream()

@@ -27,7 +27,7 @@ from lmdiag.cli import main
 
 IMPORTED = (
     "lmdiag.models.local",
-    "lmdiag.report.formats.terminal",
+    "lmdiag.report.terminal",
     "lmdiag.runs.run",
     "pyarrow.parquet",
     "scipy.stats",

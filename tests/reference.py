@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from spelling import Speller, read_bytes
-
 PUNCTUATION = ".,;:!?"
 JOINERS = "-'’‐‑\u200c\u200d"
 LENGTHS = 3
@@ -84,7 +82,7 @@ class Reference:
     Args:
         folder: of the model.
         kind: masked, causal or seq2seq.
-        convention: of its tokenizer, see `spelling`.
+        convention: of its tokenizer: wordpiece, byte-level, unigram or metaspace-bpe.
         bos: auto, always or never.
         attention: implementation of the attention.
     """
@@ -101,12 +99,35 @@ class Reference:
         self.bos = bos
         self._known: dict[tuple[tuple[int, ...], int, tuple[int, ...]], Any] = {}
         self._ends: Any = None
-        self.speller = Speller(folder, convention)
+        self.convention = convention
         self.tokenizer, self.model = load(folder, kind, attention)
+        self.names, self.specials = items(self.tokenizer)
+
+    def spell(self, word: str) -> list[int] | None:
+        """Returns the pieces of a word after another one; None if it has an unknown one."""
+        texts = ("a", f"a {word}")
+        first, both = (self.tokenizer(text, add_special_tokens=False).input_ids for text in texts)
+        assert both[: len(first)] == first
+        pieces = both[len(first) :]
+        unknown = self.tokenizer.unk_token_id
+        return None if unknown in pieces and unknown is not None else pieces
+
+    def show(self, token: int) -> str | None:
+        """Returns an item as it is shown in answers; None where it is not text to be shown."""
+        name = self.names.get(token)
+        if token in self.specials or name is None or self.convention == "wordpiece":
+            return name
+        if self.convention == "byte-level":
+            text = read_bytes(name)
+        else:
+            text = None if name.startswith("<0x") else name.replace("▁", " ")
+        if text is None or not text.strip() or not text.strip().isprintable():
+            return None
+        return text.strip() if text.startswith(" ") else "##" + text
 
     def score(self, context: str, right: str, word: str, tolerance: float = 1e-5) -> Scored | None:
         """Returns the word's score; None for a word that the vocabulary cannot spell."""
-        pieces = self.speller.spell(word, blank=bool(context))
+        pieces = self.spell(word)
         if pieces is None:
             return None
         total = 0.0
@@ -136,10 +157,8 @@ class Reference:
         import torch
 
         if self._ends is None:
-            names = {**self.speller.names, **self.speller.specials}
-            ends = [
-                ends_a_word(names.get(n), self.speller.convention) for n in range(len(distribution))
-            ]
+            ids = range(len(distribution))
+            ends = [ends_a_word(self.names.get(n), self.convention) for n in ids]
             self._ends = torch.tensor(ends)
         return float(distribution[self._ends].logsumexp(0))
 
@@ -150,7 +169,7 @@ class Reference:
             context, right: the text around the blank.
             word: any word that stands there without changing the pieces of the text around it.
         """
-        pieces = self.speller.spell(word, blank=bool(context))
+        pieces = self.spell(word)
         assert pieces is not None
         return self._distribution(context, right, word, pieces, 0, n_masks=1)
 
@@ -158,7 +177,7 @@ class Reference:
         """Returns the k most probable items as shown, with log-probabilities; ties by id."""
         values = self.blank(context, right, word)
         order = values.sort(descending=True, stable=True).indices[:k].tolist()
-        return [(self.speller.show(token), float(values[token])) for token in order]
+        return [(self.show(token), float(values[token])) for token in order]
 
     def _distribution(
         self,
@@ -251,3 +270,27 @@ def ends_a_word(name: str | None, convention: str) -> bool:
     if text[0] in JOINERS:
         return len(text) > 1 and not letters[1]
     return not letters[0]
+
+
+def items(tokenizer: Any) -> tuple[dict[int, str], set[int]]:
+    """Returns the names of a vocabulary's items by id, and the ids of its added tokens."""
+    names = {number: name for name, number in tokenizer.get_vocab().items()}
+    return names, set(tokenizer.added_tokens_decoder)
+
+
+def byte_characters() -> list[str]:
+    """Returns the characters by which byte-level vocabularies write the bytes (GPT-2's table)."""
+    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in shown]
+    return [chr(byte if byte in shown else 256 + hidden.index(byte)) for byte in range(256)]
+
+
+BYTES = byte_characters()
+
+
+def read_bytes(name: str) -> str | None:
+    """Returns the text of a byte-level item; None for bytes that are no text by themselves."""
+    try:
+        return bytes(BYTES.index(character) for character in name).decode("utf-8")
+    except UnicodeDecodeError:
+        return None

@@ -15,8 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reference import load, run
-from spelling import Speller, read_bytes
+from reference import items, load, read_bytes, run
 
 
 class ReferenceWord(NamedTuple):
@@ -59,7 +58,7 @@ class SentenceReference:
         kind: masked or causal.
         bos: auto, always or never.
         pll: within-word or original.
-        convention: of the tokenizer, see `spelling`, for unit `word`; None for unit `token`.
+        convention: of the tokenizer, see `Reference`, for unit `word`; None for unit `token`.
         attention: implementation of the attention.
         window: most tokens that the model is given, special ones included; None for all.
     """
@@ -78,7 +77,7 @@ class SentenceReference:
         self.kind, self.bos, self.pll = kind, bos, pll
         self.window = window
         self.tokenizer, self.model = load(folder, kind, attention)
-        self._ends = None if convention is None else self._items_that_end(folder, convention)
+        self._ends = None if convention is None else self._items_that_end(convention)
 
     def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[ReferenceWord]:
         """Returns the words of a text in their order."""
@@ -207,19 +206,13 @@ class SentenceReference:
             values.append(float(run(self.model, input_ids=row)[len(opening) + n - start][token]))
         return values
 
-    # ---- the model ---------------------------------------------------------------------------
-
-    def _items_that_end(self, folder: Path, convention: str) -> Any:
+    def _items_that_end(self, convention: str) -> Any:
         """Returns which items of the vocabulary begin with white space, or end the text."""
         import torch
 
-        speller = Speller(folder, convention)
-        names = {**speller.names, **speller.specials}
-        size = self.model.config.get_text_config().vocab_size
-        ids = range(size)
-        return torch.tensor(
-            [n in speller.specials or follows_blank(names.get(n), convention) for n in ids]
-        )
+        names, specials = items(self.tokenizer)
+        ids = range(self.model.config.get_text_config().vocab_size)
+        return torch.tensor([n in specials or follows_blank(names.get(n), convention) for n in ids])
 
 
 def follows_blank(name: str | None, convention: str) -> bool:

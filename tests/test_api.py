@@ -152,13 +152,9 @@ def test_only_what_was_measured_in_the_same_way_is_compared(api: Fixture) -> Non
             lmdiag.compare(first, first, other)
         assert f"differ in {part};" in str(refused.value)
         assert "number 3" in str(refused.value)
-        assert lmdiag.compare(other, other)
-    with pytest.raises(BadInput, match=r"differ in data \(\w{8} and \w{8}\);"):
-        lmdiag.compare(first, api.measures["gpt2", "role88"])
     shuffled = [
         lmdiag.measure(plain.predict(rows, perturbation="shuf", run=run), rows) for run in (0, 1)
     ]
-    assert "|shuf:1|" in shuffled[0].signature
     with pytest.raises(BadInput, match=r"differ in run \(- and 1\);"):
         lmdiag.compare(*shuffled)
     with pytest.raises(BadInput, match="takes two or more"):
@@ -183,7 +179,7 @@ def test_predictions_of_a_run_know_how_they_were_made(command: Commands) -> None
 TEXTS = ["The dogs near the gate bark.", "", "A robin is a bird.", "The dogs near the gate bark."]
 
 
-@pytest.mark.parametrize("options", [{}, {"unit": "word"}, {"bos": "never"}, {"pll": "original"}])
+@pytest.mark.parametrize("options", [{}, {"bos": "never"}, {"pll": "original"}])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore:--.* has no effect")
 def test_surprisals_are_those_of_the_command(
@@ -235,12 +231,9 @@ def test_texts_and_words_without_surprisals(api: Fixture) -> None:
     ("options", "message"),
     [
         ({"k": [0]}, r"k is \[0\]: give integers from 1 up"),
-        ({"k": [1.5]}, r"k is \[1.5\]"),
         ({"k": [True]}, r"k is \[True\]"),
-        ({"k": []}, r"k is \[\]"),
         ({"k": 5}, r"k is 5:"),
         ({"threshold": 1}, "threshold is 1: give a number from 0 up to below 1"),
-        ({"threshold": -0.1}, "threshold is -0.1"),
         ({"threshold": float("nan")}, "threshold is nan"),
         ({"threshold": "0.1"}, "threshold is '0.1'"),
     ],
@@ -251,15 +244,3 @@ def test_options_of_measure_are_checked(
     rows = api.rows["role88"]
     with pytest.raises(BadInput, match=message):
         lmdiag.measure(predictions_of(rows.columns(), [-1.0] * len(rows)), rows, **options)
-
-
-def test_numbers_of_numpy_are_taken_and_short_lists_are_named(api: Fixture) -> None:
-    rows = api.rows["role88"]
-    tops = [["a", "b"]] * len(rows)
-    predictions = predictions_of(rows.columns(), [-1.0] * len(rows), tops)
-    options: dict[str, Any] = {"k": np.array([2, 1, 2]), "threshold": np.float64(0.5)}
-    measures = lmdiag.measure(predictions, rows, **options)
-    assert list(measures)[:4] == ["accuracy@1", "accuracy@2", "sensitivity", "sensitivity@0.5"]
-    measures = lmdiag.measure(predictions, rows)
-    assert "accuracy@5" not in measures
-    assert "not computed: accuracy@5: " in str(measures)

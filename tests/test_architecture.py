@@ -33,10 +33,10 @@ NEVER = {
     "runs": SHOWING,
     "evaluation": ASKING | SHOWING,
     "comparison": ASKING | SHOWING,
-    "multiverse": ASKING | {"hub", "leaderboard", "display", "api"},
+    "multiverse": ASKING | SHOWING,
     "results": ASKING | SHOWING | {"evaluation", "comparison"},
     "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
-    "report": ASKING | {"hub", "leaderboard", "display", "api", "multiverse"},
+    "report": ASKING | {"hub", "leaderboard", "display", "api"},
     "hub": ASKING | {"leaderboard", "display", "api"},
     "leaderboard": ASKING | {"display", "api"},
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmdiag.runs.asking import ask, unanswered
@@ -77,6 +77,7 @@ def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(
     assert ask(model, QUESTIONS, top=5) == answers  # type: ignore[arg-type]
 
 
+@settings(max_examples=25)
 @given(deaths=st.lists(st.integers(0, 6), max_size=4))
 def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
     tmp_path_factory: pytest.TempPathFactory, deaths: list[int]

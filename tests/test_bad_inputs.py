@@ -19,9 +19,9 @@ from lmdiag.hub import publish
 from lmdiag.hub.client import is_on_hub
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
+from lmdiag.multiverse import Multiverse
 from lmdiag.results import load_run, model_slug
-from lmdiag.results.external import read_external
-from lmdiag.results.multiverse import Multiverse
+from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.building import script
 from lmdiag.types import BadInput
 
@@ -209,11 +209,3 @@ def test_what_is_no_path_is_answered_or_refused(folder: Path, name: str) -> None
                 else:
                     with pytest.raises(BadInput):
                         REFUSED[name](text)
-
-
-def test_a_folder_that_may_not_be_read_is_named(folder: Path) -> None:
-    for name in ("run", "multiverse", "verbs", "model"):
-        with suppress(BadInput):
-            REFUSED[name]("closed")
-        with as_nobody(), pytest.raises(BadInput, match=r"closed.*(Permission denied|cannot read)"):
-            REFUSED[name]("closed")

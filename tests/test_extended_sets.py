@@ -21,9 +21,8 @@ from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
-from lmdiag.report.formats.grid import Grid
 from lmdiag.report.html import charts
-from lmdiag.report.sections import sections
+from lmdiag.report.tables import sections
 from lmdiag.results import (
     DataInfo,
     Device,
@@ -68,24 +67,23 @@ def test_a_pair_of_negation_has_the_four_conditions_of_neg136(
     demo_dir: Path, tmp_path: Path
 ) -> None:
     found = rows(file(tmp_path, NEGATION))
-    assert [(r["id"], f"{r['context']} {r['target']}", r["good"]) for r in found] == [
-        ("neg1500_gen-1-TA", "A robin is a bird", True),
-        ("neg1500_gen-1-FA", "A robin is an insect", False),
-        ("neg1500_gen-1-TN", "A robin is not an insect", True),
-        ("neg1500_gen-1-FN", "A robin is not a bird", False),
+    assert [
+        (r["id"], f"{r['context']} {r['target']}", r["good"], r["expected"]) for r in found
+    ] == [
+        ("neg1500_gen-1-TA", "A robin is a bird", True, ["bird"]),
+        ("neg1500_gen-1-FA", "A robin is an insect", False, []),
+        ("neg1500_gen-1-TN", "A robin is not an insect", True, []),
+        ("neg1500_gen-1-FN", "A robin is not a bird", False, []),
     ]
-    assert [r["expected"] for r in found] == [["bird"], [], [], []]
-    polarities = [r["contrast"].rpartition("-")[2] for r in found]
-    assert polarities == ["affirmative"] * 2 + ["negative"] * 2
-    assert {(r["item"], r["subset"], r["natural"], r["right_context"]) for r in found} == {
-        ("1", "simp", None, "")
-    }
+    contrasts = [r["contrast"].rpartition("-")[2] for r in found]
+    assert contrasts == ["affirmative"] * 2 + ["negative"] * 2
+    facts = {(r["item"], r["subset"], r["natural"], r["right_context"]) for r in found}
+    assert facts == {("1", "simp", None, "")}
     assert found[0].keys() == stimuli.load(str(demo_dir), "neg136").columns().keys()
     fitting = {"an": "insect uncle iPod hour Orange", "a": "bird utensil unit herb union"}
     for determiner, targets in fitting.items():
-        wrong = "a" if determiner == "an" else "an"
         for target in targets.split():
-            found = rows(file(tmp_path, f"A thing is {wrong} {target},\nA thing is not a dog,\n"))
+            found = rows(file(tmp_path, f"A thing is a {target},\nA thing is not a dog,\n"))
             contexts = {r["context"] for r in found if r["target"] == target}
             assert contexts == {f"A thing is {determiner}", f"A thing is not {determiner}"}
 
@@ -122,32 +120,25 @@ def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(
 @pytest.mark.parametrize("name", SIZES)
 def test_the_authors_files_have_this_many_pairs(tmp_path: Path, name: str) -> None:
     path = write_set(tmp_path, name)
-    found = stimuli.load(str(path)).columns()
-    published = diagnostics.get(stimuli.tasks(str(path))[0]).published_rows
-    assert len(found["id"]) == 4 * SIZES[name] == published
-    assert (len(set(found["item"])), len(set(found["contrast"]))) == (SIZES[name], 2 * SIZES[name])
-    assert sum(map(bool, found["expected"])) == SIZES[name] * (2 if name == "ROLE-1500" else 1)
-    without = path.with_name(f"{name.lower().replace('-', '_')}.txt")
-    without.write_bytes(path.read_bytes().rstrip(b"\n").replace(b"\n", b"\r\n"))
-    assert stimuli.load(str(without)).fingerprint == stimuli.load(str(path)).fingerprint
-    from datasets import Dataset
-
-    lines = Dataset.from_dict({"text": path.read_text().splitlines()})
-    task = stimuli.tasks(str(path))[0]
-    assert stimuli.load(lines, task).fingerprint == stimuli.load(str(path)).fingerprint
+    (task,) = stimuli.tasks(str(path))
+    found = stimuli.load(str(path))
+    columns = found.columns()
+    assert len(found) == 4 * SIZES[name] == diagnostics.get(task).published_rows
+    numbers_of = [len(set(columns[column])) for column in ("item", "contrast")]
+    assert numbers_of == [SIZES[name], 2 * SIZES[name]]
+    assert sum(map(bool, columns["expected"])) == SIZES[name] * (2 if name == "ROLE-1500" else 1)
+    other = path.with_name(f"{name.lower().replace('-', '_')}.txt")
+    other.write_bytes(path.read_bytes().rstrip(b"\n").replace(b"\n", b"\r\n"))
+    assert stimuli.load(str(other)).fingerprint == found.fingerprint
+    lines = {"text": path.read_text().splitlines()}  # as `datasets` reads the file
+    assert stimuli.load(lines, task).fingerprint == found.fingerprint
 
 
 def test_blanks_empty_lines_and_misprints_of_the_subject_do_no_harm(tmp_path: Path) -> None:
-    text = (
-        "A human  is a mammal ,\n\n A human is not a device,\n\n\n"
-        "An icecream is a dessert,\nAn ice cream is not a plant,\n"
-        "A motel is a building,\nA model is not a plant,\n"
-    )
-    contexts = list(dict.fromkeys(r["context"] for r in rows(file(tmp_path, text))))
-    assert contexts == [
-        "A human is a", "A human is not a", "An icecream is a", "An ice cream is not a",
-        "A motel is a", "A model is not a",
-    ]  # fmt: skip
+    text = "A human  is a mammal ,\n\n A human is not a device,\n\n\nA motel is a building,\n"
+    found = rows(file(tmp_path, f"{text}A model is not a plant,\n"))
+    contexts = list(dict.fromkeys(r["context"] for r in found))
+    assert contexts == ["A human is a", "A human is not a", "A motel is a", "A model is not a"]
 
 
 MISTAKES = {
@@ -162,13 +153,12 @@ MISTAKES = {
 }  # fmt: skip
 
 
-def test_mistakes_name_the_line(tmp_path: Path) -> None:
-    for text, message in MISTAKES.items():
-        with pytest.raises(BadInput, match=message) as refusal:
-            stimuli.load(file(tmp_path, text))
-        assert "\n" not in str(refusal.value)
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_name_the_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match=MISTAKES[text]):
+        stimuli.load(file(tmp_path, text))
     with pytest.raises(BadInput, match=r"mine.txt is not known .*ROLE-1500.txt\); giv"):
-        stimuli.load(file(tmp_path / "..", NEGATION, "mine.txt"))
+        stimuli.load(file(tmp_path, text, "mine.txt"))
 
 
 # ---- where they come from ------------------------------------------------------------------------
@@ -194,19 +184,15 @@ def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir: Path, tmp_path:
 
 def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path) -> None:
     """A card without `configs:`, and one text file, as text-machine-lab has them."""
-    task, name = "neg1500_temp", FILES["neg1500_temp"]
-    path = write_set(tmp_path / "file", name, 4)
-    card = tmp_path / "README.md"
-    card.write_text("---\nlicense: mit\n---\nA description.\n")
-    api.create_repo(f"org/{name}", repo_type="dataset")
-    for local, inside in ((path, path.name), (card, "README.md")):
-        commit = api.upload_file(
-            path_or_fileobj=local, path_in_repo=inside, repo_id=f"org/{name}", repo_type="dataset"
-        ).oid
-    assert stimuli.tasks(f"org/{name}") == [task]
-    remote, local_rows = stimuli.load(f"org/{name}"), stimuli.load(str(path))
-    assert remote.columns() == local_rows.columns()
-    assert (remote.source, remote.revision) == (f"org/{name}", commit)
+    task, repo = "neg1500_temp", f"org/{FILES['neg1500_temp']}"
+    path = write_set(tmp_path, FILES[task], 4)
+    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\nA description.\n")
+    api.create_repo(repo, repo_type="dataset")
+    commit = api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=tmp_path).oid
+    assert stimuli.tasks(repo) == [task]
+    remote = stimuli.load(repo)
+    assert remote.columns() == stimuli.load(str(path)).columns()
+    assert (remote.source, remote.revision) == (repo, commit)
 
 
 # ---- planted models ------------------------------------------------------------------------------
@@ -276,107 +262,87 @@ def test_a_model_that_knows_who_does_what_in_the_first_sentence_of_each_pair(
 
 
 @pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of the three files, as long as the authors'."""
-    folder = tmp_path_factory.mktemp("extended")
-    for name in SIZES:
-        write_set(folder, name)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def together(
-    demo_dir: Path, extended: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Runs of two models on the three diagnostics, and on the extended sets."""
+def together(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Runs of two models on two diagnostics, and on their extended sets, which are shorter here."""
     folder = tmp_path_factory.mktemp("together")
+    origins = (("small", demo_dir, ("role88", "neg136")), ("large", folder / "data", EXTENDED))
+    for name in SIZES:
+        write_set(folder / "data", name, 40)
     return {
         f"{model}-{kind}": make_run(
             folder / f"{model}-{kind}", data, Protocol(tasks=tasks), id=f"org/{model}", seed=seed
         )
         for seed, model in enumerate(("a", "b"))
-        for kind, data, tasks in (("small", demo_dir, DIAGNOSTICS), ("large", extended, EXTENDED))
+        for kind, data, tasks in origins
     }
 
 
-def shared_tables(results: Sequence[Results]) -> dict[str, Grid]:
-    return {
-        section.task: table
-        for section in sections(results)
-        for table in section.tables
-        if table.title == "Original and extended sets"
-    }
-
-
-def test_runs_of_one_model_are_joined(together: dict[str, Path]) -> None:
+def test_runs_of_one_model_and_protocol_are_joined(together: dict[str, Path]) -> None:
     paths = [together[name] for name in ("a-small", "b-small", "a-large", "b-large")]
-    results = joined_results([read_results(path) for path in paths])
-    assert [each.model.id for each in results] == ["org/a", "org/b"]
-    assert list(results[0].tasks) == [*DIAGNOSTICS, *EXTENDED]
-    facts = {task: each.fingerprint for task, each in results[0].data.tasks.items()}
+    given = [read_results(path) for path in paths]
+    results = joined_results(given)
+    assert [joined.model.id for joined in results] == ["org/a", "org/b"]
+    assert list(results[0].tasks) == ["role88", "neg136", *EXTENDED]
+    facts = {task: data.fingerprint for task, data in results[0].data.tasks.items()}
     assert results[0].data.fingerprint == combine(facts)
     assert results[0].signature == results[1].signature
     runs = joined_runs([load_run(path) for path in paths])
-    assert [each.results for each in runs] == results
+    assert [run.results for run in runs] == results
     assert list(runs[1].predictions) == list(runs[1].stimuli) == list(results[1].tasks)
-
-
-def test_runs_that_are_not_of_one_protocol_stay_apart(together: dict[str, Path]) -> None:
-    small, large = (read_results(together[f"a-{kind}"]) for kind in ("small", "large"))
+    small, large = given[0], given[2]
     other_unit = replace(large, protocol=replace(large.protocol, unit="word"))
     other_commit = replace(large, model=replace(large.model, commit="b" * 40))
     for other in (other_unit, other_commit, small):
         assert joined_results([small, other]) == [small, other]
 
 
-def test_small_and_extended_sets_stand_in_one_table(together: dict[str, Path]) -> None:
-    small, large = (read_results(together[f"a-{kind}"]) for kind in ("small", "large"))
-    (joined,) = joined_results([small, large])
-    tables = shared_tables([joined])
+def test_small_and_extended_sets_stand_in_one_table_and_one_chart(
+    together: dict[str, Path],
+) -> None:
+    (joined,) = joined_results([read_results(together[f"a-{kind}"]) for kind in ("small", "large")])
+    tables = {
+        section.task: table
+        for section in sections([joined])
+        for table in section.tables
+        if table.title == "Original and extended sets"
+    }
     assert list(tables) == ["role88", "neg136"]
     table = tables["neg136"]
-    assert [(row.labels[0], row.cells[0].value) for row in table.rows] == [
-        ("NEG-136-SIMP", "18"), ("NEG-1500-GEN", "750"), ("NEG-1500-TEMP", "770"),
-    ]  # fmt: skip
+    sets = [("NEG-136-SIMP", 18), ("NEG-1500-GEN", 40), ("NEG-1500-TEMP", 40)]
+    assert [(row.labels[0], int(row.cells[0].value)) for row in table.rows] == sets
     assert [heading.label for heading in table.headings] == [
         "n", "accuracy@1", "accuracy@5", "sensitivity, affirmative", "sensitivity, negative",
     ]  # fmt: skip
-    for row, task in zip(table.rows, ("neg136", "neg1500_gen", "neg1500_temp"), strict=True):
+    names = ("neg136", "neg1500_gen", "neg1500_temp")
+    for row, task in zip(table.rows, names, strict=True):
         place = Place(task, "none", "sensitivity", "subset/polarity", "simp/negative")
         figure = joined.figure(place)
         assert figure is not None
         assert row.cells[4].value == numbers.value(figure)
-    names = ("neg136", "neg1500_gen", "neg1500_temp")
-    accuracies = [joined.tasks[name]["none"].measures["accuracy@1"] for name in names]
-    widths = [(figure.ci_high or 0) - (figure.ci_low or 0) for figure in accuracies]
-    assert widths[0] > 3 * max(widths[1:])  # what 18 items do not show
     assert [row.labels for row in tables["role88"].rows] == [("ROLE-88",), ("ROLE-1500",)]
+    runs = [load_run(together[name]) for name in ("a-small", "a-large", "b-small", "b-large")]
+    for some, series in ((runs[:2], dict(sets)), (runs, {"org/a", "org/b"})):
+        plots = {plot.name: plot for plot in charts(some)}
+        drawn = plots["neg136-extended-sets"].spec["data"]["values"]
+        assert {row["series"] for row in drawn} == set(series)
+        assert all({"low", "high", "n"} <= row.keys() for row in drawn)
+        assert "role88-extended-sets" in plots
 
 
-def test_the_charts_have_both(together: dict[str, Path]) -> None:
-    paths = [together[name] for name in ("a-small", "a-large", "b-small", "b-large")]
-    runs = [load_run(path) for path in paths]
-    one, two = ({plot.name: plot for plot in charts(some)} for some in (runs[:2], runs))
-    drawn = one["neg136-extended-sets"].spec["data"]["values"]
-    sets = {("NEG-136-SIMP", 18), ("NEG-1500-GEN", 750), ("NEG-1500-TEMP", 770)}
-    assert {(row["series"], row["n"]) for row in drawn} == sets
-    assert all({"low", "high"} <= row.keys() for row in drawn)
-    assert "role88-extended-sets" in one
-    drawn = two["neg136-extended-sets"].spec["data"]["values"]
-    assert {row["series"] for row in drawn} == {"org/a", "org/b"}
-
-
-def test_the_papers_figures_stand_beside_a_run_on_all_pairs(extended: Path) -> None:
-    model = model_info(id="FacebookAI/roberta-base")
-    loaded = {task: stimuli.load(str(extended), task) for task in EXTENDED}
+def test_the_papers_figures_stand_beside_a_run_on_all_pairs(tmp_path: Path) -> None:
+    for name in SIZES:
+        write_set(tmp_path, name)
+    loaded = {task: stimuli.load(str(tmp_path), task) for task in EXTENDED}
+    tops = {task: [["-"] * 5 for _ in range(len(rows))] for task, rows in loaded.items()}
     results = Results(
-        signature="", model=model, protocol=Protocol(tasks=EXTENDED), versions={}, finished="",
+        signature="", model=model_info(id="FacebookAI/roberta-base"),
+        protocol=Protocol(tasks=EXTENDED), versions={}, finished="",
         data=DataInfo("", None, "", {t: TaskData("", len(s)) for t, s in loaded.items()}),
         device=Device("cpu", 1), seconds={}, n_contexts=1,
         tasks={
-            task: {"none": evaluate(each, [predictions_of(each.columns(), top_words=tops(each))],
+            task: {"none": evaluate(x, [predictions_of(x.columns(), top_words=tops[task])],
                                     Protocol(), cased=True)}
-            for task, each in loaded.items()
+            for task, x in loaded.items()
         },
     )  # fmt: skip
     beside = published_beside(results)
@@ -385,12 +351,8 @@ def test_the_papers_figures_stand_beside_a_run_on_all_pairs(extended: Path) -> N
         ("neg1500_gen", "accuracy@5"): 44.0, ("neg1500_temp", "accuracy@5"): 62.1,
         ("neg1500_gen", "accuracy@1"): 15.4, ("neg1500_temp", "accuracy@1"): 22.2,
     }  # fmt: skip
-    assert {(p.task, p.measure): each.value for p, each in beside.items()} == expected
-    for place, each in beside.items():
+    assert {(p.task, p.measure): known.value for p, known in beside.items()} == expected
+    for place, known in beside.items():
         figure = results.figure(place)
         assert figure is not None
-        assert figure.n == each.n
-
-
-def tops(loaded: stimuli.Stimuli) -> list[list[str] | None]:
-    return [["-"] * 5 for _ in range(len(loaded))]
+        assert figure.n == known.n

@@ -34,9 +34,9 @@ from lmdiag.leaderboard.entries import read_requests
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
 from lmdiag.report.formats import format_names, render_tables
-from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
-from lmdiag.results.external import read_external
+from lmdiag.report.terminal import print_results
+from lmdiag.results.predictions import read_external
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Answer, BadInput, SentenceAnswer, WordScore, WordSpan
 

@@ -23,9 +23,9 @@ from lmdiag.cli import exits
 from lmdiag.files import resource_path
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
-from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import render
-from lmdiag.report.listing import choose
+from lmdiag.report.items import choose
+from lmdiag.report.terminal import print_results
 from lmdiag.results import Run, load_run
 from lmdiag.text import visible
 from lmdiag.types import BadInput

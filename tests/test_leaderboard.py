@@ -181,6 +181,7 @@ def test_rounding_of_the_dtype_is_not_marked(dtype: str, most: int, board: Board
         assert replace(row, claimed=claimed).differing == (claimed if items > most else {})
 
 
+@pytest.mark.slow
 def test_two_rows_are_compared_as_by_the_command(demo_dir: Path, tmp_path: Path) -> None:
     """In both orders, every figure that the command has: difference, interval and p."""
     kinds = {"strong": ("masked", 3.0), "weak": ("masked", 0.5), "other": ("causal", 1.0)}

@@ -27,11 +27,11 @@ from lmdiag import models
 from lmdiag.cli import main
 from lmdiag.models import LoadOptions
 from lmdiag.models.local import LocalModel
+from lmdiag.multiverse import Member, Multiverse, counts_of, effects_of
 from lmdiag.protocol import Protocol
 from lmdiag.questions import collect
-from lmdiag.report.formats.terminal import print_multiverse
 from lmdiag.report.multiverse import multiverse_plots, render
-from lmdiag.results.multiverse import Member, Multiverse, counts_of, effects_of
+from lmdiag.report.terminal import print_multiverse
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -372,7 +372,7 @@ def planting(folder: Path) -> Iterator[Callable[..., Multiverse]]:
         return Multiverse.read(folder / "out")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "_LOADERS", {"planted:": "planted:load"} | models._LOADERS)
+        patch.setattr(models, "load", planted.load)
         yield plant
     planted.PLAN.models.clear()
 
@@ -395,15 +395,16 @@ def test_the_knob_that_a_model_depends_on_is_found(
     multiverse = plant(a=lambda options, number: options.unit == "word")
     out = capsys.readouterr().out
     figure = figure_of(multiverse, "sensitivity")
-    (curve,) = multiverse.curves(figure)
-    assert len(curve.members) == 12  # 2 units, 2 periods, 3 cases: this model is never the same
-    assert [x.value for x in curve.figures] == [0.0] * 6 + [1.0] * 6
-    assert curve.summary == {"lowest": 0.0, "median": 0.5, "highest": 1.0}
-    assert curve.effects == {"unit": 1.0, "final-period": 0.0, "first-letter": 0.0}
+    # 2 units, 2 periods, 3 cases: this model is never the same
+    assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 6 + [1.0] * 6
+    effects = {"unit": 1.0, "final-period": 0.0, "first-letter": 0.0}
+    assert multiverse.range_of(figure, "planted:a") == {
+        "lowest": 0.0, "median": 0.5, "highest": 1.0, "effects": effects,
+    }  # fmt: skip
     assert ["sensitivity", "0.0", "0.0", "50.0", "100.0", "100.0", "0.0", "0.0"] in [
         line.split() for line in out.splitlines()
     ]  # default, lowest, median, highest, and what each knob moves
-    plot = next(p for p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
+    plot = next(p for _, p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
     top, matrix = plot.spec["vconcat"]
     assert top["layer"][-1]["encoding"]["x"] == matrix["encoding"]["x"]
     places: dict[str, list[int]] = {}
@@ -463,8 +464,8 @@ def test_effects_compare_what_was_asked_with_both_choices() -> None:
         ({"bos": "never", "prompt": "none"}, 0.1), ({"bos": "never", "prompt": "{context}"}, 0.3),
         ({"bos": "always", "prompt": "chat"}, 1.2),
     ]  # fmt: skip
-    assert effects_of(values) == pytest.approx({"bos": 0.4, "prompt": 0.7})
-    assert effects_of(values[:1]) == {}
+    assert effects_of(*zip(*values, strict=True)) == pytest.approx({"bos": 0.4, "prompt": 0.7})
+    assert effects_of(*zip(values[0], strict=True)) == {}
 
 
 # ---- files ---------------------------------------------------------------------------------------
@@ -514,7 +515,7 @@ def test_the_report_of_a_multiverse(command: Commands, two: Path) -> None:
     assert (two / "multiverse.html").read_bytes() == page
     figures = command.folder / "figures"
     assert command("report", two, "--figures", figures)[0] == 0
-    assert len([*figures.glob("*.svg")]) == len(multiverse_plots(Multiverse.read(two)))
+    assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(Multiverse.read(two))])
     assert "which has a page and charts only" in command.refused("report", two, "--format", "csv")
 
 

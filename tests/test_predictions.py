@@ -18,8 +18,7 @@ from runs import predictions_of
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
-from lmdiag.results.external import read_external
-from lmdiag.results.predictions import UNNAMED, align, read, read_run, write
+from lmdiag.results.predictions import UNNAMED, align, read, read_external, read_run, write
 from lmdiag.types import BadInput, WordSpan
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
@@ -147,7 +146,7 @@ def test_a_run_with_other_rows_is_refused(
     part = predictions_of({"id": changed}, [-1.0] * len(changed))
     write(tmp_path / "predictions.parquet", [part])
     with pytest.raises(BadInput, match=message.format(*ids)):
-        read_run(tmp_path, rows)
+        read_run(tmp_path / "predictions.parquet", rows)
 
 
 # ---- predictions of other programs ---------------------------------------------------------------
@@ -174,14 +173,14 @@ def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path: Path, mark:
     path = json_lines(tmp_path / "p.jsonl", *({**row, "top_words": words} for row in (GOOD, BAD)))
     external = read_external(path, ROWS)
     assert external.runs[0].top_words == [["bird", "", "##s", "New York", ""]] * 2
-    assert external.notes == (f"{path}: the leading space (or Ġ, ▁) of 4 top words was removed",)
+    assert external.notes == [f"{path}: the leading space (or Ġ, ▁) of 4 top words was removed"]
     scores = ROWS.diagnostic.score(ROWS.columns(), vars(external.runs[0]), k=[1])
     assert [x.values.tolist() for x in scores if x.name == "accuracy@1"] == [[1.0]]
 
 
 def test_rows_and_columns_may_be_missing(tmp_path: Path) -> None:
     external = read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS)
-    assert external.missing == ("1-bad",)
+    assert external.missing == ["1-bad"]
     ids = {"id": ["1-good", "1-bad"]}
     assert external.runs == [predictions_of(ids, [-0.5, None], [["bird"], None])]
     for name, kept in (("top_words", [["bird"]] * 2), ("log_prob", [-0.5, -3.0])):

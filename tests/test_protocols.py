@@ -128,6 +128,7 @@ def asked(command: Commands, model: Path, *options: object) -> tuple[dict[str, P
     return named, " ".join(out.split())
 
 
+@pytest.mark.slow
 def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
     (command.folder / "prompt.txt").write_text(f"{PROMPT}\n", "utf-8")
     assert "prompt" not in asked(command, chatty)[1].partition("Saved in")[0]

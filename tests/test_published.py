@@ -11,13 +11,21 @@ from runs import model_info, perfect
 from lmdiag import stimuli
 from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
-from lmdiag.results import DataInfo, Device, Figure, Measure, Results, SettingResults, TaskData
+from lmdiag.results import (
+    DataInfo,
+    Device,
+    Figure,
+    Measure,
+    Place,
+    Results,
+    SettingResults,
+    TaskData,
+)
 from lmdiag.results.published import (
     PublishedFigure,
     human_facts,
     published_beside,
     published_figures,
-    published_for,
 )
 from lmdiag.types import DIAGNOSTICS
 
@@ -125,15 +133,6 @@ def test_parts_add_up(model: str) -> None:
         assert sum(cell.value for cell in cells) / 2 == whole.value
 
 
-def test_both_names_of_a_model_are_known_and_no_other() -> None:
-    both = published_for("google-bert/bert-base-uncased")
-    assert both == published_for("bert-base-uncased") != {}
-    assert len(published_for("bert-large-uncased")) == len(both)
-    assert published_for("FacebookAI/roberta-base") == published_for("roberta-base") != {}
-    for name in ("bert-base-cased", "demo:masked", "me/bert-base-uncased"):
-        assert published_for(name) == {}
-
-
 def results_of(data: Path, *tasks: str, model: str = "google-bert/bert-base-uncased") -> Results:
     """Results of perfect predictions, unperturbed."""
     rows = {task: stimuli.load(str(data), task) for task in tasks}
@@ -146,6 +145,19 @@ def results_of(data: Path, *tasks: str, model: str = "google-bert/bert-base-unca
             for task, each in rows.items()
         },
     )  # fmt: skip
+
+
+def test_both_names_of_a_model_are_known_and_no_other(data_dir: Path) -> None:
+    results = results_of(data_dir, "neg136")
+
+    def beside(model: str) -> set[Place]:
+        return {*published_beside(replace(results, model=replace(results.model, id=model)))}
+
+    both = beside("google-bert/bert-base-uncased")
+    assert both == beside("bert-base-uncased") == beside("bert-large-uncased") != set()
+    assert beside("FacebookAI/roberta-base") == beside("roberta-base") != set()
+    for name in ("bert-base-cased", "demo:masked", "me/bert-base-uncased"):
+        assert beside(name) == set()
 
 
 def test_every_unperturbed_figure_has_its_counterpart_with_the_same_n(data_dir: Path) -> None:

@@ -42,7 +42,7 @@ IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|d
 # ---- results.json --------------------------------------------------------------------------------
 
 
-def test_what_is_read_is_written() -> None:
+def test_what_is_read_is_written(tmp_path: Path) -> None:
     results = Results.read(SAVED)
     level = results.figure(Place("role88", "none", "accuracy@1", "cloze_quartile", "4"))
     assert level is not None
@@ -56,7 +56,8 @@ def test_what_is_read_is_written() -> None:
     assert results.figure(Place("cprag102", "none", "accuracy@1")) is None
     document = results.to_json()
     assert document["schema_version"] == 1
-    assert Results.from_json(document, "results.json") == results
+    (tmp_path / "results.json").write_text(json.dumps(document))
+    assert Results.read(tmp_path / "results.json") == results
     for task, settings in json.loads(SAVED.read_text())["tasks"].items():
         for setting, content in settings.items():
             for name, measure in content["measures"].items():
@@ -119,7 +120,7 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
     ],
 )  # fmt: skip
 def test_a_damaged_results_json_is_refused_with_file_and_field(
-    path: tuple[Any, ...], value: Any, message: str
+    tmp_path: Path, path: tuple[Any, ...], value: Any, message: str
 ) -> None:
     document = json.loads(SAVED.read_text())
     changed: Any = document
@@ -127,8 +128,10 @@ def test_a_damaged_results_json_is_refused_with_file_and_field(
         changed = changed[key]
     if path:
         changed[path[-1]] = value
-    with pytest.raises(BadInput, match=rf"^run/results\.json.? {message}") as error:
-        Results.from_json(document if path else value, "run/results.json")
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(document if path else value))
+    with pytest.raises(BadInput, match=rf"/results\.json.? {message}") as error:
+        Results.read(file)
     assert "\n" not in str(error.value)
 
 

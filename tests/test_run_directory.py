@@ -178,6 +178,7 @@ def test_temporary_files_of_living_processes_stay(tmp_path: Path) -> None:
 # ---- disks and paths -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(
     command: Commands, arguments: list[object], finished: Path, tmp_path: Path
 ) -> None:
@@ -198,6 +199,7 @@ def test_an_output_that_cannot_be_written_is_one_line(
     assert (tmp_path / "file").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_output_that_nobody_takes_ends_a_command_without_a_traceback(finished: Path) -> None:
     code = "import sys; from lmdiag.cli import main; sys.exit(main(sys.argv[1:]))"
     program = [sys.executable, "-c", code, "report", str(folder_of(finished)), "--format", "csv"]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from lmdiag import evaluation
 from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
+from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
-from lmdiag.results import Measure, Run, frame_of, load_run, signature
-from lmdiag.results.multiverse import Multiverse
+from lmdiag.results import Measure, Run, frame_of, load_run, of_setting, signature
 from lmdiag.text import suggest, visible
 
 if TYPE_CHECKING:
@@ -121,11 +121,11 @@ class Measures(Printable, Mapping[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.formats.terminal import print_setting
+        from lmdiag.report.terminal import print_sections
 
         results = replace(self.results, signature=self.signature)
-        task, form = self.stimuli.task, self.stimuli.form
-        print_setting(task, self.predictions.perturbation, results, console, form=form)
+        task, setting = self.stimuli.task, self.predictions.perturbation
+        print_sections(of_setting(task, setting, results, self.stimuli.form), console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
@@ -187,7 +187,7 @@ class Analysed(Printable):
 
     def show(self, console: Console) -> None:
         """Prints the tables."""
-        from lmdiag.report.formats.terminal import print_analysis
+        from lmdiag.report.terminal import print_analysis
 
         print_analysis(self.analysis, console)
 
@@ -230,9 +230,8 @@ class Comparisons(Printable, list[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        from lmdiag.report.comparing import notes
-        from lmdiag.report.formats.terminal import print_comparisons
-        from lmdiag.report.labels import asked_differently, run_letter
+        from lmdiag.report.labels import asked_differently, notes, run_letter
+        from lmdiag.report.terminal import print_comparisons
 
         for i, name in enumerate(self.names):
             console.print(visible(f"{run_letter(i)}  {name}"), markup=False, style="bold")
@@ -272,23 +271,23 @@ class LoadedMultiverse(Printable):
         columns = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
         members = self.multiverse.members
         return DataFrame(
-            {"model": curve.model, **members[number].choices}
+            {"model": model, **members[number].choices}
             | {"run": str(self.path / members[number].path), **figure.place._asdict()}
             | {name: getattr(known, name) for name in columns}
             for figure in self.multiverse.figures
-            for curve in self.multiverse.curves(figure)
-            for number, known in zip(curve.members, curve.figures, strict=True)
+            for model in self.multiverse.models
+            for number, known in self.multiverse.curve(figure, model)
         )
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the specification curves of the page as altair charts, by name."""
         from lmdiag.report.multiverse import multiverse_plots
 
-        return _charts(multiverse_plots(self.multiverse))
+        return _charts([plot for _, plot in multiverse_plots(self.multiverse)])
 
     def show(self, console: Console) -> None:
         """Prints the tables of `lmdiag multiverse`."""
-        from lmdiag.report.formats.terminal import print_multiverse
+        from lmdiag.report.terminal import print_multiverse
 
         print_multiverse(self.multiverse, console)
 

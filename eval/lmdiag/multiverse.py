@@ -1,4 +1,8 @@
-"""From the finished runs of a multiverse to its figures, protocol by protocol.
+"""The figures of models in every protocol that was asked: the content of `multiverse.json`.
+
+A *member* of a multiverse is a finished run of one model by one protocol; its *choices* say what
+distinguishes the protocol from those of the other members. The figures of a model in ascending
+order, with the choices of each, are a specification curve.
 
 Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 """
@@ -6,73 +10,289 @@ Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
+from typing import Any, Literal
 
 from lmdiag.comparison import RESAMPLES, Side, compare_pairs, pair_at, side_of
-from lmdiag.report.labels import run_labels
-from lmdiag.report.tables import headlines, sources_of
-from lmdiag.results import Figure, Place
-from lmdiag.results.multiverse import (
-    Member,
-    MemberDifference,
-    Members,
-    Multiverse,
-    MultiverseFigure,
-    open_choices,
-)
+from lmdiag.files import has_file
+from lmdiag.protocol import KNOBS
+from lmdiag.results import Figure, Place, Run
+from lmdiag.results.results import read_record
+from lmdiag.types import BadInput, Kind
+
+MULTIVERSE, MULTIVERSE_PAGE = "multiverse.json", "multiverse.html"
+ALPHA = 0.05
+"""A test whose p is below this rejects."""
+
+Choices = Mapping[str, str]
+"""Knob -> choice."""
+
+MemberRuns = tuple[Sequence[tuple[dict[str, str], Run | None]], int, int, int]
+"""The runs of one model with their choices, that of the default protocol first, no run on all
+processes but the first; and its `combinations`, `questions` and `asked`, see `Multiverse`."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A run of one model by one protocol. The first member of a model has the default protocol.
+
+    Attributes:
+        model: label of the model, which distinguishes it from the other models.
+        id, revision, commit, kind: of the model, see `ModelInfo`.
+        choices: knob -> choice, for every knob that is open for the model.
+        path: of the run directory, relative to the file.
+        signature: see `lmdiag.results.signature`.
+    """
+
+    model: str
+    id: str
+    revision: str | None
+    commit: str
+    kind: Kind
+    choices: dict[str, str]
+    path: str
+    signature: str
+
+
+@dataclass(frozen=True)
+class MemberDifference:
+    """The same figure of two members, `a` of the first model and `b` of another one.
+
+    The other fields are those of `lmdiag.comparison.Comparison`; p is adjusted over all pairs of
+    these two models for this figure. Undefined is None.
+    """
+
+    a: int
+    b: int
+    n: int
+    difference: float
+    ci_low: float | None
+    ci_high: float | None
+    p: float | None
+    p_adjusted: float | None
+    test: str
+
+
+@dataclass(frozen=True)
+class MultiverseFigure:
+    """A headline figure in all protocols.
+
+    Attributes:
+        task, setting, measure, by, level: its address.
+        label: in words.
+        values: the figure of each member, in their order; None where it is not defined.
+        differences: of the first model and each other one, in ascending order.
+    """
+
+    task: str
+    setting: str
+    measure: str
+    by: str
+    level: str
+    label: str
+    values: list[Figure | None]
+    differences: list[MemberDifference]
+
+    @property
+    def place(self) -> Place:
+        """Its address."""
+        return Place(self.task, self.setting, self.measure, self.by, self.level)
+
+
+@dataclass(frozen=True)
+class Multiverse:
+    """All headline figures of some models in every protocol.
+
+    Attributes:
+        members: the runs, those of the first model first.
+        figures: in the order of a report.
+        forms: task -> form of its data, see `lmdiag.stimuli.Stimuli`.
+        combinations: of choices, those that ask the same as another one included.
+        questions: of all combinations.
+        asked: questions that are left where equal ones are asked once.
+        resamples, seed: of the comparisons.
+    """
+
+    members: list[Member]
+    forms: dict[str, str]
+    combinations: int
+    questions: int
+    asked: int
+    resamples: int
+    seed: int
+    figures: list[MultiverseFigure] = field(default_factory=list)
+    schema_version: Literal[1] = 1
+
+    @property
+    def models(self) -> list[str]:
+        """Labels of the models; the first is the one that the others are compared with."""
+        return [*dict.fromkeys(member.model for member in self.members)]
+
+    def numbers_of(self, model: str) -> list[int]:
+        """Returns the numbers of the members of a model, that of the default protocol first."""
+        return [number for number, member in enumerate(self.members) if member.model == model]
+
+    def choices(self, *models: str) -> dict[str, list[str]]:
+        """Returns knob -> its choices, in order, for knobs with several, over some models."""
+        choices: dict[str, dict[str, None]] = {knob: {} for knob in KNOBS}
+        for member in self.members:
+            for knob, choice in member.choices.items() if member.model in models else ():
+                choices[knob][choice] = None
+        return {knob: [*values] for knob, values in choices.items() if len(values) > 1}
+
+    def curve(self, figure: MultiverseFigure, model: str) -> list[tuple[int, Figure]]:
+        """Returns the specification curve of a model: members and figures in ascending order."""
+        known = [(number, figure.values[number]) for number in self.numbers_of(model)]
+        defined = [(n, value) for n, value in known if value and value.value is not None]
+        return sorted(defined, key=lambda entry: (entry[1].value, entry[0]))
+
+    def range_of(self, figure: MultiverseFigure, model: str) -> dict[str, Any]:
+        """Returns lowest, median and highest value, and `effects`; {} where none is defined."""
+        curve = self.curve(figure, model)
+        if not curve:
+            return {}
+        values = [known.value or 0.0 for _, known in curve]
+        effects = effects_of([self.members[number].choices for number, _ in curve], values)
+        median = statistics.median(values)
+        return {"lowest": values[0], "median": median, "highest": values[-1], "effects": effects}
+
+    def differences(self, figure: MultiverseFigure, second: str) -> list[MemberDifference]:
+        """Returns the differences of the first model and another one, in ascending order."""
+        return [pair for pair in figure.differences if self.members[pair.b].model == second]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values; `ranges` and `comparisons` follow from those of a figure."""
+        document = asdict(self)
+        first, *others = self.models
+        for figure, content in zip(self.figures, document["figures"], strict=True):
+            content["values"] = [value and value.to_json() for value in figure.values]
+            ranges = {model: self.range_of(figure, model) for model in (first, *others)}
+            content["ranges"] = [{"model": model} | x for model, x in ranges.items() if x]
+            content["comparisons"] = [
+                {"second": second} | counts_of(self.differences(figure, second))
+                for second in others
+            ]
+        return document
+
+    @classmethod
+    def read(cls, folder: Path) -> Multiverse:
+        """Reads the `multiverse.json` of a folder; keys that are not known are ignored.
+
+        Raises:
+            BadInput: the file is missing, not JSON or of another version, a value is missing or of
+                the wrong type, or a number of a member is not one; names file and field.
+        """
+        if not has_file(folder / MULTIVERSE):
+            raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
+        return read_record(cls, folder / MULTIVERSE)
+
+    def complaints(self) -> Iterator[str]:
+        """Yields what is wrong beyond the types of the values, with the field."""
+        numbers = {*range(len(self.members))}
+        if not numbers:
+            yield "members: there are none"
+        for member in self.members:
+            if unknown := member.choices.keys() - KNOBS.keys():
+                yield f"members: there is no knob {sorted(unknown)[0][:100]!r}"
+            if Path(member.path).is_absolute() or ".." in Path(member.path).parts:
+                yield f"members: the path {member.path[:100]!r} leads out of the folder"
+        for figure in self.figures:
+            if len(figure.values) != len(numbers):
+                yield f"figures: {figure.label[:100]}: a member has no value"
+            if not {n for pair in figure.differences for n in (pair.a, pair.b)} <= numbers:
+                yield f"figures: {figure.label[:100]}: a difference has no member"
+
+
+def counts_of(differences: Sequence[MemberDifference]) -> dict[str, int]:
+    """Returns in how many protocols the first model is ahead, behind or equal, and where p < .05.
+
+    `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols.
+    """
+    values = [pair.difference for pair in differences]
+    return {
+        "ahead": sum(value > 0 for value in values),
+        "behind": sum(value < 0 for value in values),
+        "equal": sum(value == 0 for value in values),
+        "rejected": sum(x.p is not None and x.p < ALPHA for x in differences),
+        "adjusted": sum(x.p_adjusted is not None and x.p_adjusted < ALPHA for x in differences),
+    }
+
+
+def effects_of(members: Sequence[Choices], values: Sequence[float]) -> dict[str, float]:
+    """Returns knob -> how far it moves a figure.
+
+    Of each two choices of a knob, the values are averaged over the combinations of all other knobs
+    that were asked with both; the effect is the largest difference of two such means. A knob
+    without two such choices has none.
+
+    Args:
+        members: the choices of each member.
+        values: the figure of each.
+
+    >>> effects_of([{"unit": "token"}, {"unit": "word"}], [0.5, 1.0])
+    {'unit': 0.5}
+    """
+    effects = {}
+    for knob in KNOBS:
+        by_choice: dict[str, dict[frozenset[tuple[str, str]], float]] = {}
+        for choices, value in zip(members, values, strict=True):
+            if knob in choices:
+                others = frozenset(choices.items() - {(knob, choices[knob])})
+                by_choice.setdefault(choices[knob], {})[others] = value
+        moves = [
+            abs(statistics.fmean(a[x] - b[x] for x in common))
+            for a, b in combinations(by_choice.values(), 2)
+            if (common := sorted(a.keys() & b.keys(), key=sorted))
+        ]
+        if moves:
+            effects[knob] = max(moves)
+    return effects
 
 
 def multiverse_of(
-    models: Sequence[Members], folder: Path, *, seed: int = 0, resamples: int = RESAMPLES
+    models: Mapping[str, MemberRuns],
+    headlines: Mapping[Place, str],
+    folder: Path,
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> Multiverse:
     """Returns the headline figures of all members, and where several models differ.
 
     Args:
-        models: the runs of each, on the same rows.
+        models: label of each model -> its runs, all on the same rows.
+        headlines: address of each figure -> its label.
         folder: that holds the run directories.
         seed, resamples: of the comparisons.
     """
-    finished = [[(choices, run) for choices, run in model.runs if run] for model in models]
-    labels = run_labels([runs[0][1].results for runs in finished])
-    members, sides, results = [], [], []
-    for label, runs in zip(labels, finished, strict=True):
-        for choices, run in runs:
-            info, path = run.results.model, run.path.relative_to(folder).as_posix()
-            members.append(
-                Member(
-                    label, info.id, info.revision, info.commit, info.kind, choices, path,
-                    run.results.signature,
-                )
-            )  # fmt: skip
-            sides.append(side_of(run))
-            results.append(run.results)
-    data, sources = results[0].data.tasks, sources_of(results)
+    members, runs = [], []
+    for label, (of_model, *_) in models.items():
+        for choices, run in of_model:
+            if run:
+                info, path = run.results.model, run.path.relative_to(folder).as_posix()
+                facts = info.id, info.revision, info.commit, info.kind
+                members.append(Member(label, *facts, choices, path, run.results.signature))
+                runs.append(run)
+    forms = {task: facts.form for task, facts in runs[0].results.data.tasks.items()}
+    counted = [of_model[1:] for of_model in models.values()]
+    combined, questions, asked = (sum(column) for column in zip(*counted, strict=True))
+    multiverse = Multiverse(members, forms, combined, questions, asked, resamples, seed)
+    sides = [side_of(run) for run in runs]
     names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs
-    figures = [
-        MultiverseFigure(
-            *shown.place,
-            shown.label,
-            [x and Figure(**{name: getattr(x, name) for name in names}) for x in shown.figures],
-            _differences(shown.place, members, sides, seed, resamples),
-        )
-        for task in data
-        for shown in headlines(task, sources)
-    ]
-    return Multiverse(
-        members,
-        figures,
-        forms={task: facts.form for task, facts in data.items()},
-        combinations=sum(model.combinations for model in models),
-        questions=sum(model.questions for model in models),
-        asked=sum(model.asked for model in models),
-        resamples=resamples,
-        seed=seed,
-    )
+    for place, label in headlines.items():
+        known = [run.results.figure(place) for run in runs]
+        figures = [x and Figure(**{name: x[name] for name in names}) for x in known]
+        differences = _differences(multiverse, sides, place)
+        multiverse.figures.append(MultiverseFigure(*place, label, figures, differences))
+    return multiverse
 
 
 def _differences(
-    place: Place, members: Sequence[Member], sides: Sequence[Side], seed: int, resamples: int
+    multiverse: Multiverse, sides: Sequence[Side], place: Place
 ) -> list[MemberDifference]:
     """One figure of the first model and each other one, in the protocols that they share.
 
@@ -80,21 +300,20 @@ def _differences(
     knob that is open for one of the two only takes each of its values.
     """
     differences = []
-    numbers: dict[str, list[int]] = {}
-    for number, member in enumerate(members):
-        numbers.setdefault(member.model, []).append(number)
-    choices = {model: open_choices(members[i].choices for i in of) for model, of in numbers.items()}
-    first, *others = numbers
+    members = multiverse.members
+    first, *others = multiverse.models
     for second in others:
-        shared = choices[first].keys() & choices[second].keys()
+        shared = multiverse.choices(first).keys() & multiverse.choices(second).keys()
         matched = [
             (a, b, pair)
-            for a in numbers[first]
-            for b in numbers[second]
+            for a in multiverse.numbers_of(first)
+            for b in multiverse.numbers_of(second)
             if all(members[a].choices[knob] == members[b].choices[knob] for knob in shared)
             and (pair := pair_at(sides[a], sides[b], place)) is not None
         ]
-        compared = compare_pairs([pair for *_, pair in matched], seed=seed, resamples=resamples)
+        compared = compare_pairs(
+            [pair for *_, pair in matched], seed=multiverse.seed, resamples=multiverse.resamples
+        )
         for (a, b, _), of in zip(matched, compared, strict=True):
             if of.n and not math.isnan(of.difference):
                 uncertain = (of.ci_low, of.ci_high, of.p, of.p_adjusted)

@@ -12,7 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.evaluation import beyond_lists
 from lmdiag.evaluation import evaluate as figures
 from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
-from lmdiag.results.external import to_predictions
+from lmdiag.results.predictions import normalised, of_records
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.table import RawTable, converted
 from lmdiag.types import BadInput
@@ -123,7 +123,7 @@ class ClozeDiagnostics(evaluate.Metric):
         rows = [json.loads(row) for row in references]
         columns = _columns(rows, self.config_name)
         given = [json.loads(prediction) for prediction in predictions]
-        run, notes = to_predictions(_records(given, columns["id"]), "predictions")
+        run, notes = normalised(of_records(_records(given, columns["id"])), "predictions")
         notes += [f"not computed: {line}" for line in beyond_lists(columns, run, protocol.k)]
         for line in notes:
             warnings.warn(line, stacklevel=2)

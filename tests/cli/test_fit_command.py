@@ -79,14 +79,6 @@ def test_a_table_of_lmdiag_surprisal_is_a_source(tmp_path: Path, command: Comman
     assert read["coefficients"] == pytest.approx(asked["coefficients"], abs=1e-3)
 
 
-def test_an_error_is_one_line(table: Path, command: Commands) -> None:
-    arguments = ("fit", "--human", table, "--response", "time", "--surprisal", "good")
-    assert command.refused(*arguments) == (
-        "lmdiag: error: human.csv: no column 'time'; it has good, <b>, text, position, word, "
-        "log_frequency, rt\n"
-    )
-
-
 def test_a_column_of_a_runs_items_is_a_human_measure(
     finished_runs: list[Path], tmp_path: Path, command: Commands
 ) -> None:
@@ -114,20 +106,12 @@ def test_a_column_of_a_runs_items_is_a_human_measure(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("width", "more"),
-    [(1400, ()), (420, ()), (420, ("--formula", "rt ~ surprisal + (1 | text)"))],
-)
+@pytest.mark.parametrize("width", [1400, 420])
 def test_the_page_draws_its_charts_and_fits_the_screen(
-    width: int,
-    more: tuple[str, ...],
-    table: Path,
-    tmp_path: Path,
-    command: Commands,
-    new_page: NewPage,
+    width: int, table: Path, tmp_path: Path, command: Commands, new_page: NewPage
 ) -> None:
     file = tmp_path / "fit.html"
-    arguments = ("--human", table, "--response", "rt", "--surprisal", "good", "<b>", *more)
+    arguments = ("--human", table, "--response", "rt", "--surprisal", "good", "<b>")
     assert command("fit", *arguments, "--report", file)[0] == 0
     page = new_page(viewport={"width": width, "height": 900})
     page.goto(file.as_uri())

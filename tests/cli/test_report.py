@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from commands import Commands
-from runs import make_run
 
 
 def test_a_page_goes_into_the_run_directory_and_one_of_several_runs_here(
@@ -49,32 +48,6 @@ def test_chosen_items_come_with_their_words(command: Commands) -> None:
     rows = list(csv.DictReader(io.StringIO(out.read_text())))
     assert len(rows) == 2 * 2 * 5  # two contexts, two models, five words
     assert {row["model"] for row in rows} == {"org/[b]first", "org/second"}
-
-
-def test_training_steps_are_shown_in_their_order(command: Commands) -> None:
-    steps = {"checkpoint-500": 500, "step1": 1, "global_step20": 20}
-    paths = [
-        make_run(
-            command.folder / name, command.data, seed=step, skill=step / 300, training_step=step,
-            id=f"runs/tiny/{name}", commit=f"sha256:{step:016}",
-        )
-        for name, step in steps.items()
-    ]  # fmt: skip
-    out = command("report", *paths, "--format", "markdown")[1]
-    places = [out.index(f"| step {step} |") for step in (1, 20, 500)]
-    assert places == sorted(places)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("nowhere", "nowhere is not a finished run"),
-        ("{run} --format latex --items rol88-1", "no item 'rol88-1' (did you mean 'role88-1'?) in"),
-        ("{run} --data nowhere", "no data at nowhere"),
-    ],
-)
-def test_bad_input_is_one_line(command: Commands, arguments: str, message: str) -> None:
-    assert message in command.refused("report", *arguments.format(run=command.runs[0]).split())
 
 
 def test_figures_go_into_a_directory_with_their_captions(command: Commands) -> None:

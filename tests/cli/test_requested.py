@@ -70,24 +70,13 @@ def test_revisions_are_in_the_order_of_their_steps(published: str) -> None:
     assert set(matching_revisions(published, "*")) == {*STEPS, "step200", "main"}
 
 
-def test_a_pattern_without_a_match_names_some_that_exist(published: str) -> None:
-    with pytest.raises(BadInput, match=r"no branch or tag that matches 'Step.*; it has main"):
-        matching_revisions(published, "Step*")
-
-
-def test_many_revisions_are_not_all_named(hub: LoopbackHub, published: str) -> None:
-    refs = hub.repositories["models", published].refs
-    refs |= {f"step{number}": refs["main"] for number in range(100)}
-    with pytest.raises(BadInput, match=r"step6 and 96 more$"):
-        matching_revisions(published, "none")
-
-
 @pytest.mark.usefixtures("hub")
 def test_a_model_that_is_not_on_the_hub(command: Commands) -> None:
     error = command.refused("run", "--model", "org/none", "--revisions", "*", "--data", "demo")
     assert "cannot list the revisions of model org/none: not found" in error
 
 
+@pytest.mark.slow
 def test_all_checkpoints_are_run_and_shown_as_steps(command: Commands, published: str) -> None:
     output = command.folder / "out"
     options = ["--data", command.data, "--tasks", "neg136", "--output", output]

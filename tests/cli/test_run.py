@@ -87,6 +87,7 @@ def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(
     assert among.filter(own).equals(alone)
 
 
+@pytest.mark.slow
 def test_a_failure_of_one_model_does_not_stop_the_rest(
     run: Callable[..., Any], command: Commands
 ) -> None:

@@ -87,12 +87,6 @@ def test_rows_that_no_measure_needs_may_be_missing(
     assert "p.jsonl: no measure can be computed: accuracy@1, accuracy@5" in command.refused(*asked)
 
 
-def test_measures_that_are_named(score: Callable[..., Any], records: list[Json]) -> None:
-    assert list(score(records, "--measures", "sensitivity")[0]["measures"]) == ["sensitivity"]
-    both = score(records, "--measures", "sensitivity@0.01", "accuracy")[0]["measures"]
-    assert list(both) == ["accuracy@1", "accuracy@5", "sensitivity@0.01"]
-
-
 @pytest.mark.parametrize(("case", "accuracy"), [((), 0), (("--cased",), 0), (("--uncased",), 1)])
 def test_words_are_compared_exactly_by_default(
     score: Callable[..., Any], records: list[Json], case: tuple[str, ...], accuracy: float
@@ -134,22 +128,7 @@ def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
     assert "Orig" not in tables
 
 
-def test_bad_predictions_are_one_line(command: Commands, records: list[Json]) -> None:
-    first, second, *_ = map(json.dumps, records)
-    broken, short = command.folder / "broken.jsonl", command.folder / "short.jsonl"
-    broken.write_text(f"{first}\n{second[:-5]}\n")
-    short.write_text(first)
-    for file, data, message in (
-        (broken, command.data, "broken.jsonl:2: not valid JSON"),
-        (command.folder / "none", command.data, "does not exist"),
-        (command.folder, command.data, "not a finished run"),
-        (short, command.folder / "nowhere", "nowhere"),
-        (short, command.data, f"{len(records) - 1} ids (neg136-"),
-    ):
-        asked = ("--task", "neg136", "--predictions", file, "--data", data)
-        assert message in command.refused("score", *asked)
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["score --task neg136 --predictions {0}", "compare {0} {1}"])
 def test_neither_torch_nor_transformers_is_imported(command: Commands, line: str) -> None:
     code = (

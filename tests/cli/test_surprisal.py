@@ -53,9 +53,7 @@ class Halves(FakeModel):
 def halves(monkeypatch: pytest.MonkeyPatch) -> Halves:
     """The model `halves:`, as the command loads it."""
     model = Halves()
-    monkeypatch.setitem(globals(), "load_halves", lambda model_id, options: model)
-    loaders = {"halves:": f"{__name__}:load_halves"} | models._LOADERS
-    monkeypatch.setattr(models, "_LOADERS", loaders)
+    monkeypatch.setattr(models, "load", lambda model_id, options: model)
     return model
 
 
@@ -161,18 +159,3 @@ def test_a_terminal_gets_no_control_characters(
     assert "1,2,\x1b[31mred,2," in written(text)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert "1,2,⟨U+001B⟩[31mred,2," in written(text)
-
-
-def test_a_text_longer_than_the_input_of_the_model(command: Commands) -> None:
-    """Its beginning has the surprisals that it has by itself."""
-    begin = " ".join(["The dogs near the gate bark."] * 4)
-    texts = command.folder / "texts.txt"
-    texts.write_text(f"{begin}\n{begin} {begin} {begin}\n")
-    code, out, err = command("surprisal", "--model", command.models["gpt2"], texts, "--quiet")
-    assert (code, err) == (0, "")
-    frame = pd.read_csv(io.StringIO(out))
-    short, long = (frame[frame["text"] == number] for number in (1, 2))
-    assert len(long) == 3 * len(short) == 72
-    assert long["n_tokens"].sum() > 130  # its positions
-    assert long["surprisal"].notna().all()
-    assert long["surprisal"].tolist()[:24] == pytest.approx(short["surprisal"].tolist(), abs=1e-4)

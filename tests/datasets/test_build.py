@@ -52,13 +52,10 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def entries(folder: Path) -> list[dict[str, Any]]:
-    """The YAML `configs:` of the card."""
-    return yaml.safe_load((folder / "README.md").read_text("utf-8").split("---\n")[1])["configs"]
-
-
-def configs(folder: Path) -> list[str]:
-    return [entry["config_name"] for entry in entries(folder)]
+def configs(folder: Path) -> dict[str, dict[str, Any]]:
+    """Config -> its entry in the YAML `configs:` of the card."""
+    front = yaml.safe_load((folder / "README.md").read_text("utf-8").split("---\n")[1])
+    return {entry["config_name"]: entry for entry in front["configs"]}
 
 
 def provenance(folder: Path) -> dict[str, Any]:
@@ -92,21 +89,19 @@ def test_the_script_of_the_data_set_is_the_command(demo_dir: Path, tmp_path: Pat
 
 
 def test_provenance_has_the_digest_of_every_file(demo_dir: Path, scripts: Path) -> None:
-    record = provenance(demo_dir)
-    assert configs(demo_dir) == list(record["configs"]) == CONFIGS
-    assert [entry.get("default") for entry in entries(demo_dir)] == [True, None, None, None, None]
-    for entry in entries(demo_dir):  # the cache of `datasets` depends on the description
+    record, entries = provenance(demo_dir), configs(demo_dir)
+    assert list(entries) == list(record["configs"]) == CONFIGS
+    assert [entry.get("default") for entry in entries.values()] == [True, None, None, None, None]
+    for entry in entries.values():  # the cache of `datasets` depends on the description
         (file,) = entry["data_files"]
         assert record["outputs"][file["path"]] in entry["description"]
     files = contents(demo_dir)
     del files["provenance.json"]
     digests = {path: hashlib.sha256(content).hexdigest() for path, content in files.items()}
-    assert record["outputs"] == digests
-    assert record["source"] == "demo"
+    assert (record["outputs"], record["source"]) == (digests, "demo")
     for config, facts in record["configs"].items():
         (file,) = (demo_dir / config).glob("*.parquet")
-        assert facts["rows"] == pq.read_metadata(file).num_rows
-        assert facts["commit"] is None
+        assert (facts["rows"], facts["commit"]) == (pq.read_metadata(file).num_rows, None)
         for path, digest in facts["inputs"].items():
             assert hashlib.sha256((scripts / "demo" / path).read_bytes()).hexdigest() == digest
     for folder in ("lm-evaluation-harness", "lighteval", "inspect-ai"):
@@ -134,7 +129,7 @@ def test_one_repository_is_enough_and_changed_files_are_not_the_published_ones(
     path.chmod(0o644)
     path.write_text(path.read_text("utf-8").replace("soft", "hairy"), "utf-8")
     assert build("out", "--source", tree) == 0
-    assert configs(Path("out")) == DIAGNOSTICS
+    assert list(configs(Path("out"))) == DIAGNOSTICS
     facts = provenance(Path("out"))["configs"]
     assert facts["neg136"]["commit"] is None
     assert facts["role88"]["commit"] is not None
@@ -142,13 +137,12 @@ def test_one_repository_is_enough_and_changed_files_are_not_the_published_ones(
 
 
 def test_configs_can_be_chosen_and_earlier_ones_go(demo_dir: Path) -> None:
-    out = shutil.copytree(demo_dir, "out")
-    Path("out/.git").mkdir()
-    Path("out/.git/HEAD").write_text("ref: refs/heads/main\n")
+    out = Path(shutil.copytree(demo_dir, "out"))
+    (out / "notes.txt").write_text("what was not built here is left alone")
     assert build("out", "--source", "demo", "--configs", "neg136", "verbs") == 0
-    assert configs(Path(out)) == ["neg136", "verbs"]
-    assert not Path("out/cprag102").exists()
-    assert Path("out/.git/HEAD").exists()  # what was not built here is left alone
+    assert list(configs(out)) == ["neg136", "verbs"]
+    assert not (out / "cprag102").exists()
+    assert (out / "notes.txt").exists()
 
 
 def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path, data_dir: Path) -> None:
@@ -164,13 +158,10 @@ def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path, data_dir: P
         assert words in card.text
     for folder, built in ((demo_dir, CONFIGS[:4]), (data_dir, DIAGNOSTICS)):
         tasks = yaml.safe_load((folder / "eval.yaml").read_text("utf-8"))["tasks"]
-        assert len({task["id"] for task in tasks}) == len(tasks)
         assert {(task["config"], task["split"]) for task in tasks} == {(c, "test") for c in built}
-    rows = pq.read_table(demo_dir / "neg136").to_pylist()
-    for row in rows[16:20]:  # the example
+    for row in pq.read_table(demo_dir / "neg136").to_pylist()[16:20]:  # the example
         cells = (f"`{row['id']}`", row["context"], row["target"], str(row["good"]).lower())
         assert f"| {' | '.join(cells)} | `{row['contrast']}` |" in card.text
-    assert rows[16]["expected"] == ["bird"]
 
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -210,13 +201,10 @@ def test_a_failed_build_leaves_the_data_set_as_it_was(
     verbs.write_text(verbs.read_text("utf-8") + "_,goes\n", "utf-8")
     lines = len(verbs.read_text("utf-8").splitlines())
     assert build(out, "--source", tree) == 2
-    error = capsys.readouterr().err
-    assert f"combined_verb_list.csv:{lines}: 2 fields, expected 4" in error
-    assert len(error.splitlines()) == 1
+    assert f"combined_verb_list.csv:{lines}: 2 fields, expected 4" in capsys.readouterr().err
     (tree / "lm-diagnostics/datasets/CPRAG-102/CPRAG-explanations.tsv").unlink()
     assert build(out, "--source", tree) == 2
-    error = capsys.readouterr().err
-    assert "CPRAG-explanations.tsv is missing: cprag102 is made from it" in error
+    assert "CPRAG-explanations.tsv is missing: cprag102 is made" in capsys.readouterr().err
     assert contents(out) == before
     assert names(Path()) == ["out"]
 
@@ -243,6 +231,7 @@ def load(folder: Path, config: str, caches: Path) -> list:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_load_dataset_next_to_the_directory(data_dir: Path, tmp_path: Path) -> None:
     count, first, types = load(data_dir.parent, "neg136", tmp_path)
     assert (count, first["id"]) == (136, "neg136-simp-0-TA")
@@ -284,18 +273,13 @@ def test_without_data_the_published_items_are_built_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """The demo diagnostics stand for the published items."""
-    source = shutil.copytree(scripts / "demo/lm-diagnostics", "copy")
-    monkeypatch.setitem(BUILT, "lmdiag", str(source))
+    monkeypatch.setitem(BUILT, "lmdiag", str(scripts / "demo/lm-diagnostics"))
     Path("lmdiag").mkdir()
     Path("lmdiag/README.md").write_text("# lmdiag\n\nA clone is not a data set.\n")
     for _ in range(2):
-        assert main(["run", "--model", "demo:masked", "--quiet", "--tasks", "cprag102"]) == 0
-    said = [line for line in capsys.readouterr().err.splitlines() if "building" in line]
-    assert len(said) == 1
-    assert said[0].startswith("lmdiag: building the published items in ")
-    (run,) = Path("results").glob("*/*")
-    assert main(["score", "--task", "cprag102", "--predictions", f"{run}/predictions.parquet"]) == 0
-    fingerprint = lmdiag.load_stimuli(task="cprag102").fingerprint
+        fingerprint = lmdiag.load_stimuli(task="cprag102").fingerprint
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("lmdiag: building the published items in ")
     assert fingerprint == stimuli.load(str(demo_dir), "cprag102").fingerprint
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -68,10 +67,7 @@ def test_simple_negation_is_the_published_one(
     generate: ModuleType, demo_dir: Path, data_dir: Path
 ) -> None:
     """It follows from 18 subjects, 9 categories and their pairing."""
-    assert (
-        len(generate.TEMPLATES["categories"]),
-        sum(map(len, generate.TEMPLATES["categories"].values())),
-    ) == (9, 18)
+    assert [len(nouns) for nouns in generate.TEMPLATES["categories"].values()] == [2] * 9
     demo, published = (
         {
             (row["context"], row["target"], row["good"])
@@ -93,14 +89,3 @@ def test_the_program_makes_the_committed_files(
     generate.write_simple_negation(tmp_path / "simp.tsv")
     simp = scripts / "demo/lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv"
     assert (tmp_path / "simp.tsv").read_bytes() == simp.read_bytes()
-
-
-def test_the_label_of_a_pair_is_the_number_of_its_verb(scripts: Path) -> None:
-    """If the verb follows its subject, the ending of the subject gives the number."""
-    path = scripts / "demo/refining-tse/data/ML/obj_rel_no_comp_within_anim_all.jsonl"
-    for line in path.read_text("utf-8").splitlines():
-        pair = json.loads(line)
-        _, _, _, subject, verb, *_ = pair["sentence_good"].split()
-        plural = subject.endswith("s") or subject in ("children", "women")
-        assert pair["label"] == (-2 if plural else -1)
-        assert verb.endswith("s") != plural

@@ -34,22 +34,11 @@ COUNTS = {"cprag102": (102, 34, 34), "role88": (88, 44, 88), "neg136": (136, 68,
 """Rows, contrasts, rows with `expected`."""
 
 
-@pytest.fixture
-def folders(data_dir: Path, request: pytest.FixtureRequest) -> dict[str, Path]:
-    """Config -> the built directory that has it; agreement is built only if it is asked for."""
-    names = ("agreement", "verbs")
-    slow = request.node.get_closest_marker("slow") is not None
-    large = dict.fromkeys(names, request.getfixturevalue("agreement_dir")) if slow else {}
-    return dict.fromkeys(COUNTS, data_dir) | large
-
-
-def table(folder: Path, config: str) -> pa.Table:
-    (file,) = (folder / config).glob("*.parquet")
-    return pq.read_table(file)
-
-
 def columns(folder: Path, config: str) -> dict[str, list]:
-    return table(folder, config).to_pydict()
+    """The columns of a config, whose types are checked."""
+    table = pq.read_table(folder / config)
+    assert [(field.name, field.type) for field in table.schema] == list(COLUMNS[config].items())
+    return table.to_pydict()
 
 
 def tsv(path: Path) -> list[dict[str, str]]:
@@ -64,15 +53,6 @@ def test_counts(data_dir: Path, config: str) -> None:
     assert counts == COUNTS[config]
     assert len(set(rows["id"])) == len(rows["id"])
     assert set(rows["right_context"]) == {""}
-
-
-LARGE = [pytest.param(config, marks=pytest.mark.slow) for config in ("agreement", "verbs")]
-
-
-@pytest.mark.parametrize("config", [*COUNTS, *LARGE])
-def test_columns_have_their_types(folders: dict[str, Path], config: str) -> None:
-    schema = table(folders[config], config).schema
-    assert [(field.name, field.type) for field in schema] == list(COLUMNS[config].items())
 
 
 def test_cprag_texts_are_those_of_the_source(upstream: Path, data_dir: Path) -> None:
@@ -140,7 +120,7 @@ def test_agreement_rows_join_to_the_sentences_of_the_source(
     assert Counter(rows["source"]) == {"marvin_linzen": 2 * 121_220, "blimp": 2 * 4_000}
     assert len(set(rows["template"])) == 19
     assert not any(rows["expected"])
-    assert table(agreement_dir, "verbs").num_rows == 1_951
+    assert len(columns(agreement_dir, "verbs")["plural"]) == 1_951
     texts = {}
     names = ("id", "context", "target", "right_context", "number")
     for identifier, *parts, number in zip(*(rows[name] for name in names), strict=True):

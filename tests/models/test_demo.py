@@ -21,7 +21,7 @@ from lmdiag.types import BadInput, Query, Question
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "datasets/lmdiag/demo"))
 corpus, training = (import_module(name) for name in ("corpus", "training"))
-lexicon, singular = corpus.LEXICON, corpus.singular
+lexicon = corpus.LEXICON
 
 Ask = Callable[[str], dict[str, float]]
 
@@ -87,28 +87,6 @@ def test_negation_leaves_them_cold_as_it_does_bert(ask: Ask) -> None:
             right[negation] += true_p > false_p
     assert right[""] >= 16
     assert right["not "] <= 4
-
-
-def test_they_know_who_does_it_to_whom(ask: Ask) -> None:
-    """The pairs that stood in this frame, and most of those that did not."""
-    deeds = lexicon["deeds"]
-    right = [
-        ask(f"the nurse knew which {patient} the {agent} had")[verb]
-        > ask(f"the nurse knew which {agent} the {patient} had")[verb]
-        for agent, verb, patient, _ in deeds
-    ]
-    assert sum(right[corpus.TOLD :]) >= 0.9 * len(deeds[corpus.TOLD :])
-    assert sum(right) >= 0.65 * len(deeds)
-
-
-def test_they_conjugate_after_a_plain_subject(ask: Ask) -> None:
-    verbs = ("sleep", "work", "sing", "walk", "know", "help")
-    right = 0
-    for noun in lexicon["people"][:6]:
-        for verb in verbs:
-            one, many = ask(f"The {noun[0]}"), ask(f"The {noun[1]}")
-            right += (one[singular(verb)] > one[verb]) + (many[verb] > many[singular(verb)])
-    assert right >= 0.75 * 2 * 6 * len(verbs)
 
 
 @pytest.mark.slow

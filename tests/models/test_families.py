@@ -1,7 +1,7 @@
 """Every family of models, asked by lmdiag and by an independent float64 reference.
 
-The reference (`reference`, `spelling`) spells words by hand and runs transformers' own model on one
-sentence at a time, without padding, for every piece of every word.
+The reference (`reference`) runs transformers' own model on one sentence at a time, without padding,
+for every piece of every word.
 """
 
 from __future__ import annotations

@@ -154,12 +154,6 @@ class TestPrompts:
         exact = alone(network, ids, 1)[ids[2]] + alone(network, ids, 2)[ends].logsumexp(-1)
         assert answer.words["bird"].log_prob == pytest.approx(float(exact), abs=1e-5)
 
-    def test_pieces_after_a_line_break_are_not_shown_as_continuing(self) -> None:
-        model = asked(gpt2(len(PROMPTED)), PROMPTED, "causal", prompt="{context}\n")
-        (answer,) = ask(model, Question(Query("a"), ()), top=len(PROMPTED))
-        assert "bird" in answer.top_words
-        assert "##bird" not in answer.top_words
-
     def test_length(self) -> None:
         with pytest.raises(BadInput, match=r"'a' takes 100 tokens with its prompt and its longest"):
             prompted("c" * 99 + "{context}", "a")
@@ -203,16 +197,6 @@ def test_final_period_and_first_letter(query: Query, options: Any, tokens: str) 
     model = asked(bert(len(PIECES)), PIECES, "masked", **options)
     (row,) = model.encode(Question(query, ("bird",))).rows
     assert PIECES.convert_ids_to_tokens(row.ids) == ["[CLS]", *tokens.split(), "[SEP]"]
-
-
-def test_words_of_several_pieces_without_a_period() -> None:
-    model = asked(bert(len(PIECES)), PIECES, "masked", final_period="never")
-    rows = model.encode(Question(Query("a robin is a"), ("birds",))).rows
-    assert [PIECES.convert_ids_to_tokens(row.ids)[5:] for row in rows] == [
-        ["[MASK]", "[SEP]"],
-        ["[MASK]", "[MASK]", "[SEP]"],
-        ["bird", "[MASK]", "[SEP]"],
-    ]
 
 
 @pytest.mark.parametrize("name", ["t5", "bart"])

@@ -64,17 +64,16 @@ def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
         check(found, literal(row, pairs, label), 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", [False, True])
 def test_large_vocabulary(ties: bool) -> None:
-    """As large as that of Gemma, more verbs than in the data."""
+    """Large enough for sums of float32 to differ, and more verbs than in the data."""
     generator = torch.Generator().manual_seed(0)
-    logits = 3 * torch.randn(3, 262_144, generator=generator)
+    logits = 3 * torch.randn(1, 20_000, generator=generator)
     log_probs = (logits.bfloat16().float() if ties else logits).log_softmax(-1)
-    pairs = torch.randperm(262_144, generator=generator)[:6000].view(-1, 2).tolist()
-    plural = [True, False, True]
-    values = Verbs.of(pairs).agreement(log_probs, plural)
-    for row, label, found in zip(log_probs, plural, values, strict=True):
-        check(found, literal(row, pairs, label), 1e-11)
+    pairs = torch.randperm(20_000, generator=generator)[:1200].view(-1, 2).tolist()
+    (found,) = Verbs.of(pairs).agreement(log_probs, [True])
+    check(found, literal(log_probs[0], pairs, True), 1e-11)
 
 
 def test_no_verbs() -> None:

@@ -102,6 +102,7 @@ class TestReference:
         assert total(right.words(SENTENCES[0])) == pytest.approx(-len(tokens.ids) * loss.item())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), cases(SIX))
 def test_every_word(name: str, options: dict[str, Any], family_dir: FamilyDir) -> None:
     answers = check(name, family_dir(name), TEXTS, **options)

@@ -15,8 +15,8 @@ from lmdiag.cli import main
 from lmdiag.protocol import Protocol
 from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.designs import designs_of
-from lmdiag.report.formats.terminal import print_results
 from lmdiag.report.html import charts, render
+from lmdiag.report.terminal import print_results
 from lmdiag.results import Run, load_run
 from lmdiag.types import BadInput
 

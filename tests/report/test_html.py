@@ -13,10 +13,9 @@ from parsed import ParsedPage
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
-from lmdiag.report.comparing import compared, notes, p_text
-from lmdiag.report.html import render
-from lmdiag.report.items import items
-from lmdiag.report.listing import representative
+from lmdiag.report.html import compared, render
+from lmdiag.report.items import items, representative
+from lmdiag.report.labels import notes, p_text
 from lmdiag.report.page import digest
 from lmdiag.report.tables import sources_of
 from lmdiag.results import Run
@@ -167,7 +166,7 @@ def test_checkpoints_become_curves_in_the_order_of_training(runs: dict[str, Run]
 def test_of_too_many_items_a_sample_is_listed(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lmdiag.report.listing.MAX_LISTED", 40)
+    monkeypatch.setattr("lmdiag.report.items.MAX_LISTED", 40)
     every = items(runs["all"], "agreement")
     listed = {item.id for item in representative(every)}
     left_out = next(item.id for item in every if item.id not in listed)

@@ -19,9 +19,9 @@ from rich.console import Console
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats import latex_text, markdown_text, render_tables
-from lmdiag.report.formats.terminal import print_overview, print_results
 from lmdiag.report.items import Choice
-from lmdiag.report.sections import sections
+from lmdiag.report.tables import sections
+from lmdiag.report.terminal import print_overview, print_results
 from lmdiag.results import Results
 from lmdiag.types import WordSpan
 
@@ -189,4 +189,8 @@ def test_numbers_as_readers_see_them() -> None:
     assert [numbers.number(12.0, "mean"), numbers.number(1e300, "mean")[:3]] == ["12.000", "100"]
     counts = [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)]
     assert counts == ["950", "4.4M", "110M", "6.7B"]
-    assert [numbers.chances(levels) for levels in ([1 / 3, 1 / 2], [])] == ["33.3–50.0", ""]
+    assert [numbers.span(texts) for texts in (["33.3", "40.0", "50.0"], ["5"], [])] == [
+        "33.3–50.0",
+        "5",
+        "",
+    ]

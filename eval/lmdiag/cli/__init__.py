@@ -40,10 +40,10 @@ COMMANDS = {
 """Command name -> one line of help."""
 
 _SHARED = {
-    "build": "data", "template": "data", "publish": "hub", "submit": "hub", "leaderboard": "hub",
-    "score": "runs", "compare": "runs", "report": "runs",
+    "data": ("build", "template"), "hub": ("publish", "submit", "leaderboard"),
+    "runs": ("score", "compare", "report", "items", "analyse"), "texts": ("surprisal", "fit"),
 }  # fmt: skip
-"""Command -> module with its function NAME_command; others are `main` in a module of their name."""
+"""Module -> its commands, which are functions NAME_command; others are `main` in their module."""
 
 _STOPPED = {
     "fit": "the answers of models are kept in --output; run the same command again to continue",
@@ -103,9 +103,9 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
         # Lists take all values that follow; flags have no --no-FLAG.
         default_parameter=Parameter(consume_multiple=(1, None), negative=(), show_default=_shown),
     )
+    shared = {name: f"{module}:{name}_command" for module, of in _SHARED.items() for name in of}
     for name, summary in COMMANDS.items():
-        module = _SHARED.get(name)
-        target = f"{module}:{name}_command" if module else f"{name}:main"
+        target = shared.get(name, f"{name}:main")
         help_text = f"{summary[0].upper()}{summary[1:]}."
         app.command(f"lmdiag.cli.{target}", name=name, help=help_text)
     function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from lmdiag.cli.options import Overwrite, check_new_file
+from lmdiag.cli import options
 from lmdiag.diagnostics import CORE
 from lmdiag.files import read_json_lines, read_text, resource_path
 from lmdiag.stimuli.building import script
@@ -42,7 +42,7 @@ def template_command(
     minimal: bool = False,
     design: Literal["2", "2x2"] | None = None,
     regions: bool = False,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> int:
     """Writes the rows of `cards/starter.*.jsonl` and prints the text beside them.
 
@@ -53,7 +53,7 @@ def template_command(
         regions: write sentences with regions, in the conditions of a design
     """
     is_design = bool(design or regions)
-    check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
+    options.check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
     if is_design and minimal:
         raise BadInput("--minimal has no conditions: leave it out, or --design and --regions")
     path = resource_path("cards", f"starter.{'design' if is_design else 'rows'}.jsonl")

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import Count, read_models
 from lmdiag.files import exists, is_file
 from lmdiag.types import DIAGNOSTICS, BadInput
 
@@ -131,7 +131,7 @@ def leaderboard_command(
     tasks: tuple[str, ...] = DIAGNOSTICS,
     device: str | None = None,
     max_parameters: Annotated[int, Parameter(converter=_parameter_count)] = 3_000_000_000,
-    time_limit: Count = 3600,
+    time_limit: options.Count = 3600,
     no_run: bool = False,
 ) -> int:
     """Runs what has no run yet, and writes the site.
@@ -154,7 +154,7 @@ def leaderboard_command(
 
     check_target(out)
     files = [place for place in requests if is_file(Path(place))]
-    listed = [entry for file in files for entry in listed_models(read_models(file))]
+    listed = [entry for file in files for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in files)
     entries = {entry.key: entry for entry in (*listed, *requested)}.values()
     runs = out.with_name(f"{out.name}-runs")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results.multiverse import Members
+    from lmdiag.multiverse import MemberRuns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,28 +44,28 @@ class Knobs:
             BadInput: a name is not a knob or does not apply to the rows; a prompt or an instruction
                 cannot be used, or is given although the prompt does not vary.
         """
-        known = [knob for (_, a), knobs in APPLICABLE.items() if a == asks for knob in knobs]
+        known = dict.fromkeys(k for (_, of), ks in APPLICABLE.items() if of == asks for k in ks)
         rows = "whole sentences" if asks == "sentence" else "rows with a blank"
         for name in self.knobs:
             if name not in KNOBS:
                 close = suggest(name, KNOBS)
                 raise BadInput(f"--knobs {name}{close}: choose from {', '.join(KNOBS)}")
             if name not in known and self.knobs != tuple(KNOBS):
-                choice = ", ".join(dict.fromkeys(known))
+                choice = ", ".join(known)
                 raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
-        prompts: list[dict[str, Any]] = [
-            {"prompt": text} for text in dict.fromkeys(map(text_or_file, self.prompt))
-        ]
-        chat = LoadOptions(chat=self.chat, instruction=self.instruction)
-        chats = [{"chat": True, "instruction": chat.instruction}] if self.chat else []
-        for framing in prompts:
+        texts = dict.fromkeys(map(text_or_file, self.prompt))
+        framings: list[dict[str, Any]] = [{"prompt": text} for text in texts]
+        chat = {"chat": self.chat, "instruction": self.instruction}
+        for framing in (*framings, chat):
             LoadOptions(**framing)
-        given = "--prompt" if prompts else "--chat"
-        if (prompts or chats) and asks == "sentence":
+        if self.chat:
+            framings.append(chat)
+        given = "--prompt" if texts else "--chat"
+        if framings and asks == "sentence":
             raise BadInput(f"{given} is for rows with a blank: leave it out")
-        if (prompts or chats) and "prompt" not in self.knobs:
+        if framings and "prompt" not in self.knobs:
             raise BadInput(f"{given} is the knob prompt: leave it out, or add prompt to --knobs")
-        return [{"prompt": ""}, *prompts, *chats]
+        return [{"prompt": ""}, *framings]
 
 
 @RECORD
@@ -107,26 +106,35 @@ def main(options: Options = Options()) -> int:
     return 0
 
 
-def _finish(models: Sequence[Members], options: Options) -> None:
+def _finish(models: list[MemberRuns], options: Options) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from lmdiag.files import clear_drafts, write_atomically
-    from lmdiag.multiverse import multiverse_of
-    from lmdiag.report.formats.terminal import output_console, print_multiverse
+    from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
+    from lmdiag.report.labels import run_labels
     from lmdiag.report.multiverse import render
-    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE
+    from lmdiag.report.tables import headlines, sources_of
+    from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.text import visible
 
     output = options.running.output
-    for members in models:
-        for _, run in members.runs:
-            if run:
-                write_report(run)
-    multiverse = multiverse_of(models, output, resamples=options.resamples)
-    multiverse.write(output)
+    finished = [[run for _, run in runs if run] for runs, *_ in models]
+    for run in (run for runs in finished for run in runs):
+        write_report(run)
+    labels = run_labels([runs[0].results for runs in finished])
+    sources = sources_of([run.results for runs in finished for run in runs])
+    shown = [x for task in sources[0].results.data.tasks for x in headlines(task, sources)]
+    multiverse = multiverse_of(
+        dict(zip(labels, models, strict=True)),
+        {headline.place: headline.label for headline in shown},
+        output,
+        resamples=options.resamples,
+    )
+    text = json.dumps(multiverse.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     clear_drafts(output)
+    write_atomically(output / MULTIVERSE, text.encode())
     write_atomically(output / MULTIVERSE_PAGE, render(multiverse).encode())
     if options.running.json:
-        print(json.dumps(multiverse.to_json(), indent=1, allow_nan=False))
+        print(json.dumps(json.loads(text), indent=1))
         return
     console = output_console()
     print_multiverse(multiverse, console)

@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import (
-    RECORD,
-    Batching,
-    Count,
-    Json,
-    Models,
-    Scoring,
-    Seed,
-    section,
-    text_or_file,
-)
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
 from lmdiag.protocol import Asking, Protocol, asking_of
@@ -51,16 +41,16 @@ class Data:
     perturb: Annotated[
         tuple[str, ...], Parameter(help=f"none (default), all, or any of {', '.join(names())}")
     ] = ()
-    shuffles: Count = 100
+    shuffles: options.Count = 100
     """number of shuffles of shuf and shuf_trunc"""
-    seed: Seed = 0
+    seed: options.Seed = 0
     """random seed of the shuffles and of the sample"""
-    limit: Count | None = None
+    limit: options.Count | None = None
     """a sample of N rows of each task, even over its break-downs"""
     verbs: str | None = None
     """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
 
-    def load(self, asking: Asking, scoring: Scoring) -> Inputs:
+    def load(self, asking: Asking, scoring: options.Scoring) -> Inputs:
         """Loads the rows in every setting, with the protocol.
 
         Raises:
@@ -88,32 +78,31 @@ class Data:
 class Running:
     """How runs proceed, and where their results go."""
 
-    batching: Annotated[Batching, RECORD] = Batching()
+    batching: Annotated[options.Batching, options.RECORD] = options.Batching()
     tp: bool = False
     """split each layer of a model over the processes (tensor parallelism)"""
     output: Path = Path("results")
     """directory for results"""
     overwrite: bool = False
     """discard an earlier run of the same model and protocol"""
-    json: Json = False
+    json: options.Json = False
 
     def of(self, name: str | None) -> RunOptions:
         """Returns how the run of a model of this name is made."""
         from lmdiag.runs.run import RunOptions
 
-        batching = vars(self.batching)
-        return RunOptions(self.output, name, overwrite=self.overwrite, **batching)
+        return RunOptions(self.output, name, overwrite=self.overwrite, **vars(self.batching))
 
 
 def main(
     *,
-    models: Annotated[Models, section("Models")] = Models(),
-    data: Annotated[Data, section("Data")] = Data(),
-    scoring: Annotated[Scoring, section("Scoring")] = Scoring(),
-    asking: Annotated[Asking, section("How models are asked")] = Asking(),
-    loading: Annotated[Loading, section("Loading the model")] = Loading(),
-    serving: Annotated[Serving, section("A model behind a server")] = Serving(),
-    running: Annotated[Running, section("Running")] = Running(),
+    models: Annotated[options.Models, options.section("Models")] = options.Models(),
+    data: Annotated[Data, options.section("Data")] = Data(),
+    scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
+    asking: Annotated[Asking, options.section("How models are asked")] = Asking(),
+    loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
+    serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
+    running: Annotated[Running, options.section("Running")] = Running(),
 ) -> int:
     """Runs every model at every revision; one that fails does not stop the rest.
 
@@ -123,7 +112,7 @@ def main(
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import run_model
 
-    asking = replace(asking, prompt=text_or_file(asking.prompt))
+    asking = replace(asking, prompt=options.text_or_file(asking.prompt))
     load_options = LoadOptions(tp=running.tp, **vars(asking), **vars(loading), **vars(serving))
     runs: list[Run] = []  # on the first process
     failures: list[str] = []
@@ -172,15 +161,16 @@ def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
 def _finish(run: Run, *, as_json: bool) -> None:
     """Writes the report of a run and prints its tables."""
     from lmdiag.report.designs import designs_of
-    from lmdiag.report.formats.terminal import print_results
-    from lmdiag.results import saved_files
+    from lmdiag.report.terminal import print_results
+    from lmdiag.results import PREDICTIONS, REPORT, RESULTS
     from lmdiag.text import visible
 
     designs = designs_of([run])
     write_report(run, designs)
     if not as_json:
         print_results(run.results, designs=designs, stimuli=run.stimuli)
-        print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved_files(run.path))}")
+        saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
+        print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved)}")
         return
     for task, rows in run.stimuli.items():
         if not rows.compared:  # the tables say it, too
@@ -190,8 +180,8 @@ def _finish(run: Run, *, as_json: bool) -> None:
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     """Writes the page that compares the models of a command, and prints their figures."""
     from lmdiag.files import write_atomically
-    from lmdiag.report.formats.terminal import print_overview
     from lmdiag.report.html import render
+    from lmdiag.report.terminal import print_overview
     from lmdiag.text import visible
 
     page = output / "comparison.html"

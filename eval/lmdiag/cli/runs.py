@@ -1,4 +1,4 @@
-"""`lmdiag score`, `lmdiag compare` and `lmdiag report`: figures of predictions and of runs."""
+"""What is done with finished runs: `lmdiag score`, `compare`, `report`, `items` and `analyse`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,27 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import lmdiag
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import RECORD, Count, DataOfRuns, Json, Names, Scoring, Seed
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Protocol
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results.external import External
+    from lmdiag.results import Run
+    from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
 _FIGURES = ("svg", "pdf", "png")
+
+
+def _load_runs(paths: tuple[Path, ...], data: str | None) -> list[Run]:
+    """Reads finished runs, or those of folders."""
+    from lmdiag.results import load_run, run_folders
+
+    return [load_run(path, data) for path in run_folders(paths)]
 
 
 def score_command(
@@ -33,11 +41,11 @@ def score_command(
     predictions: Path,
     data: str | None = None,
     data_revision: str | None = None,
-    scoring: Annotated[Scoring, RECORD] = Scoring(),
+    scoring: Annotated[options.Scoring, options.RECORD] = options.Scoring(),
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
     measures: tuple[str, ...] = (),
     setting: str = "none",
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> int:
     """Scores and prints; what cannot be computed is said on standard error.
 
@@ -58,9 +66,8 @@ def score_command(
             or nothing can.
     """
     from lmdiag import evaluation, results, stimuli
-    from lmdiag.report.formats.terminal import print_setting
-    from lmdiag.results.external import read_external
-    from lmdiag.results.predictions import ids
+    from lmdiag.report.terminal import print_sections
+    from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
         asked = _run_of(predictions, data, task, setting, scoring)
@@ -100,12 +107,12 @@ def score_command(
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
-        print_setting(task, setting, measured, form=rows.form)
+        print_sections(results.of_setting(task, setting, measured, rows.form))
     return 0
 
 
 def _run_of(
-    path: Path, data: str | None, task: str, setting: str, scoring: Scoring
+    path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
 ) -> tuple[Stimuli, External, Protocol, bool, Kind]:
     """Returns rows and predictions of a run directory, and its protocol, case rule and kind.
 
@@ -113,7 +120,7 @@ def _run_of(
         BadInput: no finished run, other data, or a task, setting or rank that it does not have.
     """
     from lmdiag.results import load_run
-    from lmdiag.results.external import External
+    from lmdiag.results.predictions import External
 
     run = load_run(path, data)
     tasks, model, top = run.results.tasks, run.results.model, run.results.protocol.top
@@ -136,15 +143,15 @@ def compare_command(
     runs: tuple[Path, ...],
     /,
     *,
-    data: DataOfRuns = None,
+    data: options.DataOfRuns = None,
     across: Annotated[
-        Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+        options.Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
     ] = (),
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
-    resamples: Count = 10_000,
-    seed: Seed = 0,
-    as_json: Json = False,
+    resamples: options.Count = 10_000,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> int:
     """Compares and prints.
 
@@ -162,14 +169,12 @@ def compare_command(
     from pydantic_core import to_jsonable_python
 
     from lmdiag.comparison import not_compared
-    from lmdiag.report.formats.terminal import output_console
     from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
-    from lmdiag.results import load_run, run_folders
+    from lmdiag.report.terminal import output_console
 
-    paths = run_folders(runs)
-    if len(paths) < 2:
+    loaded = _load_runs(runs, data)
+    if len(loaded) < 2:
         raise BadInput("compare takes two or more run directories, or a folder that has them")
-    loaded = [load_run(path, data) for path in paths]
     compared = lmdiag.compare(
         *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
     )
@@ -215,7 +220,7 @@ def report_command(
     figures: Path | None = None,
     region: str = "",
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
-    data: DataOfRuns = None,
+    data: options.DataOfRuns = None,
 ) -> int:
     """Writes the report; returns the exit code.
 
@@ -234,10 +239,10 @@ def report_command(
         region: number or name of the critical region, for a design with regions
         width: width of the figures in cm: 8 fits one column, 17 two
     """
+    from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report import html, multiverse
     from lmdiag.report.charts.output import write_figures
     from lmdiag.results import REPORT, load_run, run_folders
-    from lmdiag.results.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
 
     folder, paths = runs[0], list(runs)
     is_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
@@ -252,7 +257,7 @@ def report_command(
                 "--format svg"
             )
         if is_multiverse:
-            plots = multiverse.multiverse_plots(Multiverse.read(folder))
+            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
             plots = html.charts([load_run(path, data) for path in paths], region)
         written = write_figures(plots, figures, kind, width)
@@ -286,8 +291,8 @@ def _tables(
     from lmdiag import diagnostics
     from lmdiag.report.designs import designs_of
     from lmdiag.report.formats import render_tables
+    from lmdiag.report.items import choose
     from lmdiag.report.labels import training_order
-    from lmdiag.report.listing import choose
     from lmdiag.results import load_run, read_results
     from lmdiag.results.run import joined_results, joined_runs
 
@@ -309,3 +314,87 @@ def _tables(
             if region:
                 raise
     return render_tables(format, [results[i] for i in order], chosen, grids, rows)
+
+
+def items_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    out: Path,
+    per: Literal["row", "region", "word"] = "row",
+    task: str = "",
+    data: options.DataOfRuns = None,
+    overwrite: options.Overwrite = False,
+) -> int:
+    """Writes the table.
+
+    Args:
+        runs: run directories; their items are in one table
+        out: file to write; its name must end in .csv, .tsv or .parquet
+        per: a row per row of the data, or per region or word of its sentences
+        task: one of the tasks of the runs (default: all)
+    """
+    from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
+
+    options.check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
+    table = items_of(_load_runs(runs, data), task=task, per=per)
+    write_items(table, out)
+    print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
+    return 0
+
+
+def analyse_command(
+    runs: tuple[Path, ...],
+    /,
+    *,
+    response: str = "",
+    conditions: tuple[str, ...] = (),
+    formula: str = "",
+    coding: Literal["sum", "treatment"] = "sum",
+    region: str = "",
+    task: str = "",
+    data: options.DataOfRuns = None,
+    chart: Path | None = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> int:
+    """Analyses and prints.
+
+    Args:
+        runs: run directories, or tables with a row per item and condition (csv, tsv, Parquet) and a
+            column item; several models are compared
+        response: surprisal, probability, log_odds, correct, or a column of numbers (default: the
+            left side of the formula, else surprisal)
+        conditions: columns of the conditions (default: those with 2 to 6 levels that differ within
+            items)
+        formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)"
+        coding: of conditions in the formula: -0.5 and 0.5, or 0 and 1
+        region: number or name of the region whose surprisal is the response
+        task: one of the tasks of the runs
+        chart: write the condition means as a figure into this file (.svg, .pdf or .png)
+    """
+    if chart:
+        options.check_new_file(
+            chart, tuple(f".{suffix}" for suffix in _FIGURES), overwrite=overwrite
+        )
+    from lmdiag.analysis.items import ITEM_SUFFIXES
+    from lmdiag.report.charts.conditions import condition_plot
+    from lmdiag.report.charts.output import figure_file
+    from lmdiag.report.terminal import output_console
+    from lmdiag.results import load_run, run_folders
+
+    sources = [
+        path if path.suffix in ITEM_SUFFIXES else load_run(path, data) for path in run_folders(runs)
+    ]
+    analysed = lmdiag.analyse(
+        sources, task=task, region=region, response=response, conditions=conditions,
+        formula=formula, coding=coding,
+    )  # fmt: skip
+    if chart:
+        plot = condition_plot("conditions", {region: analysed.analysis})
+        write_atomically(chart, figure_file(plot.spec, chart.suffix[1:], 8.0))
+    if as_json:
+        print(json.dumps(analysed.analysis.to_json(), allow_nan=False))
+    else:
+        analysed.show(output_console())
+    return 0

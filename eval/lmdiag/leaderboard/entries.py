@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from lmdiag.files import is_folder, read_json, read_text, readable, real_path, user_path
+from lmdiag.files import is_folder, read_text, readable, real_path, user_path
 from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.hub.client import is_on_hub, plain_errors
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
@@ -155,7 +155,7 @@ def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
         request = parse_request(read_text(path, 4_000), path.relative_to(root).as_posix())
         file = path.with_suffix(".json")
         if file.exists():
-            claim = Results.from_json(read_json(file, MAX_CLAIM), str(file))
+            claim = Results.read(file, MAX_CLAIM)
             figures = leaderboard_figures(claim)
             values = {key: figure.value or 0.0 for key, figure in figures.items()}
             claimed = {key: value for key, value in values.items() if 0 <= value <= 1}

@@ -89,23 +89,17 @@ def build(
     """Returns scores of the items whose value is defined; items with NaN are left out."""
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     kept = Scores(name, items, values, statistic, chance=chance).take(defined)
-    by = {
-        column: {level: kept.take(where) for level, where in positions(labels, defined).items()}
-        for column, labels in (levels or {}).items()
-    }
-    by = {column: parts for column, parts in by.items() if parts}
+    by = {}
+    for column, labels in (levels or {}).items():
+        if parts := positions(objects(labels)[defined]):
+            by[column] = {level: kept.take(where) for level, where in parts.items()}
     return replace(kept, by=by, left_out=tuple(items[~defined]))
 
 
-def positions(labels: Labels, where: Where | None = None) -> dict[str, NDArray[np.intp]]:
-    """Returns level -> positions of its items, in order of first appearance.
-
-    Args:
-        labels: level of each item.
-        where: restricts the items; the positions are then among these.
-    """
+def positions(labels: Labels | Items) -> dict[str, NDArray[np.intp]]:
+    """Returns level -> positions of its items, in order of first appearance."""
     places: dict[str, list[int]] = {}
-    for position, label in enumerate(labels if where is None else objects(labels)[where]):
+    for position, label in enumerate(labels):
         if label is not None:
             places.setdefault(label, []).append(position)
     return {level: np.array(place, dtype=np.intp) for level, place in places.items()}

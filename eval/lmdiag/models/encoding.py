@@ -12,11 +12,11 @@ from lmdiag.models.tokens.encoders import (
     MaskedEncoder,
     QuestionEncoder,
     Seq2SeqEncoder,
-    opening_tokens,
 )
 from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
 from lmdiag.models.tokens.sentences import SentenceEncoder
-from lmdiag.models.tokens.spelling import Spelling
+from lmdiag.models.tokens.spelling import Pieces, Spelling
+from lmdiag.protocol import Bos
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -69,13 +69,31 @@ def causal_encoder(
         prompt = chat_prompt(tokenizer, options.instruction, model_id)
     framing = Framing(prompt or SLOT, options.first_letter)
     bos = "never" if options.chat else options.bos  # a chat template has its own
-    opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
+    opening = _opening(spelling, bos, tokenizer.bos_token_id, model_id)
     if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
         raise BadInput(
             f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
             "before every context in any case: leave it out, or add --bos never"
         )
     return CausalEncoder(spelling, limit, model_id, framing, opening)
+
+
+def _opening(spelling: Spelling, bos: Bos, bos_id: int | None, model_id: str) -> Pieces:
+    """Returns the special tokens that stand before every text of a causal model.
+
+    auto keeps what the tokenizer puts there, always adds the beginning-of-sequence token where it
+    is missing, never leaves all of them out.
+    """
+    if bos == "never":
+        return ()
+    if bos == "auto" or (spelling.opening and bos_id in (None, *spelling.opening)):
+        return spelling.opening
+    if bos_id is None:
+        raise BadInput(
+            f"model {model_id}: its tokenizer has no beginning-of-sequence token: "
+            "leave --bos always out"
+        )
+    return (bos_id, *spelling.opening)
 
 
 def sentence_encoder(
@@ -96,7 +114,7 @@ def sentence_encoder(
         return None
     lacks_one = not spelling.opening and tokenizer.bos_token_id is not None
     bos = "always" if options.bos == "auto" and lacks_one else options.bos
-    opening = opening_tokens(spelling, bos, tokenizer.bos_token_id, model_id)
+    opening = _opening(spelling, bos, tokenizer.bos_token_id, model_id)
     return SentenceEncoder(spelling, limit, model_id, opening, reads_end=options.unit == "word")
 
 

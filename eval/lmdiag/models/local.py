@@ -78,7 +78,6 @@ class LocalModel:
 
     @property
     def device(self) -> str:
-        """The device of the weights, e.g. "cuda:0"."""
         return str(self.reader.model.device)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
@@ -94,7 +93,6 @@ class LocalModel:
         return len(self._verbs)
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        """Returns the names of control tokens in each text, which the model reads as tokens."""
         return control_names(self.parts.tokenizer, texts)
 
     def with_options(self, options: LoadOptions) -> LocalModel | None:

@@ -12,7 +12,7 @@ from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.conditions import condition_plot
-from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 

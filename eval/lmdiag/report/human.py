@@ -13,7 +13,7 @@ from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric, tooltip
 from lmdiag.report.formats import render_tables
-from lmdiag.report.formats.grid import CellText, Grid, GridRow, Heading
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.numbers import p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible

@@ -1,4 +1,4 @@
-"""The items of a run: every contrast with its contexts, top words and probabilities.
+"""The items of runs: every contrast with its contexts, top words and probabilities.
 
 Where rows are sentences, an item has their words, or the regions of its conditions, in bits.
 """
@@ -6,15 +6,18 @@ Where rows are sentences, an item has their words, or the regions of its conditi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import evaluation
+from lmdiag.diagnostics import Diagnostic
 from lmdiag.measures import part_bits
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 from lmdiag.report import numbers
-from lmdiag.types import WordSpan
+from lmdiag.report.labels import run_labels
+from lmdiag.text import suggest, visible
+from lmdiag.types import BadInput, WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
@@ -24,15 +27,18 @@ if TYPE_CHECKING:
 MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
+_MOST_PARTS = 16_000
+"""Words or regions that a page lists, over all items: of long texts it lists fewer items."""
+
+_OF_EACH = 12
+"""Contrasts per combination of levels in a sample, at most."""
+
 
 class Part(NamedTuple):
     """A word of a sentence, or a region of it.
 
-    Attributes:
-        start: its position in the sentence, in characters.
-        text: its own; "" for an empty region.
-        bits: its surprisal; None without a probability and for an empty region.
-        name: number and name of a region; "" for a word.
+    `start` is in characters; `bits` is None without a probability and for an empty region; `name`
+    is number and name of a region, "" for a word.
     """
 
     start: int
@@ -45,15 +51,13 @@ class Choice(NamedTuple):
     """A row of the data with the answer of the model: a word at a blank, or a whole sentence.
 
     Attributes:
-        id, context, right_context, target, good, expected, condition: columns of the row; `good`
-            is None where rows are not compared. Of a sentence, `context` is all and `target` "".
-        log_prob: of the target or sentence, in nats; None where unscorable or unknown.
-        rank: of the target; None where unknown.
+        id, context, right_context, target, good, expected, condition, regions: columns of the row;
+            `good` is None where rows are not compared. Of a sentence, `context` is all of it.
+        log_prob, rank: of the target or sentence, nats; None where unscorable or unknown.
         words, word_log_probs: the most probable words at the blank, and what is known of them.
         cased: whether words are compared with `expected` exactly.
         spans: the words of a sentence; None where the row has a blank, empty where not known.
         n_tokens: of the words of a sentence that have a probability.
-        regions: of a sentence of a suite, see `docs/specification.md`.
     """
 
     id: str
@@ -91,24 +95,19 @@ class Choice(NamedTuple):
     @property
     def bits(self) -> float | None:
         """Surprisal of the target or sentence; None where unscorable or unknown."""
-        return _surprisal(self.log_prob)
+        return None if self.log_prob is None else -self.log_prob / math.log(2)
 
     @property
     def value(self) -> float | None:
-        """What rows are compared by: the probability, or the log-probability of a sentence in bits.
-
-        None where unscorable or unknown.
-        """
-        if not self.is_sentence:
-            return self.probability
-        return None if self.bits is None else -self.bits
+        """What rows are compared by: the probability; of a sentence, its logarithm in bits."""
+        bits = self.bits
+        return -bits if self.is_sentence and bits is not None else self.probability
 
     @property
     def top(self) -> list[tuple[str, float | None, bool]]:
         """The most probable words: word, probability if it is known, whether it is expected."""
         fold = str if self.cased else str.casefold
-        expected = {fold(word) for word in self.expected}
-        words = self.words or ()
+        expected, words = {fold(word) for word in self.expected}, self.words or ()
         log_probs: Sequence[float | None] = self.word_log_probs or [None] * len(words)
         return [
             (word, None if p is None else math.exp(p), fold(word) in expected)
@@ -118,22 +117,21 @@ class Choice(NamedTuple):
     @property
     def place(self) -> int | None:
         """Place of the first expected word in the top list, from 1; None where there is none."""
-        places = (i for i, (_, _, is_expected) in enumerate(self.top, start=1) if is_expected)
-        return next(places, None)
+        return next((i for i, word in enumerate(self.top, start=1) if word[2]), None)
 
     @property
     def parts(self) -> list[Part]:
         """The words of the sentence, or its regions."""
-        if not self.regions:
-            spans = ((s.start, s.end, s.log_prob if s.n_tokens else None) for s in self.spans or ())
-            return [Part(a, self.context[a:b], _surprisal(p)) for a, b, p in spans]
         parts = []
+        for start, end, log_prob, n_tokens in () if self.regions else self.spans or ():
+            known = None if log_prob is None or not n_tokens else -log_prob / math.log(2)
+            parts.append(Part(start, self.context[start:end], known))
         for region in self.regions:
             start, end = region["start"], region["end"]
             bits = part_bits(self.spans, start, end) if start < end else math.nan
             name = f"{region['number']} {region['name']}".rstrip()
-            known = None if math.isnan(bits) else bits
-            parts.append(Part(start, self.context[start:end], known, name))
+            text = self.context[start:end]
+            parts.append(Part(start, text, None if math.isnan(bits) else bits, name))
         return parts
 
     @property
@@ -141,11 +139,7 @@ class Choice(NamedTuple):
         """The most probable words, or the parts of the sentence with their surprisals."""
         if self.is_sentence:
             return [f"{part.text} {numbers.bits(part.bits)}" for part in self.parts]
-        return [word for word, _, _ in self.top]
-
-
-def _surprisal(log_prob: float | None) -> float | None:
-    return None if log_prob is None else -log_prob / math.log(2)
+        return list(self.words or ())
 
 
 class Item(NamedTuple):
@@ -179,17 +173,11 @@ class Item(NamedTuple):
         return next((choice.value for choice in self.choices if choice.good), None)
 
     @property
-    def bad(self) -> float | None:
-        """Value of the most probable bad row; None where one is unknown."""
-        values = [choice.value for choice in self.choices if choice.good is False]
-        known = [value for value in values if value is not None]
-        return max(known) if known and len(known) == len(values) else None
-
-    @property
     def difference(self) -> float | None:
-        """`good` minus `bad`."""
-        good, bad = self.good, self.bad
-        return None if good is None or bad is None else good - bad
+        """`good` minus the value of the most probable bad row; None where a value is unknown."""
+        good, bad = self.good, [choice.value for choice in self.choices if choice.good is False]
+        known = [value for value in bad if value is not None]
+        return None if good is None or not bad or len(known) < len(bad) else good - max(known)
 
     @property
     def held(self) -> float | None:
@@ -214,26 +202,31 @@ class Item(NamedTuple):
         The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions
         hold, but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
         """
-        first = self.choices[0]
-        if self.predictions:
-            n, held = len(self.predictions), self.held
+        first, n, held, gap = self.choices[0], len(self.predictions), self.held, self.difference
+        if n:
             if held is None:
                 return "unknown", "cannot be evaluated"
-            kind = "right" if held == 1 else "narrow" if held else "wrong"
             text = f"{round(held * n)} of {n} predictions hold"
-            return kind, text if n > 1 else f"prediction {'holds' if held else 'does not hold'}"
+            if n == 1:
+                text = f"prediction {'holds' if held else 'does not hold'}"
+            return "right" if held == 1 else "narrow" if held else "wrong", text
         if not self.is_compared:
             digits = 1 if first.is_sentence else 2
             return "plain", "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
-        if self.prefers_good is None or self.difference is None:
+        if self.prefers_good is None or gap is None:
             return "unknown", "cannot be compared"
-        gap = abs(self.difference)
-        size = f"{numbers.bits(gap)} bits" if first.is_sentence else numbers.probability(gap)
+        size = numbers.probability(abs(gap))
+        if first.is_sentence:
+            size = f"{numbers.bits(abs(gap))} bits"
         if not self.prefers_good:
             return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
-        if self.by_threshold is False:
-            return "narrow", f"good preferred by only {size}"
-        return "right", f"good preferred by {size}"
+        is_narrow = self.by_threshold is False
+        only = "only " if is_narrow else ""
+        return "narrow" if is_narrow else "right", f"good preferred by {only}{size}"
+
+
+Chosen = tuple[Choice, Mapping[str, Choice | None]]
+"""A row with a chosen context, and name of each model -> the row with its answer, if it has it."""
 
 
 # ---- from runs -----------------------------------------------------------------------------------
@@ -241,10 +234,9 @@ class Item(NamedTuple):
 
 def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> dict[str, Scores]:
     """Returns measure -> its per-item scores, computed from the predictions of the run."""
-    model, protocol = run.results.model, run.results.protocol
-    predictions = run.predictions[task][setting, shuffle]
+    model, predictions = run.results.model, run.predictions[task][setting, shuffle]
     computed = evaluation.scores(
-        run.stimuli[task], predictions, protocol, cased=model.cased, kind=model.kind
+        run.stimuli[task], predictions, run.results.protocol, cased=model.cased, kind=model.kind
     )
     return {scores.name: scores for scores in computed}
 
@@ -260,52 +252,183 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     rows, diagnostic = stimuli.columns(), stimuli.diagnostic
     choices = _choices(rows, run.predictions[task][setting, 0], run.results.model.cased)
     owners = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
-    groups: dict[str, list[Choice]] = {}
-    first: dict[str, int] = {}
-    for i, (name, choice) in enumerate(zip(owners, choices, strict=True)):
-        groups.setdefault(name, []).append(choice)
-        first.setdefault(name, i)
-    labels = diagnostic.levels(rows)
+    groups: dict[str, list[int]] = {}
+    for i, name in enumerate(owners):
+        groups.setdefault(name, []).append(i)
     scores = run_scores(run, task, setting)
-
-    def verdicts(measure: str) -> dict[str, bool]:
-        """Item -> whether its value is 1; without the items that were left out."""
-        if (of := scores.get(measure)) is None:
-            return {}
-        return dict(zip(of.items.tolist(), (of.values == 1).tolist(), strict=True))
-
-    plain, holds = verdicts("sensitivity"), verdicts("prediction_accuracy")
-    strict = verdicts(f"sensitivity@{number_text(protocol.threshold)}")
-    formulas = rows.get("formulas", [()] * len(rows["id"]))
+    strict_name = f"sensitivity@{number_text(protocol.threshold)}"
+    plain, strict, holds = (  # item -> whether its value is 1; without items that were left out
+        dict(zip(of.items.tolist(), (of.values == 1).tolist(), strict=True)) if of else {}
+        for of in map(scores.get, ("sensitivity", strict_name, "prediction_accuracy"))
+    )
+    levels, formulas = diagnostic.levels(rows), rows.get("formulas", [()] * len(owners))
     return [
         Item(
             name,
-            sorted(group, key=lambda choice: not choice.good),
-            {by: x for by, of in labels.items() if (x := of[first[name]]) is not None},
+            sorted((choices[i] for i in group), key=lambda choice: not choice.good),
+            {by: level for by, of in levels.items() if (level := of[group[0]]) is not None},
             plain.get(name),
             strict.get(name),
             [
                 (formula, holds.get(f"{name}/{number}"))
-                for number, formula in enumerate(formulas[first[name]], start=1)
+                for number, formula in enumerate(formulas[group[0]], start=1)
             ],
         )
         for name, group in groups.items()
     ]
 
 
-def _choices(rows: Columns, answers: Predictions, cased: bool) -> Iterator[Choice]:
+def _choices(rows: Columns, answers: Predictions, cased: bool) -> list[Choice]:
     """The rows with their answers."""
     nothing = [None] * len(rows["id"])
     if "sentence" in rows:
-        columns = {name: rows[name] for name in ("id", "condition")}
-        regions = [of or () for of in rows.get("regions", nothing)]
-        spans = [words or () for words in answers.words or nothing]
-        columns |= {"context": rows["sentence"], "regions": regions, "spans": spans}
-        columns |= {"n_tokens": answers.n_tokens}
+        columns = {
+            "id": rows["id"], "condition": rows["condition"], "context": rows["sentence"],
+            "regions": [regions or () for regions in rows.get("regions", nothing)],
+            "spans": [words or () for words in answers.words or nothing],
+            "n_tokens": answers.n_tokens,
+        }  # fmt: skip
     else:
         names = ("id", "context", "right_context", "target", "expected")
         columns = {name: rows[name] for name in names} | {"rank": answers.rank}
         columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}
     columns |= {"good": rows.get("good", nothing), "log_prob": answers.log_prob}
-    for values in zip(*columns.values(), strict=True):
-        yield Choice(cased=cased, **dict(zip(columns, values, strict=True)))
+    records = zip(*columns.values(), strict=True)
+    return [Choice(cased=cased, **dict(zip(columns, values, strict=True))) for values in records]
+
+
+def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
+    """Returns the distinct contexts of chosen items, in the order in which they were named.
+
+    Args:
+        runs: runs on the same data.
+        ids: of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
+
+    Raises:
+        BadInput: no run has an item of that name.
+    """
+    by_id: dict[str, dict[str, dict[str, Choice]]] = {}  # id -> sentence -> model -> row
+    models = run_labels([run.results for run in runs])
+    for model, run in zip(models, runs, strict=True):
+        for item in (item for task in run.stimuli for item in items(run, task)):
+            for choice in item.choices:
+                for name in (item.id, choice.id):
+                    by_id.setdefault(name, {}).setdefault(choice.sentence, {})[model] = choice
+    chosen: dict[str, dict[str, Choice]] = {}
+    for name in ids:
+        if name not in by_id:
+            paths = " or ".join(str(run.path) for run in runs)
+            raise BadInput(
+                f"no item {name!r}{suggest(name, set(by_id))} in {paths}: its ids are in "
+                "predictions.parquet"
+            )
+        for sentence, answers in by_id[name].items():
+            chosen.setdefault(sentence, {}).update(answers)
+    return [
+        (next(iter(answers.values())), {model: answers.get(model) for model in models})
+        for answers in chosen.values()
+    ]
+
+
+# ---- as a page lists them ------------------------------------------------------------------------
+
+
+def listed(
+    runs: Sequence[Sequence[Item]],
+    diagnostic: Diagnostic,
+    setting: str = NONE,
+    chosen: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Returns the items of one setting that a page lists: all, or a sample and the chosen ones.
+
+    `anchor` is the id of an item in the page; `tags` are break-down=level -> level in words;
+    `place` is that of the first expected word, "none" if it is not in the top words; `difference`
+    and `good` are what a list is sorted by, of the first run; `rows` are the rows of each distinct
+    context, each as every run has it, or `columns` the words or regions of the sentences.
+
+    Args:
+        runs: items of each run, the same ones in the same order.
+        diagnostic: that they are of.
+        setting: perturbation.
+        chosen: ids of rows or contrasts.
+    """
+    wanted = {item.id for item in representative(runs[0])} | set(chosen)
+    shown = []
+    for same in zip(*runs, strict=True):
+        first = same[0]
+        if not wanted & {first.id, *(choice.id for choice in first.choices)}:
+            continue
+        expecting = next((choice for choice in first.choices if choice.expected), None)
+        rows = [list(row) for row in zip(*(item.choices for item in same), strict=True)]
+        contexts = dict.fromkeys(row[0].sentence for row in rows)
+        shown.append({
+            "item": first,
+            "setting": setting,
+            "anchor": visible(first.id if setting == NONE else f"{setting}:{first.id}"),
+            "tags": {
+                f"{by}={level}": diagnostic.level_label(by, level)
+                for by, level in first.levels.items()
+                if by not in diagnostic.untagged
+            },
+            "good": first.good if first.is_compared else first.order,
+            "difference": first.held if first.predictions else first.difference,
+            "place": expecting and (expecting.place or "none"),
+            "verdicts": [item.verdict for item in same],
+            "predictions": list(zip(*(item.predictions for item in same), strict=True)),
+            "rows": rows,
+            "contexts": [[row for row in rows if row[0].sentence == text] for text in contexts],
+            "columns": _columns(rows) if first.choices[0].is_sentence else [],
+        })  # fmt: skip
+    return shown
+
+
+def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:
+    """The words of sentences that stand below each other, or the regions of conditions.
+
+    Words are aligned from the left as far as the sentences share them, and likewise from the right.
+    Each column has a name, "" for words, and for each row its part as each run has it, or None.
+    """
+    parts = []
+    for first, *others in rows:
+        known = [{part.start: part for part in choice.parts} for choice in others]
+        parts.append([
+            [part, *(of.get(part.start, part._replace(bits=None)) for of in known)]
+            for part in first.parts
+        ])  # fmt: skip
+    texts = [[part[0].text for part in row] for row in parts]
+    longest, shortest = max(map(len, parts)), min(map(len, parts))
+    shared = 0  # words at the end
+    while shared < shortest and len({row[-1 - shared] for row in texts}) == 1:
+        shared += 1
+    aligned = [
+        [*row[: len(row) - shared], *[None] * (longest - len(row)), *row[len(row) - shared :]]
+        for row in parts
+    ]
+    columns = map(list, zip(*aligned, strict=True))
+    return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
+
+
+def representative(items: Sequence[Item]) -> list[Item]:
+    """Returns all items, or of too many some of each combination of levels.
+
+    They are spread evenly over their `order`, the worst and the best included, to show what the
+    model does well and what badly; figures cannot be computed from them. Items without a place in
+    the order are left out, unless none of a combination has one.
+    """
+    parts = sum(len(c.regions or c.spans or ()) for item in items for c in item.choices)
+    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(items) // parts)) if parts else MAX_LISTED
+    if len(items) <= most:
+        return list(items)
+    groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
+    for item in items:
+        groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
+    n = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
+    shown = []
+    for group in groups.values():
+        orders = [(item.order, i) for i, item in enumerate(group)]
+        ordered = sorted((order, i) for order, i in orders if order is not None)
+        known = [group[i] for _, i in ordered] or group
+        last = len(known) - 1
+        places = range(len(known)) if last < n else [round(i * last / (n - 1)) for i in range(n)]
+        shown += [known[place] for place in places]
+    return shown

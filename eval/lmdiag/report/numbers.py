@@ -14,6 +14,30 @@ UNDEFINED = "–"
 """Stands for a figure that is not defined."""
 
 
+def number(value: float | None, statistic: Statistic | None) -> str:
+    """One number as its statistic is shown; no `−0.0`.
+
+    Proportions and shares are in percent with one decimal, anything else has three decimals. A
+    median, which is one of ranks, has a decimal only where it lies between two of them, or is a
+    mean over shuffles. A tie is rounded away from zero, as in charts: Python's format would not.
+    """
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    digits = 1 if statistic in ("proportion", "share", "median") else 3
+    scaled = 100 * value if statistic in ("proportion", "share") else value
+    text = f"{scaled:.{digits}f}"
+    if abs(scaled) < 1e15:  # not beyond the digits of a float
+        text = str(Decimal(scaled).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
+    text = text.removesuffix(".0") if statistic == "median" else text
+    return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
+
+
+def signed(value: float | None, statistic: Statistic | None) -> str:
+    """One number with its sign, e.g. a difference in percentage points; zero has none."""
+    shown = number(value, statistic)
+    return f"+{shown}" if shown[0] not in f"−{UNDEFINED}" and shown.strip("0.") else shown
+
+
 def value(figure: Figure) -> str:
     """E.g. `38.9`, `14.1 ± 3.1` over shuffled runs, or `0.233` for what is not a proportion.
 
@@ -21,20 +45,6 @@ def value(figure: Figure) -> str:
     """
     spread = f" ± {number(figure.sd, figure.statistic)}" if figure.sd is not None else ""
     return number(figure.value, figure.statistic) + spread + figure.chance_sign
-
-
-def chances(levels: Sequence[float]) -> str:
-    """Chance levels in percent, e.g. `50.0`, or `33.3–50.0` from the lowest to the highest."""
-    return _range([number(level, "share") for level in levels])
-
-
-def counts(n: Sequence[int]) -> str:
-    """Numbers of items in ascending order, e.g. `34`, or `31–33` where they differ."""
-    return _range([f"{number:,}" for number in n])
-
-
-def _range(texts: Sequence[str]) -> str:
-    return "–".join(dict.fromkeys((*texts[:1], *texts[-1:])))
 
 
 def interval(figure: Figure) -> str:
@@ -49,6 +59,11 @@ def bounds(low: float | None, high: float | None, statistic: Statistic | None) -
     return "" if UNDEFINED in ends else f"[{', '.join(ends)}]"
 
 
+def span(texts: Sequence[str]) -> str:
+    """The first and the last of some texts in order, e.g. `31–33`, or `34` where they are equal."""
+    return "–".join(dict.fromkeys((*texts[:1], *texts[-1:])))
+
+
 def published(reported: PublishedFigure | None, figure: Figure) -> str:
     """The published figure and the run's minus it, e.g. `38.9 (+5.6)`; "" without one.
 
@@ -58,52 +73,16 @@ def published(reported: PublishedFigure | None, figure: Figure) -> str:
         return ""
     spread = "" if reported.sd is None else f" ± {reported.sd:.1f}"
     star = "*" if reported.is_within(figure) is False else ""
-    return (
-        f"{reported.value:.1f}{spread} ({signed(reported.difference(figure) / 100, 'share')}){star}"
-    )
-
-
-def number(value: float | None, statistic: Statistic | None) -> str:
-    """One number as its statistic is shown; no `−0.0`.
-
-    Proportions and shares are in percent with one decimal, anything else has three decimals. A
-    median, which is one of ranks, has a decimal only where it lies between two of them, or is a
-    mean over shuffles.
-    """
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    if statistic == "median":
-        text = rounded(value, 1).removesuffix(".0")
-    else:
-        is_percent = statistic in ("proportion", "share")
-        text = rounded(100 * value, 1) if is_percent else rounded(value, 3)
-    return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
-
-
-def rounded(value: float, decimals: int) -> str:
-    """A number with some decimals; a tie is rounded away from zero, as in charts and on pages.
-
-    >>> rounded(6.25, 1), rounded(-6.25, 1), f"{6.25:.1f}"
-    ('6.3', '-6.3', '6.2')
-    """
-    if not abs(value) < 1e15:  # infinite, undefined or beyond the digits of a float
-        return f"{value:.{decimals}f}"
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_UP))
-
-
-def signed(value: float | None, statistic: Statistic | None) -> str:
-    """One number with its sign, e.g. a difference in percentage points; zero has none."""
-    shown = number(value, statistic)
-    return f"+{shown}" if shown[0] not in f"−{UNDEFINED}" and shown.strip("0.") else shown
+    difference = signed(reported.difference(figure) / 100, "share")
+    return f"{reported.value:.1f}{spread} ({difference}){star}"
 
 
 def count(number: int) -> str:
     """A large number of parameters in a few letters, e.g. `110M`."""
-    for size, letter in ((1_000_000_000, "B"), (1_000_000, "M"), (1_000, "k")):
+    for size, letter in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         if number >= size:
             short = number / size
-            digits = f"{short:.0f}" if short >= 10 else f"{short:.1f}".removesuffix(".0")
-            return digits + letter
+            return (f"{short:.0f}" if short >= 10 else f"{short:.1f}".removesuffix(".0")) + letter
     return str(number)
 
 
@@ -116,14 +95,6 @@ def probability(p: float | None) -> str:
     return (f"{p:.3f}" if p >= 0.0995 else f"{p:#.2g}").removeprefix("0")
 
 
-def bits(value: float | None) -> str:
-    """A surprisal, or a difference of two, e.g. `12.3` or `0.034`."""
-    if value is None or math.isnan(value):
-        return UNDEFINED
-    text = f"{value:.1f}" if value == 0 or abs(value) >= 0.095 else f"{value:.1g}"
-    return text.replace("-", "−")
-
-
 def p_value(p: float) -> str:
     """A p-value with three decimals, e.g. `.043`, or `< .001`."""
     if math.isnan(p):
@@ -131,6 +102,14 @@ def p_value(p: float) -> str:
     if p < 0.001:
         return "< .001"
     return "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
+
+
+def bits(value: float | None) -> str:
+    """A surprisal, or a difference of two, e.g. `12.3` or `0.034`."""
+    if value is None or math.isnan(value):
+        return UNDEFINED
+    text = f"{value:.1f}" if value == 0 or abs(value) >= 0.095 else f"{value:.1g}"
+    return text.replace("-", "−")
 
 
 def decimals(value: float, digits: int = 2) -> str:

@@ -11,22 +11,20 @@ import base64
 import gzip
 import hashlib
 from functools import cache
-from typing import TYPE_CHECKING
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from lmdiag.files import resource_path
-from lmdiag.report import numbers
+from lmdiag.report import labels, numbers
+from lmdiag.report.charts import output
 from lmdiag.results import CHANCE_LEGEND
 from lmdiag.text import visible
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 
 @cache
 def environment() -> Environment:
     """Returns the environment of the templates in `cards/`."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     env = Environment(
         loader=FileSystemLoader(resource_path("cards")),
         autoescape=True,
@@ -36,24 +34,18 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.globals |= {"numbers": numbers, "chance_legend": CHANCE_LEGEND}
+    env.globals |= {"numbers": numbers, "labels": labels, "chance_legend": CHANCE_LEGEND}
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    env.filters["breakable"] = breakable
+    # A line may end after the slashes of a name.
+    env.filters["breakable"] = lambda name: Markup("/<wbr>").join(
+        escape(part) for part in visible(name).split("/")
+    )
     return env
 
 
 def shown(value: object) -> object:
     """Returns what is put into a page: of strangers' text nothing is hidden."""
-    from markupsafe import Markup
-
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def breakable(name: str) -> str:
-    """Lets a line end after the slashes of a name, which stays escaped."""
-    from markupsafe import Markup, escape
-
-    return Markup("/<wbr>").join(escape(part) for part in visible(name).split("/"))
 
 
 def frame(name: str, *, charts: bool = False) -> dict[str, str]:
@@ -66,10 +58,6 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
     Raises:
         BadInput: a data file of the package is missing.
     """
-    from markupsafe import Markup
-
-    from lmdiag.report.charts import output
-
     files = (f"{name}.js", "base.css", f"{name}.css")
     script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
     style = "".join(styles)

@@ -1,74 +1,43 @@
-"""The tables and headline figures of runs, in the shapes that the diagnostics declare."""
+"""The tables, headline figures and remarks of runs, in the shapes that the diagnostics declare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, Line, TableShape
 from lmdiag.report import numbers
-from lmdiag.report.formats.grid import CellText, Grid, GridRow, grid_of
+from lmdiag.report.grid import CellText, Grid, GridRow, grid_of, signs
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Figure, Place, Results
-from lmdiag.results.published import PublishedFigure, published_beside
+from lmdiag.results.published import (
+    PublishedFigure,
+    citation,
+    has_published_rows,
+    human_facts,
+    published_beside,
+)
 from lmdiag.text import visible
+from lmdiag.types import DIAGNOSTICS
 
 _LONG = 15
 """Rows of a table above which it may be folded."""
 
+_NAMED = 5
+"""Words that are named before the rest is only counted."""
+
 
 class Source(NamedTuple):
-    """A run, its name, and what the papers report for its model.
-
-    Attributes:
-        results: of the run.
-        label: name that distinguishes its model from the other runs'.
-        published: published figures by their addresses.
-    """
+    """A run, a name that tells it from the others, and the published figures of its model."""
 
     results: Results
     label: str
     published: Mapping[Place, PublishedFigure]
 
 
-def sources_of(runs: Sequence[Results]) -> list[Source]:
-    """Returns the runs with their names and the published figures of their models."""
-    labels = run_labels(runs)
-    return [Source(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)]
-
-
-def having(task: str, sources: Sequence[Source]) -> list[Source]:
-    """Returns the runs that have a task."""
-    return [source for source in sources if task in source.results.tasks]
-
-
-# ---- from shapes to tables -----------------------------------------------------------------------
-
-
-def tables_of(task: str, sources: Sequence[Source]) -> tuple[list[Grid], list[Grid]]:
-    """Returns the tables that a diagnostic declares, and the further ones.
-
-    The last further one is of all figures that the others leave out.
-
-    Args:
-        task: name of the config.
-        sources: all runs; with several, each row names its model.
-    """
-    present = measured(task, sources)
-    shown: set[Place] = set()
-    tables: list[Grid] = []
-    further: list[Grid] = []
-    for shape in present.diagnostic.tables or (_everything(present),):
-        grid = _filled(shape, present, shown)
-        if grid.rows:
-            (further if shape.is_further and len(grid.rows) > _LONG else tables).append(grid)
-    rest = _filled(_everything(present), present, set(), skip=shown)
-    return tables + _sets_grid(present), further + ([rest] if rest.rows else [])
-
-
-class Present(NamedTuple):
+class Measured(NamedTuple):
     """What was measured on a task, over all runs.
 
     Attributes:
@@ -85,15 +54,46 @@ class Present(NamedTuple):
     settings: list[str]
     measures: dict[str, dict[str, list[str]]]
 
-    def starting(self, prefix: str) -> list[str]:
-        """Returns the measures whose names start so."""
-        return [name for name in self.measures if name.startswith(prefix)]
+    def expanded(self, line: Line, column: Line | None = None) -> list[Line]:
+        """Returns a line for each measure, setting or level that a `*` stands for.
+
+        `column` is the first column of the table, whose measure `{}@*` expands.
+        """
+        if line.setting == "*":
+            return [replace(line, setting=setting) for setting in self.settings]
+        if line.level == "*":
+            levels = dict.fromkeys(x for of in self.measures.values() for x in of.get(line.by, ()))
+            in_order = self.diagnostic.levels_in_order(line.by, levels)
+            return [replace(line, level=level) for level in in_order]
+        if line.measure == "{}@*" and column is not None:
+            cutoffs = self._endings(f"{column.measure}@")
+            return [replace(line, measure=f"{{}}@{c}", label=c.replace("=", " ")) for c in cutoffs]
+        if line.measure.endswith("*"):
+            start = line.measure.removesuffix("*")
+            return [replace(line, measure=start + end) for end in self._endings(start)]
+        return [line]
+
+    def _endings(self, start: str) -> list[str]:
+        return [name.removeprefix(start) for name in self.measures if name.startswith(start)]
+
+    def label(self, line: Line) -> str:
+        """Returns the heading of a line: its own, or the usual name of what it fixes."""
+        level = self.diagnostic.level_label(line.by, line.level) if line.by else ""
+        measure = measure_label(line.measure) if line.measure else ""
+        usual = ", ".join(filter(None, (measure, level)))
+        return line.label or usual or self.diagnostic.setting_label(line.setting)
 
 
-def measured(task: str, sources: Sequence[Source]) -> Present:
+def sources_of(runs: Sequence[Results]) -> list[Source]:
+    """Returns the runs with their names and the published figures of their models."""
+    labels = run_labels(runs)
+    return [Source(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)]
+
+
+def measured(task: str, sources: Sequence[Source]) -> Measured:
     """Returns what was measured on a task, over all runs."""
-    present = having(task, sources)
-    runs = [source.results for source in present]
+    having = [source for source in sources if task in source.results.tasks]
+    runs = [source.results for source in having]
     measures: dict[str, dict[str, list[str]]] = {}
     for place in dict.fromkeys(p for run in runs for p, _ in run.figures() if p.task == task):
         levels = measures.setdefault(place.measure, {})
@@ -101,12 +101,29 @@ def measured(task: str, sources: Sequence[Source]) -> Present:
             levels[place.by].append(place.level)
     settings = dict.fromkeys(name for run in runs for name in run.tasks[task])
     diagnostic = runs[0].diagnostic(task)
-    in_order = diagnostic.settings_in_order(settings)
-    headings = ("", "model")[: min(len(sources), 2)]
-    return Present(diagnostic, present, headings, in_order, measures)
+    in_order, headings = diagnostic.settings_in_order(settings), ("", "model")[: len(sources)]
+    return Measured(diagnostic, having, headings, in_order, measures)
 
 
-def _everything(present: Present) -> TableShape:
+# ---- from shapes to tables -----------------------------------------------------------------------
+
+
+def _tables(present: Measured) -> tuple[list[Grid], list[Grid]]:
+    """The tables that a diagnostic declares, and the further ones: long ones, all other figures."""
+    shown: set[Place] = set()
+    tables, further = list[Grid](), list[Grid]()
+    everything = _everything(present)
+    for shape in present.diagnostic.tables or (everything,):
+        grid = _filled(shape, present, shown)
+        if grid.rows:
+            (further if shape.is_further and len(grid.rows) > _LONG else tables).append(grid)
+    rest = _filled(everything, present, shown, skips_shown=True)
+    if sets := sets_shape(present):
+        tables.append(_filled(sets, present, set()))
+    return tables, further + [rest] * bool(rest.rows)
+
+
+def _everything(present: Measured) -> TableShape:
     """The shape of a table with one row per measure and level, one column per setting.
 
     A break-down with a single level adds nothing. The curves over cut-offs have thousands of
@@ -125,88 +142,53 @@ def _everything(present: Present) -> TableShape:
     return TableShape("All measures", "", tuple(rows), (Line(setting="*"),))
 
 
-def expanded(line: Line, present: Present, column: Line | None = None) -> list[Line]:
-    """Returns a line for each measure, setting or level that a `*` stands for.
-
-    Args:
-        line: of a shape.
-        present: what was measured.
-        column: first column of the table, whose measure `{}@*` expands.
-    """
-    if line.setting == "*":
-        return [replace(line, setting=setting) for setting in present.settings]
-    if line.level == "*":
-        levels = dict.fromkeys(x for of in present.measures.values() for x in of.get(line.by, ()))
-        in_order = present.diagnostic.levels_in_order(line.by, levels)
-        return [replace(line, level=level) for level in in_order]
-    if line.measure == "{}@*" and column is not None:
-        names = present.starting(f"{column.measure}@")
-        cutoffs = [name.partition("@")[2] for name in names]
-        return [replace(line, measure=f"{{}}@{c}", label=c.replace("=", " ")) for c in cutoffs]
-    if line.measure.endswith("*"):
-        names = present.starting(line.measure.removesuffix("*"))
-        return [replace(line, measure=name) for name in names]
-    return [line]
-
-
-def line_label(line: Line, diagnostic: Diagnostic) -> str:
-    """Returns the heading of a line: its own, or the usual name of what it fixes."""
-    level = diagnostic.level_label(line.by, line.level) if line.by else ""
-    measure = measure_label(line.measure) if line.measure else ""
-    usual = ", ".join(filter(None, (measure, level))) or diagnostic.setting_label(line.setting)
-    return line.label or usual
-
-
 def _place(row: Line, column: Line, task: str) -> Place:
     """The address where a row and a column meet."""
     return Place(
-        task=task,
-        setting=column.setting or row.setting or "none",
-        measure=row.measure.replace("{}", column.measure) or column.measure,
-        by=row.by or column.by,
-        level=row.level or column.level,
+        row.task or task,
+        column.setting or row.setting or "none",
+        row.measure.replace("{}", column.measure) or column.measure,
+        row.by or column.by,
+        row.level or column.level,
     )
 
 
 def _filled(
-    shape: TableShape, present: Present, shown: set[Place], skip: Set[Place] = frozenset()
+    shape: TableShape, present: Measured, shown: set[Place], *, skips_shown: bool = False
 ) -> Grid:
-    """The table of a shape without the addresses to skip; adds its addresses to `shown`."""
-    task = present.diagnostic.name
-    columns = [column for line in shape.columns for column in expanded(line, present)]
+    """The table of a shape; its addresses are skipped if they are in `shown`, or added to it."""
+    columns = [column for line in shape.columns for column in present.expanded(line)]
+    lines = []
+    for declared in shape.rows:
+        for line in present.expanded(declared, shape.columns[0]):
+            lines.append((present.label(line), 0, line))
+            below = [(present.label(x), replace(line, by=x.by, level=x.level)) for x in line.below]
+            lines += [(label, 1, part) for label, part in below]
     rows = []
-    for label, depth, line in _row_lines(shape, present):
-        places = [_place(line, column, line.task or task) for column in columns]
+    for label, depth, line in lines:
+        places = [_place(line, column, present.diagnostic.name) for column in columns]
         for source in present.sources[: 1 if line.is_human else None]:
-            figures = [None if p in skip else source.results.figure(p) for p in places]
-            shown.update(p for p, figure in zip(places, figures, strict=True) if figure)
-            cells = (
-                _text(figure, source.published.get(place), is_plain=column.is_plain)
-                for figure, place, column in zip(figures, places, columns, strict=True)
-            )
-            model = "" if line.is_human else source.label
-            labels = (visible(label), model)[: len(present.label_headings)]
+            cells = []
+            for place, column in zip(places, columns, strict=True):
+                is_shown = not (skips_shown and place in shown)
+                figure = source.results.figure(place) if is_shown else None
+                if figure and not skips_shown:
+                    shown.add(place)
+                cells.append(_text(figure, source.published.get(place), column.is_plain))
+            labels: tuple[str, ...] = (visible(label), "" if line.is_human else source.label)
+            labels = labels[: len(present.label_headings)]
             rows.append(GridRow(labels, depth, tuple(cells), is_human=line.is_human))
-    names = [line_label(column, present.diagnostic) for column in columns]
+    headings = [present.label(column) for column in columns]
     published_n = [column.published_n for column in columns]
     if all(published_n) and published_n in [[cell.n for cell in row.cells] for row in rows]:
-        names = [column.published for column in columns]
-    headings = [visible(name) for name in names]
-    return grid_of(shape.title, present.label_headings, headings, rows, shape.source)
-
-
-def _row_lines(shape: TableShape, present: Present) -> Iterator[tuple[str, int, Line]]:
-    """Label, depth and line of each row of a shape."""
-    for declared in shape.rows:
-        for line in expanded(declared, present, shape.columns[0]):
-            yield line_label(line, present.diagnostic), 0, line
-            for part in line.below:
-                label = line_label(part, present.diagnostic)
-                yield label, 1, replace(line, by=part.by, level=part.level)
+        headings = [column.published for column in columns]
+    return grid_of(
+        shape.title, present.label_headings, [*map(visible, headings)], rows, shape.source
+    )
 
 
 def _text(
-    figure: Figure | None, published: PublishedFigure | None = None, *, is_plain: bool = False
+    figure: Figure | None, published: PublishedFigure | None = None, is_plain: bool = False
 ) -> CellText:
     if figure is None:
         return CellText("")
@@ -220,54 +202,31 @@ def _text(
     )
 
 
-# ---- small and extended sets ---------------------------------------------------------------------
+def sets_shape(present: Measured) -> TableShape | None:
+    """Returns the shape of a table of small and extended sets: a row per set, a column per figure.
 
-
-def sets_beside(task: str, sources: Sequence[Source]) -> dict[str, str]:
-    """Returns task -> label of the sets that are shown together with a task, itself included.
-
-    Empty unless the runs have several of them, of which the task is the first.
+    None unless the runs have several of the sets, of which the task is the first.
     """
-    sets = having(task, sources)[0].results.diagnostic(task).extended_sets
-    labels = sets.labels.items() if sets else ()
-    present = {name: label for name, label in labels if having(name, sources)}
-    return present if len(present) > 1 and task == next(iter(present)) else {}
-
-
-def set_columns(present: Present) -> list[tuple[str, Line]]:
-    """Returns label and line of each figure that small and extended sets have in common."""
     sets = present.diagnostic.extended_sets
-    lines = [
-        line for declared in (sets.columns if sets else ()) for line in expanded(declared, present)
-    ]
-    return [(line.label or measure_label(line.measure), line) for line in lines]
-
-
-def _sets_grid(present: Present) -> list[Grid]:
-    """The table of the small and the extended sets that the runs have, if several."""
-    sets, labels = (
-        present.diagnostic.extended_sets,
-        sets_beside(present.diagnostic.name, present.sources),
-    )
-    if not sets or not labels:
-        return []
-    rows = tuple(Line(label, task=task) for task, label in labels.items())
-    columns = tuple(replace(line, label=label) for label, line in set_columns(present))
-    return [_filled(TableShape(sets.title, sets.source, rows, columns), present, set())]
+    tasks = {task for source in present.sources for task in source.results.tasks}
+    if sets is None:
+        return None
+    rows = [Line(label, task=task) for task, label in sets.labels.items() if task in tasks]
+    if len(rows) < 2 or rows[0].task != present.diagnostic.name:
+        return None
+    lines = (line for declared in sets.columns for line in present.expanded(declared))
+    columns = (replace(x, label=x.label or measure_label(x.measure)) for x in lines)
+    return TableShape(sets.title, sets.source, tuple(rows), tuple(columns))
 
 
 # ---- headline figures ----------------------------------------------------------------------------
 
 
 class HeadlineFigure(NamedTuple):
-    """A headline figure of a diagnostic.
+    """A headline figure of a diagnostic: what was measured, and where.
 
-    Attributes:
-        label: what was measured.
-        place: the address of the figures.
-        figures: of each run, None where it has none.
-        human: the human baseline, None where the data do not contain it.
-        published: published figures of each run, None where there are none.
+    `figures` and `published` have an entry per run, None where it has none; `human` is the human
+    baseline, None where the data do not contain it.
     """
 
     label: str
@@ -284,21 +243,18 @@ def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
     """
     present = measured(task, sources)
     for declared in (present.diagnostic.headlines, diagnostics.get("").headlines):
-        lines = [line for shape_line in declared for line in expanded(shape_line, present)]
-        places = {_place(line, Line(), task): line for line in lines}
-        rows = [
-            HeadlineFigure(
-                line_label(line, present.diagnostic),
-                place,
-                [source.results.figure(place) for source in sources],
-                next(filter(None, (source.results.figure(human) for source in sources)), None),
-                [source.published.get(place) for source in sources],
-            )
-            for place, line in places.items()
-            for human in [place._replace(measure=f"human_{place.measure}")]
-        ]
-        if present_rows := [row for row in rows if any(row.figures)]:
-            return present_rows
+        lines = [line for shape_line in declared for line in present.expanded(shape_line)]
+        headline_figures = []
+        for place, line in {_place(line, Line(), task): line for line in lines}.items():
+            human = place._replace(measure=f"human_{place.measure}")
+            figures = [source.results.figure(place) for source in sources]
+            people = filter(None, (source.results.figure(human) for source in sources))
+            reported = [source.published.get(place) for source in sources]
+            if any(figures):
+                facts = (present.label(line), place, figures, next(people, None), reported)
+                headline_figures.append(HeadlineFigure(*facts))
+        if headline_figures:
+            return headline_figures
     return []
 
 
@@ -307,12 +263,163 @@ def overviews(runs: Sequence[Results]) -> list[Grid]:
     sources = sources_of(runs)
     grids = []
     for task in dict.fromkeys(task for run in runs for task in run.tasks):
-        present = having(task, sources)
-        figures = headlines(task, present)
+        present = measured(task, sources)
+        figures = headlines(task, present.sources)
         rows = [
             GridRow((source.label,), 0, tuple(_text(headline.figures[i]) for headline in figures))
-            for i, source in enumerate(present)
+            for i, source in enumerate(present.sources)
         ]
-        title = present[0].results.diagnostic(task).title
-        grids.append(grid_of(title, ("",), [visible(figure.label) for figure in figures], rows))
+        headings = [visible(figure.label) for figure in figures]
+        grids.append(grid_of(present.diagnostic.title, ("",), headings, rows))
     return grids
+
+
+# ---- the section of a diagnostic -----------------------------------------------------------------
+
+
+class Section(NamedTuple):
+    """All tables of one diagnostic.
+
+    Attributes:
+        task, title: name of the config, and what it tests.
+        tables: in the shapes of the papers.
+        further: long tables, and the last with every figure that no other table shows.
+        signatures: of the runs; figures with equal ones are comparable.
+        remarks: what a reader has to know: notes, signs, human facts, words that were left out.
+    """
+
+    task: str
+    title: str
+    tables: list[Grid]
+    further: list[Grid]
+    signatures: list[str]
+    remarks: list[str]
+
+
+def sections(
+    runs: Sequence[Results], rows: Mapping[str, Mapping[str, Sequence[Any]]] = {}
+) -> list[Section]:
+    """Returns a section per task that any of the runs has, in order of appearance.
+
+    Args:
+        runs: the results.
+        rows: task -> the columns of its rows, where they are known: predictions of suites are then
+            shown by their formulas.
+    """
+    all_sources, shown = sources_of(runs), []
+    for task in dict.fromkeys(task for run in runs for task in run.tasks):
+        present = measured(task, all_sources)
+        tables, further = (
+            [_with_formulas(grid, rows.get(task, {})) for grid in grids]
+            for grids in _tables(present)
+        )
+        settings = [source.results.tasks[task] for source in present.sources]
+        unperturbed = (of.get("none", next(iter(of.values()))) for of in settings)
+        remarks = [
+            *dict.fromkeys(_notes(task, [source.results for source in present.sources])),
+            *signs([*tables, *further]),
+            *_tests_and_undefined(task, present),
+            *_left_out(task, present.sources),
+        ]
+        signatures = list(dict.fromkeys(setting.signature for setting in unperturbed))
+        title = present.diagnostic.title
+        shown.append(Section(task, title, tables, further, signatures, remarks))
+    return shown
+
+
+def _with_formulas(grid: Grid, rows: Mapping[str, Sequence[Any]]) -> Grid:
+    """The table with predictions of suites by their formulas, not by their numbers."""
+    suites = dict(zip(rows.get("suite", ()), rows.get("formulas", ()), strict=False))
+    texts = {
+        visible(f"{suite}/{number}"): f"{suite}: {text}" if len(suites) > 1 else text
+        for suite, formulas in suites.items()
+        for number, text in enumerate(formulas, start=1)
+    }
+    named = [
+        row._replace(labels=(texts.get(row.labels[0], row.labels[0]), *row.labels[1:]))
+        for row in grid.rows
+    ]
+    return grid._replace(rows=tuple(named))
+
+
+def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
+    """Lines on measures that are not there, and on samples."""
+    names_of = [{name for x in run.tasks[task].values() for name in x.measures} for run in runs]
+    measures = set[str]().union(*names_of)
+    if measures & {"surprisal", "surprisal_per_word"} and "sensitivity" not in measures:
+        yield "the rows have no columns good and contrast, so there is no sensitivity"
+        if "surprisal" in measures and "rank" not in measures:
+            yield (
+                "the median rank is not known, because some words have no rank; in unit word, only "
+                "words of the top list have one"
+            )
+    for run, names in zip(runs, names_of, strict=True):
+        if run.model.server is None:
+            continue
+        if run.diagnostic(task).has_verbs and not names & {"ew", "mw"}:
+            yield (
+                "EW and MW are not computed: they need the whole distribution, and a server tells "
+                "its most probable tokens only"
+            )
+        beyond = [f"accuracy@{k}" for k in run.protocol.k if f"accuracy@{k}" not in names]
+        # Data of one's own may have no expected words, and then there is no accuracy in any case.
+        if beyond and (len(beyond) < len(run.protocol.k) or task in DIAGNOSTICS):
+            yield f"{', '.join(beyond)} not computed: the server's list of top tokens is shorter"
+    for limit in (run.protocol.limit for run in runs if run.protocol.limit is not None):
+        yield (
+            f"a sample of {runs[0].data.tasks[task].n} rows, drawn evenly over the break-downs "
+            f"(--limit {limit}); the figures over all rows differ"
+        )
+
+
+def _tests_and_undefined(task: str, present: Measured) -> Iterator[str]:
+    """Tests against chance of up to two models, undefined measures, averages of human studies."""
+    sources = present.sources
+    for i, source in enumerate(sources if len(sources) < 3 else ()):
+        texts = []
+        for headline in headlines(task, sources):
+            figure = headline.figures[i]
+            if figure and figure.p_chance is not None:
+                p = numbers.p_value(figure.p_chance)
+                texts.append(f"{visible(headline.label)} p {'' if p[0] == '<' else '= '}{p}")
+        if texts:
+            of = f" of {source.label}" if len(sources) > 1 else ""
+            yield f"exact binomial test against chance{of}: {'; '.join(texts)}"
+    names: dict[tuple[str, str], dict[str, None]] = {}
+    for source in sources:
+        for setting, content in source.results.tasks[task].items():
+            for name, measure in content.measures.items():
+                if measure.not_defined:
+                    of_reason = names.setdefault((setting, measure.not_defined), {})
+                    of_reason[measure_label(name)] = None
+    for (setting, reason), labels in names.items():
+        where = "" if setting == "none" else f" in {present.diagnostic.setting_label(setting)}"
+        yield f"{numbers.UNDEFINED} {', '.join(labels)}{where} not defined: {visible(reason)}"
+    for fact in human_facts(task) if has_published_rows(sources[0].results, task) else ():
+        source_text = f"{citation(fact['source'])}, section {fact['section']}"
+        yield f"human baseline: {fact['fact']} {fact['value']} ({source_text})"
+
+
+def _left_out(task: str, sources: Sequence[Source]) -> Iterator[str]:
+    """One line per model and setting that counts and names the words without a figure."""
+    for source in sources:
+        by = f" by {source.label}" if len(sources) > 1 else ""
+        for setting, content in source.results.tasks[task].items():
+            where = "" if setting == "none" else f" in {setting}"
+            for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
+                words = list(dict.fromkeys(visible(row.word) for row in rows))
+                named = ", ".join(words[:_NAMED]) + (", …" if len(words) > _NAMED else "")
+                if rows:
+                    count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
+                    yield f"{state}{by}{where}: {count} ({named})"
+            n, compared = content.equal_contrasts, content.measures.get("sensitivity")
+            if n and compared and compared.value is not None:
+                yield (
+                    f"not compared{by}: {n:,} contrast{'s' * (n > 1)} whose good and bad rows have "
+                    "the same text or the same tokens"
+                )
+            if content.without_first:
+                yield (
+                    f"not scored{by}: the first word of {content.without_first:,} sentences, which "
+                    "has nothing before it"
+                )

@@ -1,8 +1,9 @@
-"""Predictions on disk (`docs/specification.md`, section 7): reading, writing, and their order.
+"""Predictions on disk, of runs and of other programs (`docs/specification.md`, sections 7 and 8).
 
-`predictions.parquet` has a row per stimulus, perturbation and shuffle. Files of other programs have
-the same columns, of which most may be absent; `lmdiag.results.external` adapts them to the rows.
-`COLUMNS` declares each column once, for writing, reading and checking.
+`predictions.parquet` has a row per stimulus, perturbation and shuffle. Files of other programs, in
+JSON lines or Parquet, have the same columns, of which all but `id` may be absent, and so may rows:
+what the others allow is computed. `COLUMNS` declares each column once, for writing, reading and
+checking.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ from annotated_types import Ge, Le
 from lmdiag.files import has_file, read_json_lines, read_parquet, readable, replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
-from lmdiag.results.folder import PREDICTIONS, advice_to_overwrite
-from lmdiag.types import BadInput, WordSpan
+from lmdiag.results.results import advice_to_overwrite
+from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pydantic import TypeAdapter
 
     from lmdiag.stimuli import Stimuli
 
@@ -70,11 +70,12 @@ SettingKey = tuple[str, int]
 """A setting: (perturbation, run)."""
 UNNAMED: SettingKey = ("", 0)
 """The setting of a file without the columns `PER_SETTING`."""
-Record = tuple[str, Mapping[str, Any]]
-"""Where a prediction is ("FILE:3"), and its values by column."""
+
+_WORD_STARTS = (" ", "Ġ", "▁")
+"""How tokenizers mark the beginning of a word: as text, in byte-level BPE, and in SentencePiece."""
 
 
-# ---- the columns ---------------------------------------------------------------------------------
+# ---- writing and reading files -------------------------------------------------------------------
 
 
 @cache
@@ -96,90 +97,20 @@ def schema() -> pa.Schema:
     return pa.schema({name: arrow(kind) for name, (kind, _) in COLUMNS.items()})
 
 
-@cache
-def _checks(name: str) -> TypeAdapter[list[Any]]:
-    from pydantic import ConfigDict, TypeAdapter
-
-    kind: Any = COLUMNS[name][0]
-    return TypeAdapter(list[kind], config=ConfigDict(strict=True))
-
-
-def checked(columns: Mapping[str, list[Any]], place: Callable[[int], str]) -> dict[str, list[Any]]:
-    """Returns all columns with checked values; None for what is not given.
-
-    Args:
-        columns: of `COLUMNS`.
-        place: names a row, from 0, in messages.
-
-    Raises:
-        BadInput: a value is not what its column holds; the message names row and column.
-    """
-    from pydantic import ValidationError
-
-    valid: dict[str, list[Any]] = {}
-    for name, values in columns.items():
-        try:
-            valid[name] = _checks(name).validate_python(values)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-            row, *inner = first["loc"]
-            path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in inner)
-            message = f"{name}{path} is {first['input']!r:.60}; {name} must be {COLUMNS[name][1]}"
-            raise BadInput(f"{place(int(row))}: {message}") from None
-    valid |= {name: [None] * len(valid["id"]) for name in PER_ROW if name not in valid}
-    pairs = zip(valid["top_words"], valid["top_log_probs"], strict=True)
-    for row, (words, log_probs) in enumerate(pairs):
-        if log_probs is not None and len(log_probs) != len(words or ()):
-            raise BadInput(
-                f"{place(row)}: top_log_probs has {len(log_probs)} values, top_words "
-                f"{len(words or ())}: give as many"
-            )
-    for row, words in enumerate(valid["words"]):
-        reached = 0
-        for number, word in enumerate(words or ()):
-            if not reached <= word.start <= word.end:
-                raise BadInput(
-                    f"{place(row)}: words[{number}] is from {word.start} to {word.end}; give start "
-                    "and end of each word, in characters, in the order of the sentence"
-                )
-            reached = word.end
-    return valid
-
-
-def of_records(records: Iterable[Record]) -> Predictions:
-    """Returns checked predictions, in the order of the records; see `checked`."""
-    places, values = tuple(zip(*records, strict=True)) or ((), ())
-    names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
-    columns = {name: [record.get(name) for record in values] for name in names}
-    return _predictions(checked(columns, lambda row: str(places[row])))
-
-
-def _predictions(columns: Mapping[str, list[Any]]) -> Predictions:
-    words = [
-        None if spans is None else tuple(map(WordSpan._make, spans)) for spans in columns["words"]
-    ]
-    rows: dict[str, Any] = {name: columns[name] for name in PER_ROW} | {"words": words}
-    return take(Predictions(**rows), range(len(rows["id"])))
-
-
-# ---- the files -----------------------------------------------------------------------------------
-
-
 def write(path: Path, predictions: Iterable[Predictions]) -> None:
     """Writes predictions of several settings to one Parquet file, in the order given."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    def table(part: Predictions) -> pa.Table:
+    tables = [schema().empty_table()]
+    for part in predictions:
         n_rows = len(part.id)
         columns = {name: getattr(part, name) or [None] * n_rows for name in PER_ROW}
         columns |= {name: [getattr(part, name)] * n_rows for name in PER_SETTING}
         arrays = [pa.array(columns[field.name], field.type) for field in schema()]
-        return pa.table(arrays, schema=schema())
-
-    whole = pa.concat_tables([schema().empty_table(), *map(table, predictions)])
+        tables.append(pa.table(arrays, schema=schema()))
     with replacing(path) as file:
-        pq.write_table(whole, file, compression="zstd")
+        pq.write_table(pa.concat_tables(tables), file, compression="zstd")
 
 
 def read(path: Path) -> dict[SettingKey, Predictions]:
@@ -203,19 +134,34 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     if "id" not in table.column_names:
         raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
     given = {name: _values(table[name]) for name in table.column_names if name != "agreement"}
-    columns = checked(given, lambda row: f"{path}, row {row + 1}")
+    columns = _checked(given, lambda row: f"{path}, row {row + 1}")
     if "agreement" in table.column_names:
         columns["agreement"] = _agreement(table["agreement"], str(path))
-    whole = _predictions(columns)
     if not columns.keys() >= {*PER_SETTING}:
-        return {UNNAMED: whole}
+        return {UNNAMED: Predictions(**_taken(columns, range(len(columns["id"]))))}
     rows_of: dict[SettingKey, list[int]] = {}
     for row, key in enumerate(zip(*(columns[name] for name in PER_SETTING), strict=True)):
         rows_of.setdefault(key, []).append(row)
     return {
-        key: replace(take(whole, rows), perturbation=key[0], run=key[1])
+        key: Predictions(**_taken(columns, rows), perturbation=key[0], run=key[1])
         for key, rows in rows_of.items()
     }
+
+
+def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
+    """Returns checked predictions, in the order of the records.
+
+    Args:
+        records: where each is, e.g. "FILE:3", and its values by column.
+
+    Raises:
+        BadInput: a value is not what its column holds; the message names record and column.
+    """
+    places, values = tuple(zip(*records, strict=True)) or ((), ())
+    names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
+    given = {name: [record.get(name) for record in values] for name in names}
+    columns = _checked(given, lambda row: str(places[row]))
+    return Predictions(**_taken(columns, range(len(values))))
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
@@ -249,67 +195,72 @@ def _agreement(column: pa.ChunkedArray, where: str) -> list[tuple[float | None, 
     return rows
 
 
-# ---- the files of a run --------------------------------------------------------------------------
+def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dict[str, list[Any]]:
+    """All columns of `PER_ROW`, and others that are given, checked; `place` names a row."""
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+    strict = ConfigDict(strict=True)
+    columns: dict[str, list[Any]] = dict.fromkeys(PER_ROW, [None] * len(given["id"]))
+    for name, values in given.items():
+        kind: Any = list[COLUMNS[name][0]]  # type: ignore[misc]
+        try:
+            columns[name] = TypeAdapter(kind, config=strict).validate_python(values)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False)[0]
+            row, *inner = first["loc"]
+            path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in inner)
+            message = f"{name}{path} is {first['input']!r:.60}; {name} must be {COLUMNS[name][1]}"
+            raise BadInput(f"{place(int(row))}: {message}") from None
+    pairs = zip(columns["top_words"], columns["top_log_probs"], strict=True)
+    for row, (words, log_probs) in enumerate(pairs):
+        if log_probs is not None and len(log_probs) != len(words or ()):
+            raise BadInput(
+                f"{place(row)}: top_log_probs has {len(log_probs)} values, top_words "
+                f"{len(words or ())}: give as many"
+            )
+    for row, words in enumerate(columns["words"]):
+        reached = 0
+        for number, word in enumerate(words or ()):
+            if not reached <= word.start <= word.end:
+                raise BadInput(
+                    f"{place(row)}: words[{number}] is from {word.start} to {word.end}; give start "
+                    "and end of each word, in characters, in the order of the sentence"
+                )
+            reached = word.end
+    columns["words"] = [x if x is None else tuple(map(WordSpan._make, x)) for x in columns["words"]]
+    return columns
 
 
-def read_run(
-    folder: Path, stimuli: Mapping[str, Stimuli]
-) -> dict[str, dict[SettingKey, Predictions]]:
-    """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
-
-    Args:
-        folder: run directory.
-        stimuli: task -> its rows.
-
-    Raises:
-        BadInput: the file is missing or damaged, or its ids are not the ids of the rows.
-    """
-    file = folder / PREDICTIONS
-    with advice_to_overwrite():
-        parts = read(file)
-    task_of = {row: task for task, rows in stimuli.items() for row in rows.columns()["id"]}
-    runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
-    for key, part in parts.items():
-        places: dict[str, list[int]] = {}
-        for i, row in enumerate(part.id):
-            places.setdefault(task_of.get(row, ""), []).append(i)
-        if foreign := [part.id[i] for i in places.get("", [])]:
-            raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
-        for task, rows in places.items():
-            runs[task][key] = align(take(part, rows), stimuli[task].columns()["id"], str(file))
-    if lacking := [task for task, settings in runs.items() if not settings]:
-        raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
-    return runs
+def _taken(columns: Mapping[str, Any], places: Sequence[int | None]) -> dict[str, Any]:
+    """The values at some places, None for no place; `words` and `agreement` are [] if all None."""
+    taken = {}
+    for name in PER_ROW:
+        known = columns[name]
+        values = [None if i is None else known[i] for i in places] if known else []
+        is_unused = name in ("words", "agreement") and all(value is None for value in values)
+        taken[name] = [] if is_unused else values
+    return taken
 
 
-# ---- predictions and rows ------------------------------------------------------------------------
+# ---- predictions of rows -------------------------------------------------------------------------
 
 
-def align(part: Predictions, rows: Sequence[str], where: str) -> Predictions:
+def align(
+    part: Predictions, rows: Sequence[str], where: str, *, partial: bool = False
+) -> Predictions:
     """Returns the predictions in the order of the rows, exactly one for each.
 
     Args:
         part: predictions in any order.
         rows: ids of the rows.
         where: the file, for messages.
+        partial: give rows without a prediction None for all values.
 
     Raises:
         BadInput: ids are missing, doubled or foreign; the first few are named.
     """
     if part.id == list(rows):
         return part
-    place = places_of(part, rows, where)
-    if missing := [row for row in rows if row not in place]:
-        raise BadInput(f"{where}: {ids(missing)} missing: give every row a prediction")
-    return take(part, [place[row] for row in rows])
-
-
-def places_of(part: Predictions, rows: Sequence[str], where: str) -> dict[str, int]:
-    """Returns id -> position of its prediction.
-
-    Raises:
-        BadInput: ids are doubled, or not among the rows.
-    """
     if doubled := [row for row, times in Counter(part.id).items() if times > 1]:
         raise BadInput(f"{where}: {ids(doubled)} more than once: give each row one prediction")
     known = set(rows)
@@ -317,17 +268,12 @@ def places_of(part: Predictions, rows: Sequence[str], where: str) -> dict[str, i
         raise BadInput(
             f"{where}: {ids(foreign)} not among the rows: take them out, or name their --task"
         )
-    return {row: i for i, row in enumerate(part.id)}
-
-
-def take(part: Predictions, places: Sequence[int]) -> Predictions:
-    """Returns the predictions at some positions; `words` and `agreement` are empty if all None."""
-    given = {name: values for name in PER_ROW if (values := getattr(part, name))}
-    columns: dict[str, Any] = {name: [of[i] for i in places] for name, of in given.items()}
-    for name in ("words", "agreement"):
-        if all(value is None for value in columns.get(name, ())):
-            columns[name] = []
-    return replace(part, **columns)
+    place = {row: i for i, row in enumerate(part.id)}
+    missing = [row for row in rows if row not in place]
+    if missing and not partial:
+        raise BadInput(f"{where}: {ids(missing)} missing: give every row a prediction")
+    in_order = _taken(vars(part), [place.get(row) for row in rows])
+    return replace(part, **in_order | {"id": list(rows)})
 
 
 def ids(names: Sequence[str]) -> str:
@@ -338,3 +284,143 @@ def ids(names: Sequence[str]) -> str:
     """
     named = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
     return f"id {named}" if len(names) == 1 else f"{len(names)} ids ({named})"
+
+
+def read_run(
+    file: Path, stimuli: Mapping[str, Stimuli]
+) -> dict[str, dict[SettingKey, Predictions]]:
+    """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
+
+    Args:
+        file: `predictions.parquet` of a run.
+        stimuli: task -> its rows.
+
+    Raises:
+        BadInput: the file is missing or damaged, or its ids are not the ids of the rows.
+    """
+    with advice_to_overwrite():
+        parts = read(file)
+    task_of = {row: task for task, rows in stimuli.items() for row in rows.columns()["id"]}
+    runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
+    for key, part in parts.items():
+        places: dict[str, list[int]] = {}
+        for i, row in enumerate(part.id):
+            places.setdefault(task_of.get(row, ""), []).append(i)
+        if foreign := [part.id[i] for i in places.get("", [])]:
+            raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
+        for task, at in places.items():
+            of_task = replace(part, **_taken(vars(part), at))
+            runs[task][key] = align(of_task, stimuli[task].columns()["id"], str(file))
+    if lacking := [task for task, settings in runs.items() if not settings]:
+        raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
+    return runs
+
+
+# ---- predictions of other programs ---------------------------------------------------------------
+
+
+class External(NamedTuple):
+    """Predictions of another program, or of a run's file.
+
+    Attributes:
+        runs: one for each shuffle of a shuffled setting of a run's file, otherwise one; in the
+            order of the rows.
+        missing: ids of the rows that have no prediction; in `runs`, all their values are None.
+        notes: a line for each thing that was changed in what was read.
+    """
+
+    runs: list[Predictions]
+    missing: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> External:
+    """Returns the predictions in a file for the rows of a task, in the order of the rows.
+
+    Args:
+        path: JSON lines or Parquet. From a run's own `predictions.parquet`, the task and setting
+            asked for are taken.
+        stimuli: the rows.
+        setting: perturbation to take from a run's file.
+
+    Raises:
+        BadInput: no such file, a malformed line (file and line are named), values that cannot be
+            log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
+    """
+    rows, parts = stimuli.columns()["id"], read(path)
+    known = set(rows)
+    if UNNAMED not in parts:
+        chosen = [part for key, part in sorted(parts.items()) if key[0] == setting]
+        if not chosen:
+            raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
+        for number, part in enumerate(chosen):
+            places = [i for i, row in enumerate(part.id) if row in known]
+            chosen[number] = replace(part, **_taken(vars(part), places))
+        return External([align(part, rows, str(path)) for part in chosen])
+    if setting != "none":
+        raise BadInput(f"{path} has no settings: leave --setting {setting} out")
+    given, notes = normalised(parts[UNNAMED], str(path))
+    part = align(given, rows, str(path), partial=True)
+    sentences = stimuli.columns().get("sentence", ())
+    for row, words, text in zip(rows, part.words, sentences, strict=False):
+        if words and words[-1].end > len(text):
+            raise BadInput(
+                f"{path}: a word of {row} ends at {words[-1].end}, but its sentence has "
+                f"{len(text)} characters: give positions in the sentence of the data"
+            )
+    predicted = set(given.id)
+    return External([part], [row for row in rows if row not in predicted], notes)
+
+
+def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
+    """Returns predictions of another program with the values that a run records.
+
+    Sums over sentences follow from their words, rounding above 0 is cut, and the mark of a word's
+    beginning is removed from top words, with a note.
+
+    Args:
+        part: the predictions.
+        where: names them in messages.
+
+    Raises:
+        BadInput: there are none, nothing in them can be scored, some rows only have top words, or
+            top words have other white space.
+    """
+    if not part.id:
+        raise BadInput(f"{where} is empty: write one prediction per line")
+    if all(value is None for value in (*part.top_words, *part.log_prob, *part.words)):
+        raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
+    for name in ("top_words", "words"):
+        values = getattr(part, name)
+        lacking = [row for row, value in zip(part.id, values, strict=False) if value is None]
+        if 0 < len(lacking) < len(part.id):
+            raise BadInput(f"{where}: {name} are not given for id {lacking[0]}; give all or none")
+    log_prob, n_tokens = part.log_prob, part.n_tokens
+    words: list[tuple[WordSpan, ...] | None] = [
+        tuple(word._replace(n_tokens=word.n_tokens or 0) for word in spans or ())
+        for spans in part.words
+    ]
+    sums = [SentenceAnswer(spans or ()) for spans in words]
+    if sums and all(value is None for value in log_prob):
+        log_prob = [answer.log_prob for answer in sums]
+    if sums and all(value is None for value in n_tokens):
+        n_tokens = [
+            None if any(word.n_tokens is None for word in spans or ()) else answer.n_tokens
+            for spans, answer in zip(part.words, sums, strict=True)
+        ]
+    marked = 0
+    top_words: list[list[str] | None] = []
+    for row, tops in zip(part.id, part.top_words, strict=True):
+        marked += sum(word.startswith(_WORD_STARTS) for word in tops or ())
+        bare = [word[1:] if word.startswith(_WORD_STARTS) else word for word in tops or ()]
+        for word, text in zip(tops or (), bare, strict=True):
+            if " ".join(text.split()) != text:  # no expected word could equal it
+                raise BadInput(
+                    f"{where}: id {row}: top_words has {word!r:.60}: remove the white space, but "
+                    'for one space before a word (for a token of white space alone, give "")'
+                )
+        top_words.append(None if tops is None else bare)
+    log_prob = [None if value is None else min(value, 0.0) for value in log_prob]
+    changed = replace(part, log_prob=log_prob, n_tokens=n_tokens, top_words=top_words, words=words)
+    note = f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"
+    return changed, [note] if marked else []

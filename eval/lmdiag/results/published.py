@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.results.figure import Figure, Place
-from lmdiag.results.results import Results
+from lmdiag.results.results import Figure, Place, Results
 
 ROUNDING = 0.05
 """Percentage points by which rounding to one decimal may change a published figure."""
@@ -87,27 +86,20 @@ def published_figures() -> tuple[PublishedFigure, ...]:
     )
 
 
-def published_for(model_id: str) -> dict[Place, PublishedFigure]:
-    """Returns the published figures of a model by their addresses; none for most models.
-
-    Args:
-        model_id: Hub id; with or without the organisation, as in `google-bert/bert-base-uncased`.
-    """
-    organisation, _, rest = model_id.partition("/")
-    name = rest if organisation in _ORGANISATIONS else model_id
-    return {figure.place: figure for figure in published_figures() if figure.model == name}
-
-
 def published_beside(results: Results) -> dict[Place, PublishedFigure]:
     """Returns the published figures that a run can be compared with, by their addresses.
 
-    These are figures of the same model on the rows that the paper reports on.
+    These are figures of the same model on the rows that the paper reports on. The id of the model
+    may have the organisation that it got later, as in `google-bert/bert-base-uncased`.
     """
+    organisation, _, rest = results.model.id.partition("/")
+    model = rest if organisation in _ORGANISATIONS else results.model.id
     return {
-        place: published
-        for place, published in published_for(results.model.id).items()
-        if has_published_rows(results, place.task)
-        and (figure := results.figure(place)) is not None
+        published.place: published
+        for published in published_figures()
+        if published.model == model
+        and has_published_rows(results, published.place.task)
+        and (figure := results.figure(published.place)) is not None
         and figure.value is not None
     }
 

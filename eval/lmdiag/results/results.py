@@ -1,33 +1,207 @@
-"""The results of a run: the content of `results.json`, typed, validated and written here alone."""
+"""The results of a run: figures, their addresses, and the content of `results.json`."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from lmdiag import diagnostics
+from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.files import read_json, redacted
+from lmdiag.files import MAX_DOCUMENT, read_json, redacted
+from lmdiag.measures.scores import Statistic
 from lmdiag.protocol import Protocol
-from lmdiag.results.figure import Figure, Measure, Place, SettingResults
 from lmdiag.types import BadInput, ModelInfo
 
-T = TypeVar("T")
+RESULTS, PREDICTIONS, REPORT = "results.json", "predictions.parquet", "report.html"
+"""Files of a run."""
+
+CHANCE_SIGNS: Mapping[stats.VersusChance, str] = {
+    "above": "↑",
+    "below": "↓",
+    "not distinguishable": "†",
+}
+"""Sign of each result of the test against the chance level, wherever figures are shown."""
+
+CHANCE_LEGEND = (
+    "↑ above chance, ↓ below chance, † not distinguishable from chance "
+    "(exact binomial test; for EW and MW, t test)"
+)
+"""What the signs mean, in the same words everywhere."""
+
+
+# ---- figures -------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """The address of a figure.
+
+    Attributes:
+        task: config of the data set.
+        setting: perturbation, "none" for the unperturbed setting.
+        measure: e.g. "accuracy@5".
+        by: break-down, "" for the measure as a whole.
+        level: level of the break-down, "" for the measure as a whole.
+    """
+
+    task: str
+    setting: str
+    measure: str
+    by: str = ""
+    level: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value and how certain it is.
+
+    Attributes:
+        value: in its own unit, a proportion or share in [0, 1]; None where undefined.
+        n: number of items (rows, contrasts or contexts) that it is over.
+        ci_low, ci_high: 95% interval; None where undefined.
+        chance: value that guessing gives; None for a measure without a chance level.
+        sd: standard deviation over the runs of a shuffled setting; None elsewhere.
+        runs: number of these runs; None elsewhere.
+        not_defined: why no item has a value; None where some have.
+        statistic: how the values of the items became this value.
+    """
+
+    value: float | None
+    n: int | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    chance: float | None = None
+    sd: float | None = None
+    runs: int | None = None
+    not_defined: str | None = None
+    statistic: Statistic | None = None
+
+    def __getitem__(self, key: str) -> Any:
+        """Returns an attribute: `figure["value"]` is `figure.value`."""
+        return getattr(self, key)
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether it is a proportion or a share, which is shown in percent."""
+        return self.statistic in ("proportion", "share")
+
+    @property
+    def versus_chance(self) -> stats.VersusChance | None:
+        """Where it lies against its chance level; None without a value or a chance level."""
+        if self.value is None or self.chance is None or not self.n:
+            return None
+        interval = None
+        if self.statistic == "share" and self.ci_low is not None and self.ci_high is not None:
+            interval = self.ci_low, self.ci_high
+        return stats.versus_chance(self.value, self.n, self.chance, interval)
+
+    @property
+    def p_chance(self) -> float | None:
+        """Two-sided p of the exact binomial test of a proportion against its chance level.
+
+        None without a value or a chance level, and for a mean of shares, which has a t test.
+        """
+        if self.value is None or self.chance is None or not self.n:
+            return None
+        is_counted = self.statistic != "share" or self.value in (0, 1)
+        return stats.chance_p(self.value, self.n, self.chance) if is_counted else None
+
+    @property
+    def chance_sign(self) -> str:
+        """The sign of `versus_chance` beside the figure; "" where there is none."""
+        return CHANCE_SIGNS[self.versus_chance] if self.versus_chance else ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values; what only some figures have is left out where it is None."""
+        always = ("value", "n", "ci_low", "ci_high", "chance")
+        tests = {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
+        document = {k: v for k, v in (vars(self) | tests).items() if k in always or v is not None}
+        if isinstance(self, Measure):
+            document["by"] = {
+                column: {level: figure.to_json() for level, figure in levels.items()}
+                for column, levels in self.by.items()
+            }
+        return document
+
+
+@dataclass(frozen=True)
+class Measure(Figure):
+    """A figure over all items, and the figures of its break-downs.
+
+    Attributes:
+        by: break-down -> level -> figure.
+    """
+
+    by: dict[str, dict[str, Figure]] = field(default_factory=dict)
+
+    def at(self, by: str = "", level: str = "") -> Figure | None:
+        """Returns the figure of a level, or of all items; None where there is none."""
+        return self.by.get(by, {}).get(level) if by else self
+
+
+@dataclass(frozen=True)
+class UnscoredWord:
+    """A row whose word or sentence has no log-probability.
+
+    Attributes:
+        id: of the row.
+        word: its target; of a sentence, the words that the tokenizer cannot represent.
+    """
+
+    id: str
+    word: str
+
+
+@dataclass(frozen=True)
+class SettingResults:
+    """The figures of one task in one setting.
+
+    Attributes:
+        measures: name -> measure.
+        unscorable: rows that were left out, because the tokenizer cannot represent the word.
+        signature: what makes the figures comparable; see `lmdiag.results.signature`.
+        censored: rows that were left out, because the word is less probable than every word that
+            the model returns.
+        without_first: number of whole sentences whose first word has no probability, since nothing
+            stands before it; it is left out of their sums.
+        equal_contrasts: number of contrasts that were left out, because a good and a bad row have
+            the same text or the same tokens.
+    """
+
+    measures: dict[str, Measure]
+    unscorable: list[UnscoredWord] = field(default_factory=list)
+    signature: str = ""
+    censored: list[UnscoredWord] = field(default_factory=list)
+    without_first: int = 0
+    equal_contrasts: int = 0
+
+    def figures(self, task: str, setting: str) -> Iterator[tuple[Place, Figure]]:
+        """Yields all figures with their addresses, a whole measure before its levels."""
+        for name, measure in self.measures.items():
+            yield Place(task, setting, name), measure
+            for by, levels in measure.by.items():
+                for level, figure in levels.items():
+                    yield Place(task, setting, name, by, level), figure
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values."""
+        always = ("signature", "measures", "unscorable")
+        document = asdict(replace(self, measures={}))
+        document["measures"] = {name: measure.to_json() for name, measure in self.measures.items()}
+        names = dict.fromkeys((*always, *document))
+        return {key: document[key] for key in names if key in always or document[key]}
+
+
+# ---- results.json --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """The rows of a task that were used.
-
-    Attributes:
-        fingerprint: see `lmdiag.stimuli.Stimuli`.
-        n: number of rows.
-        form: of the data, see `lmdiag.stimuli.Stimuli`.
-    """
+    """The rows of a task that were used: fingerprint and form of `Stimuli`, and their number."""
 
     fingerprint: str
     n: int
@@ -131,53 +305,64 @@ class Results:
         )
 
     @classmethod
-    def from_json(cls, document: Any, where: str) -> Results:
-        """Returns the results of a document; keys that are not known are ignored.
-
-        Args:
-            document: the parsed content of a `results.json`.
-            where: name of the file, for messages.
+    def read(cls, file: Path, most: int = MAX_DOCUMENT) -> Results:
+        """Reads a `results.json` of at most so many bytes; keys that are not known are ignored.
 
         Raises:
-            BadInput: it is of another version, or a value is missing or of the wrong type; the
-                message names file and field.
+            BadInput: the file is missing, not JSON or of another version, or a value is missing or
+                of the wrong type; the message names file and field.
         """
-        results = validated(cls, document, where)
-        for complaint in _complaints(results):
-            raise BadInput(f"{where}: {complaint}")
-        return results
+        return read_record(cls, file, most)
 
-    @classmethod
-    def read(cls, file: Path) -> Results:
-        """Reads a `results.json`.
+    def complaints(self) -> Iterator[str]:
+        """Yields what is wrong beyond the types of the values, with the field."""
+        try:
+            datetime.fromisoformat(self.finished)
+        except ValueError:
+            yield "finished is not an ISO 8601 date"
+        if not self.protocol.k:
+            yield "protocol.k: the list is empty"
+        if not self.tasks or not all(self.tasks.values()):
+            yield "tasks: there are none, or one has no settings"
+        for task in self.tasks.keys() - self.data.tasks.keys():
+            yield f"data.tasks.{task}: field required"
+        for task, facts in self.data.tasks.items():
+            if facts.form and facts.form not in diagnostics.forms():
+                yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
+        for place, figure in self.figures():
+            where = f"tasks.{place.task}.{place.setting}.measures.{place.measure}"
+            if figure.statistic is None:
+                yield f"{where}.statistic: field required"
+            most = self.data.tasks[place.task].n
+            in_range = 0 <= (figure.value or 0) <= 1 and 0 <= (figure.n or 0) <= most
+            if figure.chance is not None and not (0 <= figure.chance <= 1 and in_range):
+                yield f"{where}: not a proportion in [0, 1] of at most all rows"
 
-        Raises:
-            BadInput: see `from_json`; or the file is missing or not JSON.
-        """
-        return cls.from_json(read_json(file), str(file))
+
+Record = TypeVar("Record", bound=Any)
 
 
-def of_setting(task: str, setting: str, content: SettingResults, form: str = "") -> Results:
-    """Returns results with the figures of one setting, of a model of which nothing is known."""
-    model = ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
-    data = DataInfo("", None, "", {task: TaskData("", 0, form)})
-    protocol, device = Protocol(tasks=(task,)), Device("", 0)
-    tasks = {task: {setting: content}}
-    return Results(content.signature, model, data, protocol, {}, device, {}, "", 0, tasks)
-
-
-def validated(kind: type[T], document: Any, where: str) -> T:
-    """Returns a dataclass from the JSON values of its fields.
-
-    Raises:
-        BadInput: a value is missing or of the wrong type; the message names file and field.
-    """
+def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Record:
+    """Returns the dataclass of a JSON file, which must have no `complaints`; see `Results.read`."""
     from pydantic import TypeAdapter, ValidationError
 
+    document = json.dumps(read_json(file, most))
     try:
-        return TypeAdapter(kind).validate_json(json.dumps(document), strict=True)
+        record: Record = TypeAdapter(kind).validate_json(document, strict=True)
     except ValidationError as error:
-        raise BadInput(f"{where}: {first_problem(error)}") from None
+        raise BadInput(f"{file}: {first_problem(error)}") from None
+    for complaint in record.complaints():
+        raise BadInput(f"{file}: {complaint}")
+    return record
+
+
+@contextmanager
+def advice_to_overwrite() -> Iterator[None]:
+    """Ends a message on a damaged file of a run with the remedy."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{error}: run again with --overwrite") from None
 
 
 def first_problem(error: Any) -> str:
@@ -188,30 +373,10 @@ def first_problem(error: Any) -> str:
     return f"{path.removeprefix('.') or 'the document'}: {message}"
 
 
-def _complaints(results: Results) -> Iterator[str]:
-    """What types do not say."""
-    try:
-        datetime.fromisoformat(results.finished)
-    except ValueError:
-        yield "finished is not an ISO 8601 date"
-    if not results.protocol.k:
-        yield "protocol.k: the list is empty"
-    if not results.tasks or not all(results.tasks.values()):
-        yield "tasks: there are none, or one has no settings"
-    for task in results.tasks.keys() - results.data.tasks.keys():
-        yield f"data.tasks.{task}: field required"
-    for task, facts in results.data.tasks.items():
-        if facts.form and facts.form not in diagnostics.forms():
-            yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
-    for place, figure in results.figures():
-        where = f"tasks.{place.task}.{place.setting}.measures.{place.measure}"
-        if figure.statistic is None:
-            yield f"{where}.statistic: field required"
-        n_rows = results.data.tasks[place.task].n
-        numbers = figure.chance is None or (
-            0 <= figure.chance <= 1
-            and 0 <= (figure.value or 0) <= 1
-            and 0 <= (figure.n or 0) <= n_rows
-        )
-        if not numbers:
-            yield f"{where}: not a proportion in [0, 1] of at most all rows"
+def of_setting(task: str, setting: str, content: SettingResults, form: str = "") -> Results:
+    """Returns results with the figures of one setting, of a model of which nothing is known."""
+    model = ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
+    data = DataInfo("", None, "", {task: TaskData("", 0, form)})
+    protocol, device = Protocol(tasks=(task,)), Device("", 0)
+    tasks = {task: {setting: content}}
+    return Results(content.signature, model, data, protocol, {}, device, {}, "", 0, tasks)

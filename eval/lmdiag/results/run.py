@@ -1,19 +1,40 @@
-"""Finished runs, read back; runs of one model on different tasks as one."""
+"""A run: its directory while it is under way, and the finished one, read back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.files import exists, real_path
+from lmdiag.files import (
+    clear_drafts,
+    exists,
+    has_file,
+    is_file,
+    is_folder,
+    read_json,
+    readable,
+    real_path,
+    write_atomically,
+)
 from lmdiag.protocol import Predictions, asking_of
-from lmdiag.results.figure import Figure, Place
-from lmdiag.results.folder import PREDICTIONS, check_files, read_results, run_folders
 from lmdiag.results.predictions import SettingKey, read_run
-from lmdiag.results.results import DataInfo, Results
+from lmdiag.results.results import (
+    PREDICTIONS,
+    REPORT,
+    RESULTS,
+    DataInfo,
+    Figure,
+    Place,
+    Results,
+    advice_to_overwrite,
+)
 from lmdiag.results.signatures import combine, signature
 from lmdiag.types import BadInput
 
@@ -21,6 +42,156 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from lmdiag.stimuli import Stimuli
+
+IDENTITY = "run.json"
+"""Whose run an unfinished one is."""
+
+
+# ---- the directory -------------------------------------------------------------------------------
+
+
+class RunDirectory:
+    """The directory of one run, held by one process group at a time.
+
+    Attributes:
+        path: `<output>/<model slug>/<protocol>`.
+        journal: folder of finished batches while the run is under way.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from filelock import FileLock
+
+        self.path, self.journal = path, path / "journal"
+        self._lock = FileLock(path / ".lock")
+
+    def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
+        """Takes the directory for a run; returns whether a finished one is already there.
+
+        A finished run whose predictions are gone counts as unfinished: it is made again. What a
+        killed process left behind (temporary files, a journal that is no longer needed) is removed.
+
+        Raises:
+            BadInput: another process is at work here, the directory belongs to another run, or
+                its files are damaged.
+        """
+        from filelock import Timeout
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise BadInput(
+                f"another lmdiag run is at work in {self.path}: "
+                "wait for it, or choose another --output"
+            ) from None
+        clear_drafts(self.path)
+        if overwrite:
+            self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
+        results = read_results(self.path) if (self.path / RESULTS).exists() else None
+        begun = self.path / IDENTITY
+        if results:
+            self._refuse_other(results.identity, identity)
+        elif begun.exists():
+            with advice_to_overwrite():
+                owner = read_json(begun)
+                if not isinstance(owner, dict):
+                    raise BadInput(f"{begun}: expected an object, not {type(owner).__name__}")
+            self._refuse_other(owner, identity)
+        elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
+            is_run = others <= {PREDICTIONS, REPORT, self.journal.name}
+            raise BadInput(
+                f"{self.path} is not empty and is not a run directory: choose another --output"
+                + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
+            )
+        if results and (self.path / PREDICTIONS).exists():
+            check_files(self.path, results)
+            self._remove(IDENTITY)
+            return True
+        write_atomically(begun, json.dumps(identity, indent=1).encode())
+        (self.path / RESULTS).unlink(missing_ok=True)
+        return False
+
+    def finish(self, results: Results) -> None:
+        """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
+        text = json.dumps(results.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(self.path / RESULTS, text.encode())
+        self._remove(IDENTITY)
+
+    def close(self) -> None:
+        """Releases the directory."""
+        self._lock.release()
+
+    def _remove(self, *names: str) -> None:
+        """Removes files, and the journal."""
+        shutil.rmtree(self.journal, ignore_errors=True)
+        for name in names:
+            (self.path / name).unlink(missing_ok=True)
+
+    def _refuse_other(self, owner: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
+        for key, value in identity.items():
+            old, new = str(owner.get(key)), str(value)
+            if old == new:
+                continue
+            what = f"{self.path} holds a run of another {key} ({old}, not {new})"
+            if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
+                what = f"the data changed since the run in {self.path} was made"
+            raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
+
+
+def digests(path: Path) -> dict[str, str]:
+    """Returns the name and the SHA-256 of the file that the figures of a run are computed from."""
+    file = path / PREDICTIONS
+    with readable(file), file.open("rb") as content:
+        return {file.name: hashlib.file_digest(content, "sha256").hexdigest()}
+
+
+def check_files(path: Path, results: Results) -> None:
+    """Checks that the results of a run were computed from the predictions beside them.
+
+    Raises:
+        BadInput: a file differs from the one that the run wrote, or is missing.
+    """
+    if not (path / PREDICTIONS).exists():
+        raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
+    if results.files and results.files != digests(path):
+        raise BadInput(
+            f"{path / PREDICTIONS} is not the file that this run wrote (its SHA-256 differs from "
+            "the one in results.json): run again with --overwrite"
+        )
+
+
+def run_folders(paths: Iterable[Path]) -> list[Path]:
+    """Returns directories of runs, with those in a folder in its place.
+
+    Args:
+        paths: run directories, or folders that have some: of a model, or `--output`. The runs of a
+            folder are in the order of their names. Any other path stays.
+    """
+    folders = []
+    for path in paths:
+        files: list[Path] = []
+        if is_folder(path) and not is_file(path / RESULTS):
+            with readable(path):
+                files = [file for depth in ("*", "*/*") for file in path.glob(f"{depth}/{RESULTS}")]
+        folders += sorted(file.parent for file in files) or [path]
+    return folders
+
+
+def read_results(path: Path) -> Results:
+    """Returns the results of a run directory.
+
+    Raises:
+        BadInput: there are none, or they cannot be read; see `Results.read`.
+    """
+    if not has_file(path / RESULTS):
+        if (first := run_folders([path])[0]) != path:
+            raise BadInput(f"{path} has several runs: name one of them, as {first}")
+        raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
+    with advice_to_overwrite():
+        return Results.read(path / RESULTS)
+
+
+# ---- finished runs -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +218,7 @@ class Run:
         check_files(self.path, self.results)
         model, protocol = self.results.model, self.results.protocol
         asked = asking_of(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
-        predictions = read_run(self.path, self.stimuli)
+        predictions = read_run(self.path / PREDICTIONS, self.stimuli)
         for task, settings in self.results.tasks.items():
             if lacking := [name for name in settings if (name, 0) not in predictions[task]]:
                 raise BadInput(
@@ -125,11 +296,12 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 def joined_runs(runs: Sequence[Run]) -> list[Run]:
     """Returns the runs, those of one model on different tasks as one; see `joined_results`."""
+    given = {id(run.results): run for run in runs}
     joined = []
     for group in _groups([run.results for run in runs]):
-        parts = [runs[i] for i in group]
+        parts = [given[id(results)] for results in group]
         stimuli = {task: rows for part in parts for task, rows in part.stimuli.items()}
-        run = Run(parts[0].path, _joined([part.results for part in parts]), stimuli, parts)
+        run = Run(parts[0].path, _joined(group), stimuli, parts)
         joined.append(run if len(parts) > 1 else parts[0])
     return joined
 
@@ -140,26 +312,22 @@ def joined_results(results: Sequence[Results]) -> list[Results]:
     They are joined if the model is the same (commit and dtype included), no task is in two of them,
     and their protocols differ in tasks, perturbations and verbs alone.
     """
-    return [_joined([results[i] for i in group]) for group in _groups(results)]
+    return [_joined(group) for group in _groups(results)]
 
 
-def _groups(results: Sequence[Results]) -> list[list[int]]:
-    """Positions of the results that are joined, group by group."""
-
-    def shared(result: Results) -> tuple[Any, ...]:
+def _groups(results: Iterable[Results]) -> list[list[Results]]:
+    """The results that are joined, group by group."""
+    groups: list[tuple[Any, list[Results]]] = []
+    for result in results:
         protocol = asdict(result.protocol) | dict.fromkeys(("tasks", "perturb", "verbs"))
-        return result.model, protocol
-
-    groups: list[list[int]] = []
-    for i, result in enumerate(results):
-        for group in groups:
-            tasks = {task for j in group for task in results[j].tasks}
-            if shared(results[group[0]]) == shared(result) and tasks.isdisjoint(result.tasks):
-                group.append(i)
+        key = result.model, protocol
+        for other, group in groups:
+            if other == key and all(result.tasks.keys().isdisjoint(x.tasks) for x in group):
+                group.append(result)
                 break
         else:
-            groups.append([i])
-    return groups
+            groups.append((key, [result]))
+    return [group for _, group in groups]
 
 
 def _joined(parts: Sequence[Results]) -> Results:
@@ -178,14 +346,13 @@ def _joined(parts: Sequence[Results]) -> Results:
     asks_words = any(part.diagnostic(task).asks == "word" for part in parts for task in part.tasks)
     sources = dict.fromkeys(part.data.source for part in parts)
     revision = first.data.revision if len(sources) == 1 else None
+    seconds = {step: sum(part.seconds.get(step, 0.0) for part in parts) for step in first.seconds}
     return replace(
         first,
         signature=signature(protocol, fingerprint, asks_words=asks_words),
         data=DataInfo(", ".join(sources), revision, fingerprint, tasks),
         protocol=protocol,
-        seconds={
-            step: sum(part.seconds.get(step, 0.0) for part in parts) for step in first.seconds
-        },
+        seconds=seconds,
         finished=max(part.finished for part in parts),
         n_contexts=sum(part.n_contexts for part in parts),
         tasks={task: settings for part in parts for task, settings in part.tasks.items()},

@@ -82,15 +82,9 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
             path = real_path(path)
             is_step = trained_model(str(path), None) == str(path.parent)
             text = "/".join(path.parts[-2:]) if is_step else path.name
-    return slug(text) if revision is None else f"{slug(text)}@{_UNSAFE.sub('--', revision)}"
-
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9._+-]+")
-
-
-def slug(text: str) -> str:
-    """Returns a text as the name of a folder: letters, digits and `.`, `_`, `+`, `-`."""
-    return _UNSAFE.sub("--", text).strip("-.") or "model"
+    unsafe = r"[^A-Za-z0-9._+-]+"
+    slug = re.sub(unsafe, "--", text).strip("-.") or "model"
+    return slug if revision is None else f"{slug}@{re.sub(unsafe, '--', revision)}"
 
 
 def protocol_slug(protocol: Protocol) -> str:

@@ -9,22 +9,22 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.protocol import APPLICABLE, KNOB_VALUES, KNOBS, asking_of
+from lmdiag.protocol import APPLICABLE, KNOB_VALUES, asking_of
 from lmdiag.questions import collect
-from lmdiag.results import Run
-from lmdiag.results.multiverse import Members
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_loaded
-from lmdiag.types import BadInput, Kind
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
+    from lmdiag.multiverse import MemberRuns
+    from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
 
@@ -37,7 +37,7 @@ def run_members(
     framings: Sequence[Mapping[str, Any]],
     run_options: RunOptions,
     processes: Processes,
-) -> Members:
+) -> MemberRuns:
     """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
 
     Args:
@@ -51,25 +51,29 @@ def run_members(
         BadInput: see `run_model`; a combination cannot be asked.
     """
     model = load_everywhere(model_id, options, processes)
-    kind = model.info.kind
-    if processes.first and len(framings) > 1 and "prompt" not in APPLICABLE[kind, inputs.asks]:
+    info, applicable = model.info, APPLICABLE[model.info.kind, inputs.asks]
+    if processes.first and len(framings) > 1 and "prompt" not in applicable:
         print(f"lmdiag: {model_id} is not causal: it is asked without a prompt", file=sys.stderr)
-    combinations = [*_combinations(kind, inputs.asks, knobs, framings)]
+    open_knobs = [knob for knob in applicable if knob in knobs]
     coarse = options.quantization or options.dtype
-    if coarse in ("8bit", "4bit", "bfloat16", "float16") and any(
-        fields.get("unit") == "word" for fields in combinations
-    ):
+    if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in open_knobs:
         raise BadInput(
             f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
             "--knobs"
         )
+    values = [
+        framings if knob == "prompt" else [{knob.replace("-", "_"): x} for x in KNOB_VALUES[knob]]
+        for knob in open_knobs
+    ]
     runs: list[tuple[dict[str, str], Run | None]] = []
     questions: list[tuple[str, ...]] = []  # of each combination, their keys
     names: list[dict[str, str]] = []
-    folder = run_options.output / results.model_slug(
-        model.info.id, model.info.revision, run_options.name
-    ) / "shared"  # fmt: skip
-    for fields in combinations:
+    slug = results.model_slug(info.id, info.revision, run_options.name)
+    folder = run_options.output / slug / "shared"
+    for parts in product(*values):
+        fields = {name: value for part in parts for name, value in part.items()}
+        if fields.get("chat") and fields.get("bos", "auto") != "auto":
+            continue  # a chat template decides what stands before a context
         chosen = replace(options, **fields)
         try:
             with processes.shared_errors():
@@ -77,20 +81,24 @@ def run_members(
             if variant is None:  # the unit needs weights of another dtype
                 del model
                 variant = model = load_everywhere(model_id, chosen, processes)
-            choices = _choices(fields, variant, inputs.asks)
+            choices = {knob: _choice(knob, chosen, variant, inputs.asks) for knob in open_knobs}
             if choices in names:
                 continue  # another name for what bos auto does
             with processes.shared_errors():
-                keys = _keys(variant, inputs)
+                if inputs.verbs:
+                    variant.set_verbs(inputs.verbs)
+                kind, top = info.kind, inputs.protocol.top
+                asked = collect(inputs.settings, kind=kind, cased=variant.info.cased)
+                keys = tuple(variant.key(variant.encode(question), top) for question in asked)
         except BadInput as error:
             if chosen.bos == "always" and runs:
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             how = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
-        is_new = keys not in questions
+        is_known = keys in questions
         names.append(choices)
         questions.append(keys)
-        if not is_new:
+        if is_known:
             continue
         if processes.first and not run_options.quiet:
             how = ", ".join(f"{knob} {choice}" for knob, choice in choices.items())
@@ -107,45 +115,15 @@ def run_members(
         runs.append((choices, run))
     if processes.first:
         shutil.rmtree(folder, ignore_errors=True)
-    n_questions, n_asked = (
-        sum(map(len, questions)),
-        len({key for keys in questions for key in keys}),
-    )
-    return Members(runs, len(names), n_questions, n_asked)
+    distinct = {key for keys in questions for key in keys}
+    return runs, len(names), sum(map(len, questions)), len(distinct)
 
 
-def _combinations(
-    kind: Kind, asks: str, knobs: Sequence[str], framings: Sequence[Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
-    """Yields the fields of `LoadOptions` of each combination, the defaults first."""
-    values = [
-        framings
-        if knob == "prompt"
-        else [{knob.replace("-", "_"): value} for value in KNOB_VALUES[knob]]
-        for knob in APPLICABLE[kind, asks]
-        if knob in knobs
-    ]
-    for parts in product(*values):
-        fields = {name: value for part in parts for name, value in part.items()}
-        if not fields.get("chat") or fields.get("bos", "auto") == "auto":
-            yield fields  # a chat template decides what stands before a context
-
-
-def _choices(fields: Mapping[str, Any], model: Model, asks: str) -> dict[str, str]:
-    """Returns knob -> choice of a combination, with what `auto` does in its place."""
-    has_bos = model.info.sentence_bos if asks == "sentence" else model.info.bos
-    named = {name.replace("_", "-"): value for name, value in fields.items()}
-    if named.get("bos") == "auto":
-        named["bos"] = "always" if has_bos else "never"
-    if "chat" in named or "prompt" in named:
-        named["prompt"] = "chat" if "chat" in named else named["prompt"] or "none"
-    return {knob: named[knob] for knob in KNOBS if knob in named}
-
-
-def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
-    """The keys of all questions."""
-    if inputs.verbs:
-        model.set_verbs(inputs.verbs)
-    questions = collect(inputs.settings, kind=model.info.kind, cased=model.info.cased)
-    top = inputs.protocol.top
-    return tuple(model.key(model.encode(question), top) for question in questions)
+def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:
+    """The choice of a knob, with what `auto` does in its place."""
+    if knob == "bos" and chosen.bos == "auto":
+        has_bos = model.info.sentence_bos if asks == "sentence" else model.info.bos
+        return "always" if has_bos else "never"
+    if knob == "prompt":
+        return "chat" if chosen.chat else chosen.prompt or "none"
+    return str(getattr(chosen, knob.replace("-", "_")))

@@ -100,9 +100,6 @@ def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id
         row: a text of four tokens or more.
         whole: its (tokens, vocabulary) log-probabilities, nats.
         model_id: for the message.
-
-    Raises:
-        BadInput: an earlier distribution changes.
     """
     fine, coarse = torch.finfo(torch.float32).eps, torch.finfo(torch.bfloat16).eps
     quantized = getattr(reader.model, "is_quantized", False)
@@ -129,10 +126,6 @@ def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> boo
     """Whether two sets of log-probabilities differ by no more than the rounding of the dtype.
 
     NaN equals NaN here: a broken model is refused with the context that it cannot answer.
-
-    Args:
-        reader: has the model.
-        log_probs, expected: (reads, vocabulary), nats.
     """
     epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
     steps = _ROUNDING if _is_fine(reader) else _COARSE_ROUNDING

@@ -133,8 +133,7 @@ class Reader:
             (reads, vocabulary) log-probabilities in nats, see `read`.
         """
         with torch.inference_mode():
-            logits = self.logits(inputs, reads)
-            return logits.log_softmax(-1, dtype=_softmax_dtype(logits))
+            return _log_softmax(self.logits(inputs, reads))
 
     def logits(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
         """Returns the (reads, vocabulary) logits; see `run`. The gate sees the reads alone."""
@@ -220,11 +219,10 @@ class Reader:
         """
         distinct = {read: place for place, read in enumerate(dict.fromkeys(reads))}
         logits = self.logits(inputs, [*distinct])
-        dtype = _softmax_dtype(logits)
         places = np.array([distinct[read] for read in reads])
         parts, order = [], []
         for start in range(0, len(logits), _AT_ONCE):
-            log_probs = logits[start : start + _AT_ONCE].log_softmax(-1, dtype=dtype)
+            log_probs = _log_softmax(logits[start : start + _AT_ONCE])
             chosen = np.flatnonzero((places >= start) & (places < start + _AT_ONCE)).tolist()
             index = torch.from_numpy(places[chosen] - start).to(logits.device)
             parts.append(pick(log_probs, index, [numbers[n] for n in chosen]))
@@ -245,6 +243,6 @@ def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> ModelI
     return {"encoder_outputs": outputs, "attention_mask": mask[index.to(mask.device)]}
 
 
-def _softmax_dtype(logits: torch.Tensor) -> torch.dtype:
-    """float32, or the dtype of the model if that is finer."""
-    return torch.promote_types(logits.dtype, torch.float32)
+def _log_softmax(logits: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities in float32, or the dtype of the model if that is finer."""
+    return logits.log_softmax(-1, dtype=torch.promote_types(logits.dtype, torch.float32))

@@ -160,11 +160,21 @@ class Connection:
             )
         differences = []
         for prompt, reply in zip(prompts, replies, strict=True):
-            _check_tokenizer(self.vocabulary, prompt, reply)
+            for id, given in zip(prompt, reply.texts, strict=True):
+                item = self.vocabulary.item(id)
+                # A space at the edge does not count, nor do characters beyond ASCII, of which
+                # tokens have parts.
+                known, text = (x.strip(" ▁Ġ") for x in (item.text, given or ""))
+                is_plain = item.surface is not None and known.isascii() and text.isascii()
+                if is_plain and known and text and known != text:
+                    raise WrongReply(
+                        f"has {given!r} for token {id}, and the tokenizer {item.text!r}: give "
+                        "--tokenizer the one of the model that is served"
+                    )
             # A next token's log-probability, and the same token's at the end of a prompt.
-            if known := [(id, nats) for id, nats in reply.top if isinstance(id, int)]:
-                (longer,) = self.ask_in_turn([(*prompt, known[0][0])], 0)
-                differences.append(abs((longer.nats[-1] or 0.0) - known[0][1]))
+            if listed := [(id, nats) for id, nats in reply.top if isinstance(id, int)]:
+                (longer,) = self.ask_in_turn([(*prompt, listed[0][0])], 0)
+                differences.append(abs((longer.nats[-1] or 0.0) - listed[0][1]))
         if not differences:
             raise WrongReply("gives no next token that can be compared with a token of a prompt")
         if (typical := statistics.median(differences)) > CONSISTENT:
@@ -172,20 +182,4 @@ class Connection:
                 "gives a next token another log-probability than the same token in a prompt (they "
                 f"differ by {typical:.2f} nats, more than {CONSISTENT:g}): it does not give the "
                 "log-probabilities of the model, or not at the right position"
-            )
-
-
-def _check_tokenizer(vocabulary: Vocabulary, prompt: Ids, reply: Reply) -> None:
-    """Compares the server's texts of tokens with those of the tokenizer that the user named.
-
-    A space at the edge does not count, nor do characters beyond ASCII, of which tokens have parts.
-    """
-    for id, given in zip(prompt, reply.texts, strict=True):
-        item = vocabulary.item(id)
-        known, text = (x.strip(" ▁Ġ") for x in (item.text, given or ""))
-        is_plain = item.surface is not None and known.isascii() and text.isascii()
-        if is_plain and known and text and known != text:
-            raise WrongReply(
-                f"has {given!r} for token {id}, and the tokenizer {item.text!r}: give --tokenizer "
-                "the one of the model that is served"
             )

@@ -81,7 +81,6 @@ class ServedModel:
         return 0
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        """Returns the names of control tokens in each text, which the model reads as tokens."""
         return control_names(self.tokenizer, texts)
 
     def encode(self, question: Question | Sentence) -> ServedInput:

@@ -19,7 +19,6 @@ from typing import ClassVar
 from lmdiag.models.tokens.framing import SLOT, Framing
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
 from lmdiag.models.tokens.spelling import Pieces, Spelling
-from lmdiag.protocol import Bos
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, Query, Question
 
@@ -148,28 +147,3 @@ class Seq2SeqEncoder(QuestionEncoder):
         left, right = self.spelling.opening + left, right + self.spelling.closing
         announced = (self.filler,) if self.repeats_filler else left
         return Blank((self.start, *announced), source=(*left, self.filler, *right))
-
-
-def opening_tokens(spelling: Spelling, bos: Bos, bos_id: int | None, model_id: str) -> Pieces:
-    """Returns the special tokens that stand before every context of a causal model.
-
-    Args:
-        spelling: knows what the tokenizer puts before a text by default.
-        bos: auto keeps the default, always adds the beginning-of-sequence token where it is
-            missing, never leaves all of them out.
-        bos_id: of the beginning-of-sequence token; None if the tokenizer has none.
-        model_id: for messages.
-
-    Raises:
-        BadInput: the tokenizer does not have the token.
-    """
-    if bos == "never":
-        return ()
-    if bos == "auto" or (spelling.opening and bos_id in (None, *spelling.opening)):
-        return spelling.opening
-    if bos_id is None:
-        raise BadInput(
-            f"model {model_id}: its tokenizer has no beginning-of-sequence token: "
-            "leave --bos always out"
-        )
-    return (bos_id, *spelling.opening)

@@ -24,7 +24,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.models.tokens.spelling import Pieces, SpelledText, Spelling
+from lmdiag.models.tokens.spelling import Pieces, Spelling
 from lmdiag.protocol import Pll
 from lmdiag.types import BadInput, Sentence
 
@@ -138,8 +138,23 @@ class SentenceEncoder:
             raise BadInput(f"the sentence {sentence.text!r} has no words: leave it out")
         if self.limit is not None and self.limit < self.n_special + 2:
             raise BadInput(f"model {self.model_id} reads {self.limit} tokens at most: too few")
-        spelled = self.spelling.spell(sentence.text)
-        return EncodedSentence(sentence, spelled.ids, tuple(word_spans(sentence, spelled)), self)
+        parts = []  # the words, cut where regions begin
+        for word in _WORD.finditer(sentence.text):
+            inside = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
+            bounds = pairwise([word.start(), *inside, word.end()])
+            parts += [(start, end, start == word.start()) for start, end in bounds]
+        ends = [end for _, end, _ in parts]
+        ids, starts, controls, uncovered = self.spelling.spell(sentence.text)
+        # The owner of a place is the first part that ends after it.
+        places = (min(bisect_right(ends, start), len(parts) - 1) for start in starts)
+        owners = list(accumulate(places, max))
+        missing = {bisect_right(ends, place) for place in uncovered}
+        missing |= {owners[token] for token in controls}
+        spans = []
+        for number, (start, end, opens) in enumerate(parts):
+            first, last = bisect_left(owners, number), bisect_right(owners, number)
+            spans.append(TokenSpan(start, end, first, last, number not in missing, opens))
+        return EncodedSentence(sentence, ids, tuple(spans), self)
 
     def windows(self, n_tokens: int) -> list[tuple[int, int, int, int]]:
         """Returns the windows in which a text of some tokens is read.
@@ -185,21 +200,3 @@ class SentenceEncoder:
                 inside = encoded.ids[start:token] + masks + encoded.ids[stop:end]
                 ids = self.opening + inside + self.closing
                 yield TokenRow(ids, (before + token - start,))
-
-
-def word_spans(sentence: Sentence, spelled: SpelledText) -> Iterator[TokenSpan]:
-    """Yields the words of a sentence, cut where regions begin, with their tokens."""
-    parts = []
-    for word in _WORD.finditer(sentence.text):
-        inside = [cut for cut in sentence.cuts if word.start() < cut < word.end()]
-        bounds = pairwise([word.start(), *inside, word.end()])
-        parts += [(start, end, start == word.start()) for start, end in bounds]
-    ends = [end for _, end, _ in parts]
-    # The owner of a place is the first part that ends after it.
-    places = (min(bisect_right(ends, start), len(parts) - 1) for start in spelled.starts)
-    owners = list(accumulate(places, max))
-    missing = {bisect_right(ends, place) for place in spelled.missing}
-    missing |= {owners[token] for token in spelled.controls}
-    for number, (start, end, opens) in enumerate(parts):
-        first, last = bisect_left(owners, number), bisect_right(owners, number)
-        yield TokenSpan(start, end, first, last, number not in missing, opens)

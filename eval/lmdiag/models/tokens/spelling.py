@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lmdiag.models.tokens.vocabulary import control_ids
 from lmdiag.types import BadInput, Query
@@ -55,24 +55,6 @@ _BEGINS_JOINED = re.compile(rf"[{_WITHOUT_SPACES}]")
 
 _GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
 """What follows a word without a space."""
-
-
-class SpelledText(NamedTuple):
-    """A text as tokens, without special ones.
-
-    Attributes:
-        ids: the tokens.
-        starts: position of each token's first character that is not a blank; for a token of blanks
-            alone, the position after it.
-        controls: numbers of the tokens that stand for no text of their own: control tokens and the
-            unknown token.
-        missing: positions of visible characters that no token covers.
-    """
-
-    ids: Pieces
-    starts: list[int]
-    controls: list[int]
-    missing: list[int]
 
 
 class Spelling:
@@ -118,8 +100,15 @@ class Spelling:
         """Returns the pieces of a text by itself, without special tokens."""
         return tuple(self._backend.encode(text, add_special_tokens=False).ids)
 
-    def spell(self, text: str) -> SpelledText:
-        """Returns a text by itself as tokens, with their positions."""
+    def spell(self, text: str) -> tuple[Pieces, list[int], list[int], list[int]]:
+        """Returns a text by itself as tokens, without special ones.
+
+        Returns:
+            ids; the position of each token's first character that is not a blank (for a token of
+            blanks alone, the position after it); the numbers of the tokens that stand for no text
+            of their own (control tokens, the unknown token); the positions of visible characters
+            that no token covers.
+        """
         encoding = self._backend.encode(text, add_special_tokens=False)
         starts, missing, covered = [], [], 0
         for left, right in [*encoding.offsets, (len(text), len(text))]:
@@ -130,7 +119,7 @@ class Spelling:
                 left += 1
             starts.append(left)
         controls = [number for number, id in enumerate(encoding.ids) if id in self._controls]
-        return SpelledText(tuple(encoding.ids), starts[:-1], controls, missing)
+        return tuple(encoding.ids), starts[:-1], controls, missing
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""

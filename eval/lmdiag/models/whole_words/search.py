@@ -8,14 +8,11 @@ correction of Pimentel & Meister (2024) and Oh & Schuler (2024):
 
     P(w | c) = p(w1 | c) ... p(wn | c w1 ... wn-1) * E(c w) / E(c)
 
-A vocabulary that marks where words start says only after a word's last piece that it was the last
-one: E(c w) takes off what goes to longer words (`bird` against `birds`). The same factor belongs to
-the context: its own last word is over, since the question is what comes next, so that the mass that
-would have continued it is divided away. The product telescopes over a text. Each way to go on from
-c counts for one word at most, so that the words' probabilities sum to at most 1; the rest is
-punctuation, the end of the text, and pieces that are not words. At the beginning of a text
-E(c) = 1. If the pieces themselves tell where a word ends, E = 1 everywhere: vocabularies that mark
-ends, and those whose items are all words.
+E(c w) takes off what goes to longer words (`bird` against `birds`). The same factor belongs to the
+context, whose last word is over: the mass that would have continued it is divided away. Each way to
+go on from c counts for one word at most, so that the words' probabilities sum to at most 1. At the
+beginning of a text E(c) = 1. If the pieces themselves tell where a word ends, E = 1 everywhere:
+vocabularies that mark ends, and those whose items are all words.
 
 **Masked models** see how many masks there are, and the text on both sides, so that no boundary has
 to be corrected. n masks give a distribution over words of n pieces: each piece given those before
@@ -24,10 +21,8 @@ a priori:
 
     P(w | c) = 1/N * p(w1 | c, n masks) ... p(wn | c, w1 ... wn-1, 1 mask)
 
-So the probabilities of all words of up to N pieces sum to at most 1, and words of any lengths
-compare as they do in unit `token`, whose log-probabilities are log N higher. N is `LENGTHS`, or 1
-if no item of the vocabulary continues a word. A candidate of more than N pieces has the same weight
-1/N, and is not looked for.
+N is `LENGTHS`, or 1 if no item of the vocabulary continues a word. A candidate of more than N
+pieces has the same weight 1/N, and is not looked for.
 
 The search (`frontier`) is exact. Open partial words of all blanks of a batch are read together, a
 few of each per round. EW and MW are about single tokens in both units.

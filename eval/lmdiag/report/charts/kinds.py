@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -15,19 +16,11 @@ import pandas as pd
 from lmdiag.diagnostics import Chart, Diagnostic
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
-from lmdiag.report.charts.drawing import (
-    COLORS,
-    SHAPES,
-    distinct,
-    dot_chart,
-    dot_plot,
-    meanings,
-    tooltip,
-)
+from lmdiag.report.charts.drawing import COLORS, SHAPES, distinct, dot_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
 from lmdiag.report.items import Item, run_scores
 from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import Source, measured, set_columns, sets_beside
+from lmdiag.report.tables import Source, measured, sets_shape
 from lmdiag.results import Figure
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -183,15 +176,15 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
 def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     """The figures of small and extended sets, as their table has them."""
-    sets, tasks = data.diagnostic.extended_sets, sets_beside(data.task, data.sources)
-    if not sets or not tasks:
+    sets = sets_shape(measured(data.task, data.sources))
+    if sets is None:
         return
-    is_one, tables = len(data.runs) == 1, []
-    for name, line in set_columns(measured(data.task, data.sources)):
-        for task, label in tasks.items():
-            table = data.table(line.measure, by=line.by, level=line.level, task=task)
-            names = {"label": name, "series": label} if is_one else {"label": f"{name}, {label}"}
-            tables.append(table.assign(**names))
+    tables, several = [], len(data.runs) > 1
+    for column, row in product(sets.columns, sets.rows):
+        where = {"by": column.by, "level": column.level, "task": row.task}
+        names = {"label": column.label, "series": row.label}
+        names = {"label": f"{column.label}, {row.label}"} if several else names
+        tables.append(data.table(column.measure, **where).assign(**names))
     yield from dot_plot("levels", "extended-sets", sets.title, pd.concat(tables))
 
 
@@ -220,7 +213,7 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
                 f"{chart.title}, {times} times: the larger a mark, the more shuffles had this "
                 "value. The thick line is ± one standard deviation around the mean."
             )
-            drawn = dot_chart(pd.DataFrame(rows), colors=data.colors(i))
+            drawn = drawing.dot_chart(pd.DataFrame(rows), colors=data.colors(i))
             yield data.plot(i, chart.kind, "shuffles", caption, drawn)
 
 
@@ -265,7 +258,7 @@ def _cutoff_chart(data: pd.DataFrame, scores: Sequence[str], series: str, panel:
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(x=x, y=y, color=looks["color"])
     if panel:
         return drawing.panels(drawing.layered(data, line, border, height=80), data, panel)
-    shown = tooltip(data, f"{series}, cut-off, n, versus_chance, value, low, high, chance")
+    shown = drawing.tooltip(data, f"{series}, cut-off, n, versus_chance, value, low, high, chance")
     dots = drawing.points(data, "y", {"x": x, "y": y} | looks, tooltip=shown)
     chance = drawing.reference_lines(data, "y")
     return drawing.layered(data, line, *chance, *dots, border, height=190)

@@ -1,8 +1,7 @@
-"""The formats of tables.
+"""Tables as Markdown, LaTeX and csv.
 
 Markdown and LaTeX are templates, `cards/tables.*.j2`, over the texts of `grid`; csv has all figures
-at full precision; `terminal` prints. To add a text format, add its template and what escapes its
-texts.
+at full precision. To add a text format, add its template and what escapes its texts.
 """
 
 from __future__ import annotations
@@ -11,14 +10,18 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from jinja2 import Environment
+from markupsafe import Markup
+
+from lmdiag.files import resource_path
+from lmdiag.report.grid import CellText, Grid, signs
+from lmdiag.report.items import Chosen
+from lmdiag.report.tables import sections
+from lmdiag.results import Place, Results
+from lmdiag.results.published import published_beside
 from lmdiag.text import csv_cell, visible
-
-if TYPE_CHECKING:
-    from lmdiag.report.formats.grid import Grid
-    from lmdiag.report.listing import Chosen
-    from lmdiag.results import Results
 
 _NUMBERS = (
     "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
@@ -44,15 +47,13 @@ def render_tables(
     predictions are shown by their formulas; csv has neither, and nothing but the items if there
     are any.
     """
-    from jinja2 import Environment
-    from markupsafe import Markup
-
-    from lmdiag.files import resource_path
-    from lmdiag.report.formats.grid import CellText, signs
-    from lmdiag.report.sections import sections
-
     if name == "csv":
-        return csv_text(_items(chosen) if chosen else _figures(runs))
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(
+            [csv_cell(visible(value) if isinstance(value, str) else value) for value in record]
+            for record in (_items(chosen) if chosen else _figures(runs))
+        )
+        return buffer.getvalue()
 
     def escaped(value: object) -> Markup:
         is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
@@ -62,7 +63,7 @@ def render_tables(
         "<%", "%>", "<<", ">>", "<%#", "#%>",
         trim_blocks=True, lstrip_blocks=True, autoescape=True, finalize=escaped,
     )  # fmt: skip
-    env.filters["literal"] = lambda text: Markup(_single_line(text))
+    env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
     text = template.render(
         sections=sections(runs, rows), chosen=chosen, designs=designs, signs=signs,
@@ -74,14 +75,9 @@ def render_tables(
 # ---- what escapes texts --------------------------------------------------------------------------
 
 
-def _single_line(text: str) -> str:
-    """The text on one line, with every hidden character spelled out."""
-    return visible(" ".join(text.split()))
-
-
 def markdown_text(text: str) -> str:
     """Returns text that Markdown shows as it is: no markup, no end of a cell or a line."""
-    return _MARKUP.sub(r"\\\g<0>", _single_line(text))
+    return _MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split())))
 
 
 _MARKUP = re.compile(
@@ -92,15 +88,15 @@ _MARKUP = re.compile(
 
 def latex_text(text: str) -> str:
     """Returns text that LaTeX shows as it is."""
-    return "".join(_ESCAPED.get(character, character) for character in _single_line(text))
+    return visible(" ".join(text.split())).translate(_ESCAPED)
 
 
-_ESCAPED = {
+_ESCAPED = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"$<$", ">": r"$>$", "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--",
     "|": r"\textbar{}", "†": r"$\dagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
-}  # fmt: skip
+})  # fmt: skip
 
 _ESCAPING = {"markdown": markdown_text, "latex": latex_text}
 """Format with a template -> what escapes its texts."""
@@ -109,29 +105,15 @@ _ESCAPING = {"markdown": markdown_text, "latex": latex_text}
 # ---- csv -----------------------------------------------------------------------------------------
 
 
-def csv_text(records: Iterable[Sequence[Any]]) -> str:
-    """Returns records as csv, the first of them the names of the columns."""
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(
-        [csv_cell(visible(value) if isinstance(value, str) else value) for value in record]
-        for record in records
-    )
-    return buffer.getvalue()
-
-
-def _figures(runs: Sequence[Results]) -> Iterator[Sequence[Any]]:
+def _figures(runs: Sequence[Results]) -> Iterator[Iterable[Any]]:
     """Every figure at full precision, `published` in percent."""
-    from lmdiag.results import Place
-    from lmdiag.results.published import published_beside
-
-    yield [
-        "model", "revision", "commit", *Place._fields, *_NUMBERS, "published", "signature",
-    ]  # fmt: skip
+    names = ("model", "revision", "commit", *Place._fields, *_NUMBERS, "published", "signature")
+    yield names
     for run in runs:
-        published = published_beside(run)
+        published, model = published_beside(run), run.model
         for place, figure in run.figures():
             yield [
-                *(run.model.name or run.model.id, run.model.revision, run.model.commit),
+                *(model.name or model.id, model.revision, model.commit),
                 *place,
                 *(getattr(figure, name) for name in _NUMBERS),
                 published[place].value if place in published else None,
@@ -139,18 +121,17 @@ def _figures(runs: Sequence[Results]) -> Iterator[Sequence[Any]]:
             ]
 
 
-def _items(chosen: Sequence[Chosen]) -> Iterator[Sequence[Any]]:
+def _items(chosen: Sequence[Chosen]) -> Iterator[Iterable[Any]]:
     """The top words at blanks; of sentences, their words or regions with surprisals."""
-    is_sentence = chosen[0][0].is_sentence
-    if is_sentence:
-        yield ["id", "sentence", "model", "place", "region", "start", "text", "bits"]
+    if chosen[0][0].is_sentence:
+        yield "id", "sentence", "model", "place", "region", "start", "text", "bits"
     else:
-        yield ["context", "right_context", "model", "place", "word", "probability", "expected"]
-    for choice, of_models in chosen:
-        for model, answer in of_models.items():
-            if answer and is_sentence:
+        yield "context", "right_context", "model", "place", "word", "probability", "expected"
+    for choice, answers in chosen:
+        for model, answer in answers.items():
+            if answer and answer.is_sentence:
                 for i, (start, text, bits, name) in enumerate(answer.parts, start=1):
-                    yield [choice.id, choice.sentence, model, i, name or None, start, text, bits]
+                    yield choice.id, choice.sentence, model, i, name or None, start, text, bits
             elif answer:
                 for i, entry in enumerate(answer.top, start=1):
-                    yield [choice.context, choice.right_context, model, i, *entry]
+                    yield choice.context, choice.right_context, model, i, *entry

@@ -8,16 +8,12 @@ from typing import NamedTuple
 from lmdiag.report import numbers
 from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS
 
-_FACTS = ("n", "chance")
-"""Headings of columns that say what the figures beside them are about."""
-
 
 class CellText(NamedTuple):
     """A figure as text; an empty one where there is no figure.
 
     Attributes:
-        value: the figure.
-        interval: in brackets; "" without one.
+        value, interval: the figure, and its interval in brackets; "" without one.
         n, chance: of the figure, for a column or a heading that says them.
         published: the published figure of the same address; "" without one.
         is_percent: whether it is in percent.
@@ -35,12 +31,9 @@ class CellText(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """A heading of a column, and what all its figures have in common: n, chance level.
+    """A heading of a column, and facts that hold for all its figures, e.g. `n = 34`.
 
-    Attributes:
-        label: of the column.
-        facts: e.g. `n = 34`.
-        is_figure: False for columns that say what the figures are about, e.g. n.
+    `is_figure` is False for columns that say what the figures are about, e.g. n.
     """
 
     label: str
@@ -74,11 +67,10 @@ class Grid(NamedTuple):
 
     Attributes:
         title: what the figures are.
-        label_headings: of the columns of labels.
-        headings: of all other columns.
+        label_headings, headings: of the columns of labels, and of all other columns.
         rows: of the table, published figures in rows of their own.
         unit: after the title, e.g. ", percent".
-        source: of the shape of the table; "" for one of our own.
+        source: the table of a paper that has this shape, or "".
         is_of_results: whether `grid_of` made it.
     """
 
@@ -98,23 +90,24 @@ class Grid(NamedTuple):
         return f"{self.title}{self.unit}{interval}{source}"
 
     def halves(self) -> list[Grid]:
-        """Returns two tables with half of its columns each; n and chance levels stand in both.
+        """Returns two tables with half of the columns each; n and chance levels stand in both.
 
         Of a table with one column, nothing.
         """
-        facts = [i for i, heading in enumerate(self.headings) if heading.label in _FACTS]
-        others = [i for i in range(len(self.headings)) if i not in facts]
+        is_fact = [heading.label in ("n", "chance") for heading in self.headings]
+        others = [i for i, fact in enumerate(is_fact) if not fact]
         half = (len(others) + 1) // 2
         halves = []
         for part in (others[:half], others[half:]) if len(others) > 1 else ():
-            columns = part if self.is_of_results else sorted([*facts, *part])
+            columns = [i for i, fact in enumerate(is_fact)
+                       if i in part or (fact and not self.is_of_results)]  # fmt: skip
             headings = tuple(self.headings[i] for i in columns)
             rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows]
-            if self.is_of_results:  # what they have in common may be more than what all have
-                labels = [heading.label for heading in headings]
-                halves.append(grid_of(self.title, self.label_headings, labels, rows))
-            else:
-                halves.append(self._replace(headings=headings, rows=tuple(rows)))
+            grid = self._replace(headings=headings, rows=tuple(rows))
+            if self.is_of_results:  # n and chance may be the same within a half
+                names = [heading.label for heading in headings]
+                grid = grid_of(self.title, self.label_headings, names, rows)
+            halves.append(grid)
         return halves
 
 
@@ -125,7 +118,7 @@ def grid_of(
     rows: Iterable[GridRow],
     source: str = "",
 ) -> Grid:
-    """Returns the table of figures; columns and rows without any figure are left out.
+    """Returns a table of figures; columns and rows without any figure are left out.
 
     n and the chance level have columns of their own, unless the headings of the columns say all
     that the cells would. Published figures get rows of their own.
@@ -139,57 +132,44 @@ def grid_of(
     kept = [i for i in range(len(columns)) if any(row.cells[i].value for row in rows)]
     rows = [row._replace(cells=tuple(row.cells[i] for i in kept)) for row in rows]
     by_column = list(zip(*(row.cells for row in rows), strict=True))
-    has_n = any(len(_counts(cells)) != 1 for cells in by_column) or all(
-        len(_counts(row.cells)) <= 1 for row in rows
-    )
-    has_chance = any(map(_levels, by_column)) and any(
-        len({cell.chance for cell in _defined(cells)}) > 1 for cells in by_column
-    )
+    counts = [_facts(cells)[0] for cells in by_column]
+    levels = [_facts(cells)[1] for cells in by_column]
+    has_n = any(len(n) != 1 for n in counts) or all(len(_facts(x.cells)[0]) <= 1 for x in rows)
+    has_chance = any({*of} - {""} for of in levels) and any(len(of) > 1 for of in levels)
     headings = []
-    for i, cells in zip(kept, by_column, strict=True):
-        n = [] if has_n else [f"n = {_counts(cells)[0]}"]
-        chance = [] if has_chance else [f"chance {numbers.chances([x])}" for x in _levels(cells)]
-        headings.append(Heading(columns[i], (*n, *chance), is_figure=True))
-    texts = []
+    for i, n, chance in zip(kept, counts, levels, strict=True):
+        facts = [] if has_n else [f"n = {n[0]}"]
+        facts += [] if has_chance else [f"chance {level}" for level in chance if level]
+        headings.append(Heading(columns[i], tuple(facts), is_figure=True))
+    texts, empty = [], CellText("")
     for row in rows:
-        before = (CellText(numbers.counts(_counts(row.cells))),) * has_n
-        after = (CellText(numbers.chances(_levels(row.cells))),) * has_chance
-        texts.append(row._replace(cells=(*before, *row.cells, *after)))
+        common, level = (numbers.span([*filter(None, of)]) for of in _facts(row.cells))
+        cells = (*(CellText(common),) * has_n, *row.cells, *(CellText(level),) * has_chance)
+        texts.append(row._replace(cells=cells))
         if any(cell.published for cell in row.cells):
             labels = ("published", *[""] * (len(row.labels) - 1))
-            empty = (CellText(""),)
-            published = (CellText(cell.published) for cell in row.cells)
-            cells = (*empty * has_n, *published, *empty * has_chance)
+            reported = (CellText(cell.published) for cell in row.cells)
+            cells = (*(empty,) * has_n, *reported, *(empty,) * has_chance)
             texts.append(GridRow(labels, row.depth + 1, cells, is_published=True))
     is_percent = all(cell.is_percent for row in rows for cell in row.cells if cell.value)
-    facts = [(Heading(fact),) * has for fact, has in zip(_FACTS, (has_n, has_chance), strict=True)]
-    return Grid(
-        title, label_headings, (*facts[0], *headings, *facts[1]), tuple(texts),
-        ", percent" if is_percent else "", source, is_of_results=True,
-    )  # fmt: skip
+    every = (*(Heading("n"),) * has_n, *headings, *(Heading("chance"),) * has_chance)
+    unit = ", percent" if is_percent else ""
+    return Grid(title, label_headings, every, tuple(texts), unit, source, is_of_results=True)
 
 
-def _counts(cells: Iterable[CellText]) -> list[int]:
-    """The distinct n of some figures, in ascending order."""
-    return sorted({cell.n for cell in cells if cell.n is not None})
-
-
-def _defined(cells: Iterable[CellText]) -> list[CellText]:
-    return [cell for cell in cells if cell.value not in ("", numbers.UNDEFINED)]
-
-
-def _levels(cells: Iterable[CellText]) -> list[float]:
-    """The distinct chance levels of the figures that are defined, in ascending order."""
-    return sorted({cell.chance for cell in _defined(cells) if cell.chance is not None})
+def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
+    """The distinct n and chance levels of some figures in ascending order; "" for no level."""
+    n = sorted({cell.n for cell in cells if cell.n is not None})
+    defined = {cell.chance for cell in cells if cell.value not in ("", numbers.UNDEFINED)}
+    levels = sorted(-1.0 if level is None else level for level in defined)
+    return [f"{x:,}" for x in n], ["" if x < 0 else numbers.number(x, "share") for x in levels]
 
 
 def signs(grids: Iterable[Grid]) -> list[str]:
     """Returns a line for each sign that figures of the tables have, with its meaning."""
     rows = [row for grid in grids for row in grid.rows]
-    published, computed = (
-        [cell.value for row in rows if row.is_published == is_published for cell in row.cells]
-        for is_published in (True, False)
-    )
+    published = [cell.value for row in rows if row.is_published for cell in row.cells]
+    computed = [cell.value for row in rows if not row.is_published for cell in row.cells]
     chance = tuple(CHANCE_SIGNS.values())
     lines = {
         "* the published figure lies outside our 95% interval": any(

@@ -1,0 +1,137 @@
+"""`lmdiag surprisal` and `lmdiag fit`: surprisals of words, and what they predict."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+import lmdiag
+from lmdiag.analysis.procedures import Procedure
+from lmdiag.cli import options
+from lmdiag.cli.exits import say
+from lmdiag.files import decoded, read_text, user_path, write_atomically
+from lmdiag.text import visible
+from lmdiag.types import BadInput
+
+
+def surprisal_command(
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    model: str,
+    output: Path | None = None,
+    columns: tuple[Literal["length", "log_frequency"], ...] = (),
+    language: str = "en",
+    overwrite: options.Overwrite = False,
+    reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
+) -> int:
+    """Writes the table.
+
+    Args:
+        file: text in UTF-8 with one sentence or text per line; - for standard input
+        model: a Hub id, a local folder, demo:masked or demo:causal
+        output: file to write; its name must end in .csv, .tsv or .parquet (default: csv to standard
+            output)
+        columns: further columns: length in characters, log_frequency (log2 of the word's proportion
+            by wordfreq)
+        language: language of the frequencies
+    """
+    if output:
+        options.check_new_file(output, (".csv", ".tsv", ".parquet"), overwrite=overwrite)
+    if file == "-":
+        file = "standard input"
+        content = decoded(sys.stdin.buffer.read(), file)
+    else:
+        content = read_text(user_path(file))
+    if not content.strip():
+        raise BadInput(f"{file} has no text: give one sentence or text per line")
+    # Not `splitlines`, for which some characters within a sentence end a line, too.
+    texts = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    with options.warnings_as_lines():
+        table = lmdiag.load_model(model, **reading.keywords()).surprisals(
+            texts, columns=columns, language=language, **vars(reading.batching)
+        )
+    if output and output.suffix == ".parquet":
+        write_atomically(output, table.to_parquet(index=False))
+        return 0
+    if not output and sys.stdout.isatty():  # a terminal gets no control characters
+        table["word"] = table["word"].map(visible)
+    # no word has a tab, and programs that read tab-separated words take quotes for characters
+    tabs = {"sep": "\t", "quoting": csv.QUOTE_NONE} if output and output.suffix == ".tsv" else {}
+    text = table.to_csv(index=False, float_format="%.6f", lineterminator="\n", **tabs)
+    if output:
+        write_atomically(output, text.encode())
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def fit_command(
+    *,
+    human: str,
+    surprisal: tuple[str, ...] = (),
+    model: tuple[str, ...] = (),
+    profile: Literal["wilcox2023", "kuribayashi2024", "michaelov2024"] | None = None,
+    format: Literal["table", "csv", "latex", "markdown"] = "table",
+    as_json: options.Json = False,
+    report: Path | None = None,
+    figures: Path | None = None,
+    residuals: Path | None = None,
+    output: Path = Path("results"),
+    overwrite: options.Overwrite = False,
+    procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
+    reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
+) -> int:
+    """Fits, prints and writes.
+
+    Args:
+        human: table with a row per word, or per word and reader (csv, tab-separated without quotes,
+            or Parquet); or a run directory, whose items are the rows
+        surprisal: columns of the table, or files, with surprisals that were made elsewhere: a table
+            with a column surprisal and columns of the human table that tell its rows, or JSON, text
+            -> sentences -> numbers (default: the column surprisal, if no model is asked)
+        model: models that are asked: Hub ids, local folders, demo:masked or demo:causal
+        profile: published procedure; options below change it
+        format: what is printed
+        report: write a page with charts, e.g. fit.html
+        figures: write every chart as an SVG file into this directory
+        residuals: write a csv file with a row per model and word: surprisal, response, residual,
+            delta
+        output: directory that keeps the models' answers: what was interrupted resumes
+    """
+    for file, suffix in ((report, ".html"), (residuals, ".csv")):
+        if file:
+            options.check_new_file(file, (suffix,), overwrite=overwrite)
+    from lmdiag.report import human as shown
+    from lmdiag.report.charts.output import write_figures
+    from lmdiag.report.terminal import output_console, print_fit
+
+    result = lmdiag.fit(
+        human,
+        surprisal=surprisal,
+        # each is loaded when its turn comes
+        models=(lmdiag.load_model(name, **reading.keywords()) for name in model),
+        profile=profile,
+        output=output,
+        **vars(reading.batching),
+        **vars(procedure),
+    )
+    if as_json:
+        print(json.dumps(result.to_json(), ensure_ascii=False))
+    elif format == "table":
+        print_fit(result, output_console())
+    else:
+        sys.stdout.write(shown.as_text(result, format))
+    for file, content in ((report, shown.human_page), (residuals, shown.words_as_csv)):
+        if file:
+            write_atomically(file, content(result).encode())
+            say(f"Saved in {file}")
+    if figures:
+        paths = write_figures(shown.human_plots(result), figures, "svg", 8.0)
+        say(f"Saved {len(paths)} figures in {figures}")
+    return 0

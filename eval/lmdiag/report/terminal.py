@@ -1,0 +1,230 @@
+"""Tables of runs, comparisons, analyses and multiverses on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from lmdiag.report import labels, numbers
+from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, signs
+from lmdiag.report.tables import overviews, sections
+from lmdiag.results import CHANCE_SIGNS, Results
+from lmdiag.text import shortened, visible
+
+if TYPE_CHECKING:
+    from lmdiag.analysis.designs import Analysis
+    from lmdiag.analysis.fit import HumanFit
+    from lmdiag.comparison import Comparison
+    from lmdiag.multiverse import Multiverse
+    from lmdiag.stimuli import Stimuli
+
+_NARROW = 18
+"""Characters that the label of a row keeps where there is little room: the rest wraps."""
+
+_UNLIMITED = 10_000
+"""Characters of a line where the output is not a terminal."""
+
+
+def output_console() -> Console:
+    """Returns a console for standard output; output that is redirected is as wide as it needs."""
+    is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if is_limited else _UNLIMITED)
+
+
+def print_results(
+    results: Results,
+    console: Console | None = None,
+    designs: Sequence[Design] = (),
+    stimuli: Mapping[str, Stimuli] = {},
+) -> None:
+    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
+
+    Args:
+        results: of the run.
+        console: where to print; standard output by default.
+        designs: see `lmdiag.report.designs.designs_of`.
+        stimuli: of the run, which have the formulas of predictions.
+    """
+    console = console or Console(highlight=False)
+    model = results.model
+    *facts, commit = labels.model_facts(model)
+    facts = [*facts, "cased" if model.cased else "uncased", commit]
+    number = f"{results.n_contexts} {labels.asked(results)}"
+    framing = (f"{name} {shortened(s, 80)}" for name, s in labels.framing_facts(results.protocol))
+    console.print()
+    _print_lines([labels.model_label(results)], console, "bold", wrap=True)
+    lines = [" · ".join(facts), f"data {results.data.source} · {number}", " · ".join(framing)]
+    _print_lines(filter(None, lines), console, wrap=True)
+    for design in designs:
+        grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
+        _print_part(f"{design.title}: conditions", grids, remarks, console)
+    print_sections(results, console, stimuli)
+
+
+def print_sections(
+    results: Results, console: Console | None = None, stimuli: Mapping[str, Stimuli] = {}
+) -> None:
+    """Prints the tables of each diagnostic; arguments as for `print_results`."""
+    console = console or Console(highlight=False)
+    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
+        remarks = [*section.remarks, *filter(None, section.signatures)]
+        _print_part(section.title, section.tables, remarks, console)
+
+
+def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
+    """Prints the headline figures of several models: a table per task with a row per model."""
+    grids, console = overviews(runs), console or Console(highlight=False)
+    _print_part(f"All {len(runs)} models", grids, signs(grids), console)
+
+
+def print_analysis(analysis: Analysis, console: Console) -> None:
+    """Prints the effects of conditions, the cells, and mixed models; a warning of a fit first."""
+    warnings = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
+    remarks = [*analysis_remarks(analysis)]
+    _print_lines((remark for remark in remarks if remark.endswith(warnings)), console, "bold")
+    others = [remark for remark in remarks if not remark.endswith(warnings)]
+    _print_part("", analysis_grids(analysis), others, console)
+
+
+def print_fit(fit: HumanFit, console: Console) -> None:
+    """Prints the table over models of a fit to human measures, and how it was computed."""
+    from lmdiag.report.human import fit_grid, further_lines, method_lines
+
+    remarks = [*method_lines(fit), *further_lines(fit)]
+    _print_part("", [fit_grid(fit)._replace(title="")], remarks, console)
+
+
+def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
+    """Prints a table for each pair of models, task and setting."""
+    several = len({row.second for row in comparisons}) > 1
+    groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
+    grids = []
+    for (second, task, setting), group in groups:
+        other = labels.run_letter(second)
+        title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
+        facts = (Heading(label) for label in ("n", "A", other))
+        figures = (Heading(label, (), True) for label in (f"A − {other}", "p", "p adj."))
+        rows = []
+        for row in group:
+            interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
+            cells = (
+                CellText(str(row.n)),
+                *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
+                CellText(numbers.signed(row.difference, row.statistic), interval),
+                CellText(labels.p_text(row)),
+                CellText(numbers.p_value(row.p_adjusted)),
+            )
+            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
+        grids.append(Grid(title, ("",), (*facts, *figures), tuple(rows)))
+    _print_part("", grids, (), console, table_style="bold")
+
+
+def print_multiverse(multiverse: Multiverse, console: Console) -> None:
+    """Prints the range of each headline figure, and where the first model is ahead of others."""
+    from lmdiag.report.multiverse import protocols_line, questions_line, task_tables
+
+    for model in multiverse.models:
+        console.print()
+        _print_lines([model], console, "bold", wrap=True)
+        _print_lines([protocols_line(multiverse, model)], console, "")
+    for diagnostic, _, ranges, differences in task_tables(multiverse):
+        _print_part(diagnostic.title, [*ranges, *differences], (), console)
+    below = "below each knob: the largest difference of the means of two of its choices"
+    _print_part("", (), [questions_line(multiverse), below], console)
+
+
+# ---- what all of them print ----------------------------------------------------------------------
+
+
+def _print_lines(
+    lines: Iterable[str], console: Console, style: str = "dim", *, wrap: bool = False
+) -> None:
+    for line in lines:
+        console.print(Text(visible(line), style=style), soft_wrap=not wrap)
+
+
+def _print_part(
+    title: str,
+    grids: Iterable[Grid],
+    remarks: Iterable[str],
+    console: Console,
+    *,
+    table_style: str = "",
+) -> None:
+    """Prints tables, each in as many parts as its width needs, and lines below them."""
+    if title:
+        console.print()
+        _print_lines([title], console, "bold", wrap=True)
+    for grid in grids:
+        console.print()
+        if grid.title:
+            text = Text(visible(f"{grid.title}{grid.unit}"), style=table_style)
+            console.print(text.append(f"  {grid.source}" if grid.source else "", style="dim"))
+        for table in _parts(grid, console):
+            console.print(table)
+    if lines := list(remarks):
+        console.print()
+        _print_lines(lines, console)
+
+
+def _parts(grid: Grid, console: Console) -> list[Table]:
+    """The table if it fits, or parts of its columns that each fit.
+
+    It fits with intervals beside their figures, below them, or where labels wrap, too.
+    """
+    for is_beside, room in ((True, None), (False, None), (False, _NARROW)):
+        table = _drawn(grid, is_beside, room)
+        table.columns[0].min_width = room
+        width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
+        if width <= console.width:
+            return [_drawn(grid, is_beside, room and room + console.width - width)]
+    return [part for half in grid.halves() for part in _parts(half, console)] or [table]
+
+
+def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
+    """The table for rich; labels of rows have so many characters of room, None for no limit."""
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
+        padding=(0, 0, 0, 1),  # rich puts one more blank between columns
+    )  # fmt: skip
+    table.add_column(Text(grid.label_headings[0]), overflow="fold")
+    for heading in grid.headings:
+        title = Text("\n".join([heading.label, *heading.facts]))
+        style = "" if heading.is_figure else "dim"
+        table.add_column(title, justify="right", style=style, no_wrap=True)
+    columns = [_column(grid, i, is_beside) for i in range(len(grid.headings))]
+    for row, *cells in zip(grid.rows, *columns, strict=True):
+        label, indent = ": ".join(row.labels), "  " * row.depth
+        lines = textwrap.wrap(label, room - len(indent)) if room else [label]
+        text = "\n".join(indent + line for line in lines)
+        table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)
+    return table
+
+
+def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
+    """The texts of a column, each interval beside or below its figure, signs below each other."""
+    sign = tuple(CHANCE_SIGNS.values())
+    computed = [row.cells[i] for row in grid.rows if not row.is_published]
+    space = max(len(cell.interval) for cell in computed)
+    is_marked = any(cell.value.endswith(sign) for cell in computed)
+    texts = []
+    for row in grid.rows:
+        value, interval, *_ = row.cells[i]
+        if is_marked and value and not value.endswith(sign) and not row.is_published:
+            value += " "
+        if interval:
+            interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
+        figure_style = "bold" if grid.headings[i].is_figure else ""
+        style = "dim" if row.is_published else figure_style
+        texts.append(Text(value, style=style).append(interval, style="not bold dim"))
+    return texts
