@@ -20,7 +20,7 @@ def build_command(
     *,
     source: str = "upstream",
     configs: tuple[str, ...] | None = None,
-) -> int:
+) -> None:
     """Builds the data set by its own loading scripts, and prints the rows of each config.
 
     Args:
@@ -32,7 +32,6 @@ def build_command(
     for name, rows in script("directory").build(out, source, configs).items():
         print(f"{name:<10} {rows:>8,} rows")
     print(f"written: {out}")
-    return 0
 
 
 def template_command(
@@ -43,7 +42,7 @@ def template_command(
     design: Literal["2", "2x2"] | None = None,
     regions: bool = False,
     overwrite: options.Overwrite = False,
-) -> int:
+) -> None:
     """Writes the rows of `cards/starter.*.jsonl` and prints the text beside them.
 
     Args:
@@ -81,7 +80,6 @@ def template_command(
     )
     file.write_text(_content(file.suffix, smallest if minimal else rows), "utf-8")
     print(advice, end="")
-    return 0
 
 
 def _content(suffix: str, rows: Sequence[Mapping[str, Any]]) -> str:

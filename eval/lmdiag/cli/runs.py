@@ -46,7 +46,7 @@ def score_command(
     measures: tuple[str, ...] = (),
     setting: str = "none",
     as_json: options.Json = False,
-) -> int:
+) -> None:
     """Scores and prints; what cannot be computed is said on standard error.
 
     Args:
@@ -108,7 +108,6 @@ def score_command(
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
         print_sections(results.of_setting(task, setting, measured, rows.form))
-    return 0
 
 
 def _run_of(
@@ -152,7 +151,7 @@ def compare_command(
     resamples: options.Count = 10_000,
     seed: options.Seed = 0,
     as_json: options.Json = False,
-) -> int:
+) -> None:
     """Compares and prints.
 
     The runs of the JSON document are named a, b, c and so on, and each difference is the first
@@ -188,7 +187,7 @@ def compare_command(
             facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
             compared.names.append(f"{model_label(results)}  {facts}")
         compared.show(output_console())
-        return 0
+        return
     letters = [run_letter(i).lower() for i in range(len(loaded))]
     models = {}
     for letter, model in zip(letters, (run.results.model for run in loaded), strict=True):
@@ -207,7 +206,6 @@ def compare_command(
         "comparisons": records,
     }  # fmt: skip
     print(json.dumps(to_jsonable_python(document, inf_nan_mode="null"), allow_nan=False))
-    return 0
 
 
 def report_command(
@@ -221,7 +219,7 @@ def report_command(
     region: str = "",
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
     data: options.DataOfRuns = None,
-) -> int:
+) -> None:
     """Writes the report; returns the exit code.
 
     Args:
@@ -262,7 +260,7 @@ def report_command(
             plots = html.charts([load_run(path, data) for path in paths], region)
         written = write_figures(plots, figures, kind, width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
-        return 0
+        return
     if is_multiverse:
         if format not in (None, "html") or items:
             raise BadInput(
@@ -277,11 +275,10 @@ def report_command(
         text = _tables(paths, format, items, region, data)
     if out is None:
         sys.stdout.write(text)
-        return 0
+        return
     clear_drafts(out.parent)
     write_atomically(out, text.encode())
     print(f"Saved in {visible(str(out))}")
-    return 0
 
 
 def _tables(
@@ -325,7 +322,7 @@ def items_command(
     task: str = "",
     data: options.DataOfRuns = None,
     overwrite: options.Overwrite = False,
-) -> int:
+) -> None:
     """Writes the table.
 
     Args:
@@ -340,7 +337,6 @@ def items_command(
     table = items_of(_load_runs(runs, data), task=task, per=per)
     write_items(table, out)
     print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
-    return 0
 
 
 def analyse_command(
@@ -357,7 +353,7 @@ def analyse_command(
     chart: Path | None = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
-) -> int:
+) -> None:
     """Analyses and prints.
 
     Args:
@@ -397,4 +393,3 @@ def analyse_command(
         print(json.dumps(analysed.analysis.to_json(), allow_nan=False))
     else:
         analysed.show(output_console())
-    return 0

@@ -29,7 +29,7 @@ def surprisal_command(
     language: str = "en",
     overwrite: options.Overwrite = False,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
-) -> int:
+) -> None:
     """Writes the table.
 
     Args:
@@ -58,7 +58,7 @@ def surprisal_command(
         )
     if output and output.suffix == ".parquet":
         write_atomically(output, table.to_parquet(index=False))
-        return 0
+        return
     if not output and sys.stdout.isatty():  # a terminal gets no control characters
         table["word"] = table["word"].map(visible)
     # no word has a tab, and programs that read tab-separated words take quotes for characters
@@ -68,7 +68,6 @@ def surprisal_command(
         write_atomically(output, text.encode())
     else:
         sys.stdout.write(text)
-    return 0
 
 
 def fit_command(
@@ -86,7 +85,7 @@ def fit_command(
     overwrite: options.Overwrite = False,
     procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
-) -> int:
+) -> None:
     """Fits, prints and writes.
 
     Args:
@@ -134,4 +133,3 @@ def fit_command(
     if figures:
         paths = write_figures(shown.human_plots(result), figures, "svg", 8.0)
         say(f"Saved {len(paths)} figures in {figures}")
-    return 0
