@@ -70,9 +70,6 @@ def resource_path(*parts: str) -> Path:
     )
 
 
-# ---- text and bytes ------------------------------------------------------------------------------
-
-
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turns errors of the file system into `BadInput` that names the file."""
@@ -122,9 +119,6 @@ def decoded(content: bytes, where: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         problem = f"{where}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8"
         raise BadInput(problem) from None
-
-
-# ---- JSON, YAML and Parquet ----------------------------------------------------------------------
 
 
 def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
@@ -243,9 +237,6 @@ def read_parquet(
     return table
 
 
-# ---- writing -------------------------------------------------------------------------------------
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file that replaces `path` when the block ends without an error.
@@ -282,8 +273,6 @@ def clear_drafts(folder: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink()
 
-
-# ---- secrets -------------------------------------------------------------------------------------
 
 _TOKENS = (
     (re.compile(r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}"), "hf_***"),

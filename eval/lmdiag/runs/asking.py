@@ -12,7 +12,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting, collect_parts, key_of, spread
+from lmdiag.questions import Setting, collect_parts, spread
 from lmdiag.runs.processes import Processes
 from lmdiag.runs.progress import show_progress
 from lmdiag.types import Question, Sentence
@@ -51,7 +51,8 @@ def predict(
     )  # fmt: skip
     if processes is not None and not processes.first:
         return [], 0
-    by_key = {key_of(q): answer for q, answer in zip(questions, answers, strict=True)}
+    keys = [q if isinstance(q, Sentence) else (q.query, q.number) for q in questions]
+    by_key = dict(zip(keys, answers, strict=True))
     n_contexts = len({q if isinstance(q, Sentence) else q.query for q in questions})
     return [spread(setting, by_key, **how) for setting in settings], n_contexts
 
