@@ -67,24 +67,23 @@ def test_a_pair_of_negation_has_the_four_conditions_of_neg136(
     demo_dir: Path, tmp_path: Path
 ) -> None:
     found = rows(file(tmp_path, NEGATION))
-    assert [(r["id"], f"{r['context']} {r['target']}", r["good"]) for r in found] == [
-        ("neg1500_gen-1-TA", "A robin is a bird", True),
-        ("neg1500_gen-1-FA", "A robin is an insect", False),
-        ("neg1500_gen-1-TN", "A robin is not an insect", True),
-        ("neg1500_gen-1-FN", "A robin is not a bird", False),
+    assert [
+        (r["id"], f"{r['context']} {r['target']}", r["good"], r["expected"]) for r in found
+    ] == [
+        ("neg1500_gen-1-TA", "A robin is a bird", True, ["bird"]),
+        ("neg1500_gen-1-FA", "A robin is an insect", False, []),
+        ("neg1500_gen-1-TN", "A robin is not an insect", True, []),
+        ("neg1500_gen-1-FN", "A robin is not a bird", False, []),
     ]
-    assert [r["expected"] for r in found] == [["bird"], [], [], []]
-    polarities = [r["contrast"].rpartition("-")[2] for r in found]
-    assert polarities == ["affirmative"] * 2 + ["negative"] * 2
-    assert {(r["item"], r["subset"], r["natural"], r["right_context"]) for r in found} == {
-        ("1", "simp", None, "")
-    }
+    contrasts = [r["contrast"].rpartition("-")[2] for r in found]
+    assert contrasts == ["affirmative"] * 2 + ["negative"] * 2
+    facts = {(r["item"], r["subset"], r["natural"], r["right_context"]) for r in found}
+    assert facts == {("1", "simp", None, "")}
     assert found[0].keys() == stimuli.load(str(demo_dir), "neg136").columns().keys()
     fitting = {"an": "insect uncle iPod hour Orange", "a": "bird utensil unit herb union"}
     for determiner, targets in fitting.items():
-        wrong = "a" if determiner == "an" else "an"
         for target in targets.split():
-            found = rows(file(tmp_path, f"A thing is {wrong} {target},\nA thing is not a dog,\n"))
+            found = rows(file(tmp_path, f"A thing is a {target},\nA thing is not a dog,\n"))
             contexts = {r["context"] for r in found if r["target"] == target}
             assert contexts == {f"A thing is {determiner}", f"A thing is not {determiner}"}
 
@@ -121,19 +120,18 @@ def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(
 @pytest.mark.parametrize("name", SIZES)
 def test_the_authors_files_have_this_many_pairs(tmp_path: Path, name: str) -> None:
     path = write_set(tmp_path, name)
-    found = stimuli.load(str(path)).columns()
-    published = diagnostics.get(stimuli.tasks(str(path))[0]).published_rows
-    assert len(found["id"]) == 4 * SIZES[name] == published
-    assert (len(set(found["item"])), len(set(found["contrast"]))) == (SIZES[name], 2 * SIZES[name])
-    assert sum(map(bool, found["expected"])) == SIZES[name] * (2 if name == "ROLE-1500" else 1)
-    without = path.with_name(f"{name.lower().replace('-', '_')}.txt")
-    without.write_bytes(path.read_bytes().rstrip(b"\n").replace(b"\n", b"\r\n"))
-    assert stimuli.load(str(without)).fingerprint == stimuli.load(str(path)).fingerprint
-    from datasets import Dataset
-
-    lines = Dataset.from_dict({"text": path.read_text().splitlines()})
-    task = stimuli.tasks(str(path))[0]
-    assert stimuli.load(lines, task).fingerprint == stimuli.load(str(path)).fingerprint
+    (task,) = stimuli.tasks(str(path))
+    found = stimuli.load(str(path))
+    columns = found.columns()
+    assert len(found) == 4 * SIZES[name] == diagnostics.get(task).published_rows
+    numbers_of = [len(set(columns[column])) for column in ("item", "contrast")]
+    assert numbers_of == [SIZES[name], 2 * SIZES[name]]
+    assert sum(map(bool, columns["expected"])) == SIZES[name] * (2 if name == "ROLE-1500" else 1)
+    other = path.with_name(f"{name.lower().replace('-', '_')}.txt")
+    other.write_bytes(path.read_bytes().rstrip(b"\n").replace(b"\n", b"\r\n"))
+    assert stimuli.load(str(other)).fingerprint == found.fingerprint
+    lines = {"text": path.read_text().splitlines()}  # as `datasets` reads the file
+    assert stimuli.load(lines, task).fingerprint == found.fingerprint
 
 
 def test_blanks_empty_lines_and_misprints_of_the_subject_do_no_harm(tmp_path: Path) -> None:
@@ -155,13 +153,12 @@ MISTAKES = {
 }  # fmt: skip
 
 
-def test_mistakes_name_the_line(tmp_path: Path) -> None:
-    for text, message in MISTAKES.items():
-        with pytest.raises(BadInput, match=message) as refusal:
-            stimuli.load(file(tmp_path, text))
-        assert "\n" not in str(refusal.value)
+@pytest.mark.parametrize("text", MISTAKES)
+def test_mistakes_name_the_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match=MISTAKES[text]):
+        stimuli.load(file(tmp_path, text))
     with pytest.raises(BadInput, match=r"mine.txt is not known .*ROLE-1500.txt\); giv"):
-        stimuli.load(file(tmp_path / "..", NEGATION, "mine.txt"))
+        stimuli.load(file(tmp_path, text, "mine.txt"))
 
 
 # ---- where they come from ------------------------------------------------------------------------
@@ -187,19 +184,15 @@ def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir: Path, tmp_path:
 
 def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path) -> None:
     """A card without `configs:`, and one text file, as text-machine-lab has them."""
-    task, name = "neg1500_temp", FILES["neg1500_temp"]
-    path = write_set(tmp_path / "file", name, 4)
-    card = tmp_path / "README.md"
-    card.write_text("---\nlicense: mit\n---\nA description.\n")
-    api.create_repo(f"org/{name}", repo_type="dataset")
-    for local, inside in ((path, path.name), (card, "README.md")):
-        commit = api.upload_file(
-            path_or_fileobj=local, path_in_repo=inside, repo_id=f"org/{name}", repo_type="dataset"
-        ).oid
-    assert stimuli.tasks(f"org/{name}") == [task]
-    remote, local_rows = stimuli.load(f"org/{name}"), stimuli.load(str(path))
-    assert remote.columns() == local_rows.columns()
-    assert (remote.source, remote.revision) == (f"org/{name}", commit)
+    task, repo = "neg1500_temp", f"org/{FILES['neg1500_temp']}"
+    path = write_set(tmp_path, FILES[task], 4)
+    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\nA description.\n")
+    api.create_repo(repo, repo_type="dataset")
+    commit = api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=tmp_path).oid
+    assert stimuli.tasks(repo) == [task]
+    remote = stimuli.load(repo)
+    assert remote.columns() == stimuli.load(str(path)).columns()
+    assert (remote.source, remote.revision) == (repo, commit)
 
 
 # ---- planted models ------------------------------------------------------------------------------

@@ -446,12 +446,10 @@ def test_verbs_of_a_csv(tmp_path: Path) -> None:
             stimuli.load_verbs(own(tmp_path, text))
 
 
-def test_verbs_of_a_data_set(data_dir: Path, demo_dir: Path, tmp_path: Path) -> None:
+def test_verbs_of_a_data_set(data_dir: Path, demo_dir: Path) -> None:
     pairs = stimuli.load_verbs(str(demo_dir))
     assert len(pairs) == len(set(pairs)) == 461
     assert pairs[:2] == [("is", "are"), ("has", "have")]
-    with pytest.raises(BadInput, match="cannot be read"):
-        stimuli.load_verbs(str(tmp_path / "nowhere.csv"))
     with pytest.raises(BadInput, match="has no config verbs: name a csv of singular,plural by"):
         stimuli.load_verbs(str(data_dir))
 
@@ -459,43 +457,30 @@ def test_verbs_of_a_data_set(data_dir: Path, demo_dir: Path, tmp_path: Path) -> 
 # ---- the Hub: its real client, and a server on the loopback --------------------------------------
 
 
-@pytest.fixture
-def published(api: HfApi, demo_dir: Path) -> str:
-    """The commit of the demo data set, pushed as org/lmdiag."""
+def test_data_sets_of_the_hub_are_their_directories_and_are_kept(
+    api: HfApi, demo_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     api.create_repo("org/lmdiag", repo_type="dataset")
-    return api.upload_folder(repo_id="org/lmdiag", repo_type="dataset", folder_path=demo_dir).oid
-
-
-def test_a_data_set_of_the_hub_is_its_directory(published: str, demo_dir: Path) -> None:
+    push = {"repo_id": "org/lmdiag", "repo_type": "dataset"}
+    published = api.upload_folder(folder_path=demo_dir, **push).oid
     assert stimuli.tasks("org/lmdiag") == stimuli.tasks(str(demo_dir))
     for task in ("role88", "agreement"):
         remote, local = stimuli.load("org/lmdiag", task), stimuli.load(str(demo_dir), task)
         assert remote.fingerprint == local.fingerprint
-        assert remote.columns() == local.columns()
         assert (remote.source, remote.revision) == ("org/lmdiag", published)
     assert stimuli.load_verbs("org/lmdiag") == stimuli.load_verbs(str(demo_dir))
-
-
-def test_revisions_are_resolved_to_commits_and_loaded_ones_need_no_network(
-    published: str, api: HfApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    api.upload_file(
-        path_or_fileobj=b"later", path_in_repo="note.txt", repo_id="org/lmdiag", repo_type="dataset"
-    )
-    found = {
-        revision: stimuli.load("org/lmdiag", "neg136", revision=revision)
-        for revision in (None, "main", published)
-    }
-    commits = {revision: rows.revision for revision, rows in found.items()}
-    assert commits[None] == commits["main"] != commits[published] == published
+    # revisions are resolved to commits
+    later = api.upload_file(path_or_fileobj=b"later", path_in_repo="note.txt", **push).oid
+    for revision, commit in {None: later, "main": later, published: published}.items():
+        assert stimuli.load("org/lmdiag", "neg136", revision=revision).revision == commit
     with pytest.raises(BadInput, match="the data set org/lmdiag has no revision v9"):
         stimuli.load("org/lmdiag", "neg136", revision="v9")
     with pytest.raises(BadInput, match="no data set org/nothing here or on the Hub, or no access"):
         stimuli.tasks("org/nothing")
+    # what was loaded needs no network; cprag102 was not
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    again = stimuli.load("org/lmdiag", "neg136")
-    assert (again.fingerprint, again.revision) == (found[None].fingerprint, commits[None])
-    for data, task in (("org/lmdiag", "role88"), ("some-org/lmdiag", None)):
+    assert stimuli.load("org/lmdiag", "neg136").revision == later
+    for data, task in (("org/lmdiag", "cprag102"), ("some-org/lmdiag", None)):
         with pytest.raises(BadInput, match=f"no network, and {data} is neither here nor in the"):
             stimuli.load(data, task)
 

@@ -14,7 +14,7 @@ from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
-from lmdiag.results import Measure, Run, frame_of, load_run, signature
+from lmdiag.results import Measure, Run, frame_of, load_run, of_setting, signature
 from lmdiag.text import suggest, visible
 
 if TYPE_CHECKING:
@@ -121,11 +121,11 @@ class Measures(Printable, Mapping[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_setting
+        from lmdiag.report.terminal import print_sections
 
         results = replace(self.results, signature=self.signature)
-        task, form = self.stimuli.task, self.stimuli.form
-        print_setting(task, self.predictions.perturbation, results, console, form=form)
+        task, setting = self.stimuli.task, self.predictions.perturbation
+        print_sections(of_setting(task, setting, results, self.stimuli.form), console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
@@ -230,8 +230,7 @@ class Comparisons(Printable, list[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        from lmdiag.report.comparing import notes
-        from lmdiag.report.labels import asked_differently, run_letter
+        from lmdiag.report.labels import asked_differently, notes, run_letter
         from lmdiag.report.terminal import print_comparisons
 
         for i, name in enumerate(self.names):

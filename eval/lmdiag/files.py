@@ -70,9 +70,6 @@ def resource_path(*parts: str) -> Path:
     )
 
 
-# ---- text and bytes ------------------------------------------------------------------------------
-
-
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Turns errors of the file system into `BadInput` that names the file."""
@@ -89,11 +86,7 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def has_file(path: Path) -> bool:
-    """Returns whether a path is a regular file.
-
-    Raises:
-        BadInput: the folder may not be read, or the name is too long.
-    """
+    """Returns whether a path is a regular file; `BadInput` if the system cannot say."""
     with readable(path):
         return path.is_file()
 
@@ -114,29 +107,18 @@ def read_bytes(path: Path, limit: int | None = None) -> bytes:
 
 
 def read_text(path: Path, limit: int | None = None) -> str:
-    """Returns a UTF-8 file of at most `limit` bytes as text, without a byte-order mark.
-
-    Raises:
-        BadInput: it cannot be read (`read_bytes`), or is not UTF-8.
-    """
+    """Returns a file as text, see `read_bytes` and `decoded`."""
     return decoded(read_bytes(path, limit), str(path))
 
 
 def decoded(content: bytes, where: str) -> str:
-    """Returns UTF-8 bytes as text, without a byte-order mark.
-
-    Raises:
-        BadInput: they are not UTF-8; the message has `where` and the line.
-    """
+    """Returns UTF-8 bytes as text, without a byte-order mark; errors have `where` and the line."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         problem = f"{where}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8"
         raise BadInput(problem) from None
-
-
-# ---- JSON, YAML and Parquet ----------------------------------------------------------------------
 
 
 def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
@@ -156,20 +138,18 @@ def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
     content = text if isinstance(text, bytes) else text.encode()
     try:
         value = from_json(content.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=not finite)
-        _check_numbers(value, finite)
     except ValueError as error:
         raise BadInput(f"{where}: not valid JSON ({error})") from None
+    values = [value]
+    for item in values:  # which grows
+        if isinstance(item, list | dict):
+            values += item.values() if isinstance(item, dict) else item
+        elif isinstance(item, int) and not -(2**63) <= item < 2**63:
+            problem = f"the integer {truncated(str(item), 20)} does not fit into 64 bits"
+            raise BadInput(f"{where}: not valid JSON ({problem})")
+        elif finite and isinstance(item, float) and math.isinf(item):
+            raise BadInput(f"{where}: not valid JSON (a number is too large)")
     return value
-
-
-def _check_numbers(value: Any, finite: bool) -> None:
-    if isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            _check_numbers(item, finite)
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError(f"the integer {truncated(str(value), 20)} does not fit into 64 bits")
-    elif finite and isinstance(value, float) and math.isinf(value):
-        raise ValueError("a number is too large")
 
 
 def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
@@ -227,20 +207,21 @@ def read_parquet(
             is not UTF-8, dates or time zones that do not exist, or columns of other types than the
             schema's.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if not has_file(path):
         raise BadInput(f"{path} {'is not a regular file' if exists(path) else 'does not exist'}")
-    with _valid_parquet(path), pq.ParquetFile(path) as file:  # pq.read_table would import pandas
-        names = file.schema_arrow.names
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
-        wanted = [name for name in names if columns is None or name in columns]
-        if schema is not None:
-            wanted = schema.names
+    try:
+        with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
+            names = file.schema_arrow.names
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
+            wanted = [name for name in names if columns is None or name in columns]
+            wanted = wanted if schema is None else schema.names
             if missing := [name for name in wanted if name not in names]:
                 raise BadInput(f"{path} has no column {missing[0]}")
-        table = file.read(columns=wanted).select(wanted)
+            table = file.read(columns=wanted).select(wanted)
         table = table if schema is None else table.cast(schema)
         table.validate(full=True)
         for name, column in zip(table.column_names, table.columns, strict=True):
@@ -249,23 +230,11 @@ def read_parquet(
                     json.dumps(column.to_pylist(), default=str)
                 except Exception as error:
                     raise ValueError(f"column {name} of type {column.type}: {error}") from None
-    return table
-
-
-@contextmanager
-def _valid_parquet(path: Path) -> Iterator[None]:
-    """Turns what Arrow raises on a damaged file into `BadInput` that names the file."""
-    import pyarrow as pa
-
-    try:
-        yield
     except (pa.ArrowException, ValueError, OverflowError, KeyError, MemoryError) as error:
         raise BadInput(f"{path} cannot be read: not valid Parquet ({shortened(error)})") from None
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {shortened(error.strerror or error)}") from None
-
-
-# ---- writing -------------------------------------------------------------------------------------
+    return table
 
 
 @contextmanager
@@ -305,8 +274,6 @@ def clear_drafts(folder: Path) -> None:
             path.unlink()
 
 
-# ---- secrets -------------------------------------------------------------------------------------
-
 _TOKENS = (
     (re.compile(r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}"), "hf_***"),
     (re.compile(r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@"), "***@"),  # user:password@
@@ -322,21 +289,14 @@ _MIN_SECRET = 8
 """Characters of a secret that is searched for literally; a shorter one would match in any text."""
 
 
-def without_secrets(text: str) -> str:
+def without_secrets(text: str, *, suspects: bool = True) -> str:
     """Returns a text in which every secret is replaced by asterisks.
 
     Replaced are: the token in use (`HF_TOKEN`, or the one that `hf auth login` saved) and the keys
     of servers in the environment, wherever they occur; words that look like a token of the Hub;
-    the part before `@` in a URL; the value of `token=` and the like in a query; what follows
-    `Bearer`.
+    a password in a URL; and, as `suspects`, anything before `@` in a URL, the value of `token=` and
+    the like in a query, and what follows `Bearer`.
     """
-    text = _without_tokens(text)
-    for pattern, replacement in _SUSPECTS:
-        text = pattern.sub(replacement, text)
-    return text
-
-
-def _without_tokens(text: str) -> str:
     from huggingface_hub.constants import HF_TOKEN_PATH
 
     secrets = {os.environ.get(name, "").strip() for name in _VARIABLES}
@@ -345,7 +305,7 @@ def _without_tokens(text: str) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, "hf_***")
-    for pattern, replacement in _TOKENS:
+    for pattern, replacement in _TOKENS + _SUSPECTS if suspects else _TOKENS:
         text = pattern.sub(replacement, text)
     return text
 
@@ -353,7 +313,7 @@ def _without_tokens(text: str) -> str:
 def find_secret(content: bytes) -> bool:
     """Returns whether the bytes of a file contain a token, a key or a URL with a password."""
     text = content.decode("utf-8", "replace")
-    return _without_tokens(text) != text
+    return without_secrets(text, suspects=False) != text
 
 
 def redacted(value: Any) -> Any:
@@ -368,12 +328,10 @@ def redact_output() -> None:
         print(without_secrets("".join(traceback.format_exception(*error))), end="", file=sys.stderr)
 
     def make_redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        record = make(*args, **kwargs)
-        try:
+        record, text = make(*args, **kwargs), ""
+        with suppress(Exception):  # the arguments do not fit the format
             text = record.getMessage()
-        except Exception:  # the arguments do not fit the format
-            text = str(record.msg)
-        record.msg, record.args = without_secrets(text), None
+        record.msg, record.args = without_secrets(text or str(record.msg)), None
         return record
 
     sys.excepthook = hook

@@ -41,18 +41,14 @@ def chosen(asked: Sequence[str], tasks: Iterable[str]) -> tuple[str, ...]:
         BadInput: an unknown perturbation, or `none` together with another one.
     """
     choices = [NONE, "all", *names()]
-    for name in asked:
-        if name not in choices:
-            raise _unknown(name, choices)
+    if unknown := [name for name in asked if name not in choices]:
+        close = suggest(unknown[0], choices)
+        listed = ", ".join(choices)
+        raise BadInput(f"unknown perturbation {unknown[0]!r}{close}: choose from {listed}")
     if NONE in asked and len(asked) > 1:
         raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
     of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
     return tuple(n for n in names() if n in asked or ("all" in asked and n in of_tasks))
-
-
-def _unknown(name: str, choices: list[str]) -> BadInput:
-    close = suggest(name, choices)
-    return BadInput(f"unknown perturbation {name!r}{close}: choose from {', '.join(choices)}")
 
 
 def settings(task: str, perturbations: Sequence[str], shuffles: int) -> list[tuple[str, int]]:
@@ -86,9 +82,9 @@ def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
     """
     perturbation = diagnostics.get(stimuli.task).perturbation(name)
     if perturbation is None:
-        if not (tasks := tasks_with(name)):
-            raise _unknown(name, names())
-        raise BadInput(f"the perturbation {name} is for {tasks[0]}, not for {stimuli.task}")
+        chosen([name], ())  # refuses unknown names
+        owners = " and ".join(tasks_with(name)) or "options"
+        raise BadInput(f"the perturbation {name} is for {owners}, not for {stimuli.task}")
     columns = stimuli.columns()
     for column in perturbation.needs:
         if column not in columns:

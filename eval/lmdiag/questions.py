@@ -65,11 +65,6 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
         yield Query(left, "" if kind == "causal" else right_context), number
 
 
-def key_of(question: Question | Sentence) -> QuestionKey:
-    """Returns what identifies a question."""
-    return question if isinstance(question, Sentence) else (question.query, question.number)
-
-
 def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question | Sentence]:
     """Returns the distinct questions of all settings; `collect_parts` says in which order."""
     return [*chain.from_iterable(collect_parts(settings, kind=kind, cased=cased))]

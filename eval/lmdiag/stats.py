@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 LEVEL = 0.95
 """Confidence of every interval."""
 
-_ALPHA = 0.05
-
 VersusChance = Literal["above", "below", "not distinguishable"]
 """Where a figure lies against the chance level, by a two-sided test at the 5% level."""
 
@@ -63,31 +61,73 @@ def point(values: Values, statistic: str) -> float:
     Returns:
         The value; NaN for no items, and for a correlation of fewer than two or of constant values.
     """
-    if len(values) == 0:
-        return math.nan
+    return float(_points(values[np.newaxis], statistic)[0]) if len(values) else math.nan
+
+
+def _points(samples: Values, statistic: str) -> Values:
+    """The value of each sample of the first axis, (samples,); see `point`."""
     if statistic == "median":
-        return float(np.median(values))
+        return np.asarray(np.median(samples, axis=1))
     if statistic not in CORRELATIONS:
-        return float(values.mean())
-    return float(correlation(values[np.newaxis], statistic)[0])
+        return np.asarray(samples.mean(axis=1))
+    if statistic == "spearman":
+        samples = _ranks(samples)
+    centred = samples - samples.mean(axis=1, keepdims=True)
+    first, second = centred[..., 0], centred[..., 1]
+    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    with np.errstate(invalid="ignore"):
+        r = np.clip((first * second).sum(axis=1) / spread, -1, 1)
+    return np.where(spread > 0, r, np.nan)
+
+
+def _ranks(samples: Values) -> Values:
+    """Returns the ranks from 1 along axis 1; equal values share the mean of theirs.
+
+    The same as `scipy.stats.rankdata`, whose import takes longer than to score a run.
+    """
+    values = np.ascontiguousarray(np.moveaxis(samples, 1, -1))
+    order = np.argsort(values, axis=-1)
+    ordered = np.take_along_axis(values, order, axis=-1)
+    begins = np.insert(ordered[..., 1:] != ordered[..., :-1], 0, True, axis=-1).ravel()
+    starts = np.flatnonzero(begins)  # of runs of equal values, over all samples
+    lengths = np.diff(starts, append=begins.size)
+    means = starts % values.shape[-1] + (lengths + 1) / 2
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, np.repeat(means, lengths).reshape(values.shape), axis=-1)
+    return np.moveaxis(ranks, -1, 1)
 
 
 def estimate(values: Values, statistic: str) -> Estimate:
     """Returns value, n and interval: Wilson, t, order statistics, or Fisher's z.
 
+    The interval of a median is between two order statistics, because the number of values below the
+    median of the population is binomial, whatever the distribution; it is NaN for fewer than six
+    values, whose whole range covers the median with less than 95%. That of a correlation is exact
+    for Pearson of normal data, an approximation for Spearman; it is NaN for fewer than four.
+
     Args:
         values, statistic: see `point`; a "share" is a mean of values in [0, 1].
+
+    Source: Conover (1999), Practical Nonparametric Statistics, section 3.2, for the median.
     """
-    value, n = point(values, statistic), len(values)
+    value, n, bounds = point(values, statistic), len(values), _UNDEFINED
     # shares that never vary have no spread for t, but are not more certain than proportions
     if statistic == "proportion" or (statistic == "share" and n and not np.ptp(values)):
         bounds = wilson(float(values.sum()), n)
-    elif statistic in CORRELATIONS:
-        bounds = correlation_interval(value, n)
-    elif statistic == "median":
-        bounds = median_interval(values)
-    else:
+    elif statistic in CORRELATIONS and n > 3 and not math.isnan(value):
+        from scipy.special import ndtri
+
+        margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
+        centre = math.atanh(value) if abs(value) < 1 else math.copysign(math.inf, value)
+        bounds = math.tanh(centre - margin), math.tanh(centre + margin)
+    elif statistic in ("share", "mean"):
         bounds = mean_interval(values, within=(0.0, 1.0) if statistic == "share" else None)
+    elif statistic == "median" and n > 5:
+        from scipy.stats import binom
+
+        cut = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # the cut-th values from both ends
+        low, high = np.sort(values)[[cut - 1, n - cut]]
+        bounds = float(low), float(high)
     return Estimate(value, n, *bounds)
 
 
@@ -131,75 +171,6 @@ def mean_interval(values: Values, within: Interval | None = None) -> Interval:
     return max(low, float(values.mean()) - margin), min(high, float(values.mean()) + margin)
 
 
-def median_interval(values: Values) -> Interval:
-    """Returns the interval of a median between two order statistics; NaN for fewer than six values.
-
-    The number of values below the median of the population is binomial, whatever the distribution;
-    with five values or fewer, even the whole range covers the median with less than 95%.
-
-    Source: Conover (1999), Practical Nonparametric Statistics, section 3.2.
-    """
-    n = len(values)
-    if n < 6:
-        return _UNDEFINED
-    from scipy.stats import binom
-
-    cut = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # the bounds are the cut-th values from both ends
-    ordered = np.sort(values)
-    return float(ordered[cut - 1]), float(ordered[n - cut])
-
-
-def correlation_interval(r: float, n: int) -> Interval:
-    """Returns the interval of a correlation by Fisher's z; NaN for n <= 3 or an undefined r.
-
-    Exact for Pearson of normal data, an approximation for Spearman.
-    """
-    if n <= 3 or math.isnan(r):
-        return _UNDEFINED
-    from scipy.special import ndtri
-
-    margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
-    centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
-    return math.tanh(centre - margin), math.tanh(centre + margin)
-
-
-def correlation(samples: Values, statistic: str) -> Values:
-    """Returns the correlation within each sample.
-
-    Args:
-        samples: (samples, n, 2), the two variables last.
-        statistic: "spearman" (mean ranks for ties) or "pearson".
-
-    Returns:
-        (samples,); NaN where a variable is constant.
-    """
-    if statistic == "spearman":
-        samples = _ranks(samples)
-    centred = samples - samples.mean(axis=1, keepdims=True)
-    first, second = centred[..., 0], centred[..., 1]
-    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-    with np.errstate(invalid="ignore"):
-        r = np.clip((first * second).sum(axis=1) / spread, -1, 1)
-    return np.where(spread > 0, r, np.nan)
-
-
-def _ranks(samples: Values) -> Values:
-    """Returns the ranks from 1 along axis 1; equal values share the mean of theirs.
-
-    The same as `scipy.stats.rankdata`, whose import takes longer than to score a run.
-    """
-    values = np.ascontiguousarray(np.moveaxis(samples, 1, -1))
-    order = np.argsort(values, axis=-1)
-    ordered = np.take_along_axis(values, order, axis=-1)
-    begins = np.insert(ordered[..., 1:] != ordered[..., :-1], 0, True, axis=-1).ravel()
-    starts = np.flatnonzero(begins)  # of runs of equal values, over all samples
-    lengths = np.diff(starts, append=begins.size)
-    means = starts % values.shape[-1] + (lengths + 1) / 2
-    ranks = np.empty(values.shape)
-    np.put_along_axis(ranks, order, np.repeat(means, lengths).reshape(values.shape), axis=-1)
-    return np.moveaxis(ranks, -1, 1)
-
-
 # ---- against the chance level -------------------------------------------------------------------
 
 
@@ -215,41 +186,33 @@ def versus_chance(
             its mean, with which the binomial test is conservative (Hoeffding 1956).
         interval: None for a proportion: the exact binomial test decides. For a mean of values, its
             95% t interval, which leaves out the chance level exactly where the t test rejects it.
-
     """
     if interval is not None and value not in (0, 1):
         is_different = not interval[0] <= chance <= interval[1]
     else:
-        is_different = chance_p(value, n, chance) < _ALPHA
+        is_different = chance_p(value, n, chance) < 0.05
     if not is_different:
         return "not distinguishable"
     return "above" if value > chance else "below"
 
 
+@cache
 def chance_p(value: float, n: int, chance: float) -> float:
     """Returns the two-sided p of the exact binomial test of a proportion of n items.
 
-    A fractional count, such as a mean over shuffles, is rounded towards chance.
-    """
-    count = value * n
-    towards = math.floor if value > chance else math.ceil
-    is_whole = abs(count - round(count)) < 1e-6
-    return binomial_p(round(count) if is_whole else towards(count), n, chance)
-
-
-@cache
-def binomial_p(successes: int, n: int, chance: float) -> float:
-    """Returns the two-sided p of the exact binomial test.
-
     The sum of the probabilities of all counts that are at most as probable as the observed one: the
-    same as `scipy.stats.binomtest`, whose import takes longer than to score a run.
+    same as `scipy.stats.binomtest`, whose import takes longer than to score a run. A fractional
+    count, such as a mean over shuffles, is rounded towards chance.
     """
     from scipy.special import gammaln, xlog1py, xlogy
 
+    towards = math.floor if value > chance else math.ceil
+    is_whole = abs(value * n - round(value * n)) < 1e-6
+    count = round(value * n) if is_whole else towards(value * n)
     k = np.arange(n + 1)
     ways = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     probabilities = np.exp(ways + xlogy(k, chance) + xlog1py(n - k, -chance))
-    as_rare = probabilities <= probabilities[successes] * (1 + 1e-7)  # ties but for rounding
+    as_rare = probabilities <= probabilities[count] * (1 + 1e-7)  # ties but for rounding
     return min(1.0, float(probabilities[as_rare].sum()))
 
 
@@ -301,7 +264,7 @@ def sign_flip(
     if len(changing) == 0 or not np.isfinite(changing).all():
         return math.nan
     if len(changing) <= MOST_EXACT:
-        return float(_as_far(_signed_sums(changing), changing).mean())
+        return flip_p(_signed_sums(changing), changing, is_exact=True)
     rng = np.random.default_rng(0) if rng is None else rng
     return flip_p(random_flips(differences, rng, flips), differences)
 
@@ -328,15 +291,14 @@ def random_flips(values: Values, rng: np.random.Generator, flips: int = 100_000)
     return sums
 
 
-def flip_p(sums: Values, differences: Values) -> float:
-    """Returns the p of `sign_flip` from the sums of the differences with random signs, (flips,)."""
-    return float((1 + _as_far(sums, differences).sum()) / (1 + len(sums)))
+def flip_p(sums: Values, differences: Values, *, is_exact: bool = False) -> float:
+    """Returns the p of `sign_flip` from the sums of the differences with random signs, (flips,).
 
-
-def _as_far(sums: Values, differences: Values) -> NDArray[np.bool_]:
-    """Whether each sum is as far from 0 as that of the differences; equal but for rounding is."""
+    Sums that are equal to the observed one but for rounding count as equal.
+    """
     least = abs(differences.sum()) - 1e-9 * np.abs(differences).sum()
-    return np.asarray(np.abs(sums) >= least)
+    n_far, added = (np.abs(sums) >= least).sum(), 0 if is_exact else 1
+    return float((n_far + added) / (len(sums) + added))
 
 
 def _signed_sums(values: Values) -> Values:
@@ -375,54 +337,33 @@ def swap_test(
     Source: Noreen (1989), Computer-Intensive Methods for Testing Hypotheses; for correlations
         Deutsch, Dror and Roth (2021), A Statistical Analysis of Summarization Evaluation Metrics.
     """
-    first, second = (_on_one_scale(values, statistic) for values in (first, second))
+    scaled = []
+    for values in (first, second):
+        values = values.astype(np.float64)
+        if statistic == "spearman" and len(values):
+            values[:, 0] = _ranks(values[np.newaxis])[0, :, 0]
+        elif statistic == "pearson" and len(values) and (spread := values[:, 0].std()) > 0:
+            values[:, 0] = (values[:, 0] - values[:, 0].mean()) / spread
+        scaled.append(values)
+    first, second = scaled
     observed = point(first, statistic) - point(second, statistic)
     if math.isnan(observed) or np.array_equal(first, second):
         return math.nan
-    n = len(first)
-    if n <= 12:
-        drawn = _swapped(first, second, statistic, _all_swaps(n))
-    else:
-        rng = np.random.default_rng(0) if rng is None else rng
-        sizes = batch_sizes(swaps, n)
-        ways = (rng.random((size, n)) < 0.5 for size in sizes)
-        drawn = np.concatenate([_swapped(first, second, statistic, way) for way in ways])
+    n, is_exact, all_drawn = len(first), len(first) <= 12, []
+    rng = np.random.default_rng(0) if rng is None else rng
+    for size in [2**n] if is_exact else batch_sizes(swaps, n):
+        if is_exact:
+            ways = (np.arange(size)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
+        else:
+            ways = rng.random((size, n)) < 0.5
+        ways = ways[..., np.newaxis] if statistic in CORRELATIONS else ways
+        a, b = np.where(ways, second, first), np.where(ways, first, second)
+        all_drawn.append(_points(a, statistic) - _points(b, statistic))
+    drawn = np.concatenate(all_drawn)
     drawn = np.abs(drawn[~np.isnan(drawn)])
     is_far = drawn >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
-    added = 0 if n <= 12 else 1
+    added = 0 if is_exact else 1
     return float((is_far.sum() + added) / (len(drawn) + added))
-
-
-def _all_swaps(n: int) -> NDArray[np.bool_]:
-    """All ways to swap some of n items, (2^n, n)."""
-    return (np.arange(2**n)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
-
-
-def _on_one_scale(values: Values, statistic: str) -> Values:
-    """The values, with the first variable of a correlation ranked or standardised."""
-    if statistic not in CORRELATIONS or len(values) == 0:
-        return values
-    scaled = values.copy()
-    if statistic == "spearman":
-        scaled[:, 0] = _ranks(values[np.newaxis])[0, :, 0]
-    elif (spread := values[:, 0].std()) > 0:
-        scaled[:, 0] = (values[:, 0] - values[:, 0].mean()) / spread
-    return scaled
-
-
-def _swapped(first: Values, second: Values, statistic: str, ways: NDArray[np.bool_]) -> Values:
-    """The difference after each way to swap items, (ways,)."""
-    if statistic in CORRELATIONS:
-        ways = ways[..., np.newaxis]
-    a, b = np.where(ways, second, first), np.where(ways, first, second)
-    return _points(a, statistic) - _points(b, statistic)
-
-
-def _points(samples: Values, statistic: str) -> Values:
-    """The value of each sample of the first axis, (samples,); a median or a correlation."""
-    if statistic == "median":
-        return np.asarray(np.median(samples, axis=1))
-    return correlation(samples, statistic)
 
 
 def paired_bootstrap(
@@ -452,10 +393,15 @@ def paired_bootstrap(
         return _UNDEFINED
     if statistic in ("share", "mean"):
         return percentiles(resampled_means(first - second, rng, resamples))
-    sizes = batch_sizes(resamples, len(first))
-    return percentiles(
-        np.concatenate([_draw(first, second, statistic, rng, size) for size in sizes])
-    )
+    n, drawn = len(first), []
+    distinct, counts = np.unique(first - second, return_counts=True)
+    for size in batch_sizes(resamples, n):
+        if statistic == "proportion":  # how often each of at most three differences is drawn
+            drawn.append(rng.multinomial(n, counts / n, size=size) @ distinct / n)
+        else:
+            chosen = rng.integers(n, size=(size, n))
+            drawn.append(_points(first[chosen], statistic) - _points(second[chosen], statistic))
+    return percentiles(np.concatenate(drawn))
 
 
 def resampled_means(values: Values, rng: np.random.Generator, resamples: int) -> Values:
@@ -484,18 +430,6 @@ def percentiles(drawn: Values) -> Interval:
     # a resample of one item over and over has no correlation
     low, high = np.quantile(drawn[~np.isnan(drawn)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)
-
-
-def _draw(
-    first: Values, second: Values, statistic: str, rng: np.random.Generator, size: int
-) -> Values:
-    """The difference of proportions, medians or correlations in each of `size` resamples."""
-    n = len(first)
-    if statistic == "proportion":  # how often each of at most three differences is drawn
-        distinct, counts = np.unique(first - second, return_counts=True)
-        return np.asarray(rng.multinomial(n, counts / n, size=size) @ distinct / n)
-    chosen = rng.integers(n, size=(size, n))
-    return _points(first[chosen], statistic) - _points(second[chosen], statistic)
 
 
 def batch_sizes(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:

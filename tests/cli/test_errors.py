@@ -38,7 +38,7 @@ BAD = [
     ("run --models-from x --model y", "give --model or --models-from, and not both"),
     ("run --model x y --revisions *", "--revisions is for one model, not 2"),
     ("run --model demo:masked --revisions *", "has no branches"),
-    ("run --model x --name a b", "one name per model, got 2 for 1 models"),
+    ("run --model x --name a b", "got 2 for 1 models"),
     # what they are asked
     ("run --model x --data {data} --tasks neg137", "no task 'neg137' (did you mean 'neg136'?)"),
     ("run --model x --data {data} --tasks role88 --perturb shuf", "shuf is made for cprag102"),

@@ -13,9 +13,9 @@ from parsed import ParsedPage
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
-from lmdiag.report.comparing import compared, notes, p_text
-from lmdiag.report.html import render
+from lmdiag.report.html import compared, render
 from lmdiag.report.items import items, representative
+from lmdiag.report.labels import notes, p_text
 from lmdiag.report.page import digest
 from lmdiag.report.tables import sources_of
 from lmdiag.results import Run

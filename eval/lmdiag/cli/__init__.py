@@ -39,11 +39,12 @@ COMMANDS = {
 }
 """Command name -> one line of help."""
 
-_SHARED = {
+_MODULES = {
     "data": ("build", "template"), "hub": ("publish", "submit", "leaderboard"),
-    "runs": ("score", "compare", "report", "items", "analyse"), "texts": ("surprisal", "fit"),
+    "run": ("run", "multiverse"), "texts": ("surprisal", "fit"),
+    "runs": ("score", "compare", "report", "items", "analyse"),
 }  # fmt: skip
-"""Module -> its commands, which are functions NAME_command; others are `main` in their module."""
+"""Module -> its commands, which are functions NAME_command."""
 
 _STOPPED = {
     "fit": "the answers of models are kept in --output; run the same command again to continue",
@@ -103,11 +104,10 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
         # Lists take all values that follow; flags have no --no-FLAG.
         default_parameter=Parameter(consume_multiple=(1, None), negative=(), show_default=_shown),
     )
-    shared = {name: f"{module}:{name}_command" for module, of in _SHARED.items() for name in of}
+    module_of = {name: module for module, names in _MODULES.items() for name in names}
     for name, summary in COMMANDS.items():
-        target = shared.get(name, f"{name}:main")
-        help_text = f"{summary[0].upper()}{summary[1:]}."
-        app.command(f"lmdiag.cli.{target}", name=name, help=help_text)
+        target = f"lmdiag.cli.{module_of[name]}:{name}_command"
+        app.command(target, name=name, help=f"{summary[0].upper()}{summary[1:]}.")
     function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
     return function, arguments
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from lmdiag.cli.options import Overwrite, check_new_file
+from lmdiag.cli import options
 from lmdiag.diagnostics import CORE
 from lmdiag.files import read_json_lines, read_text, resource_path
 from lmdiag.stimuli.building import script
@@ -20,7 +20,7 @@ def build_command(
     *,
     source: str = "upstream",
     configs: tuple[str, ...] | None = None,
-) -> int:
+) -> None:
     """Builds the data set by its own loading scripts, and prints the rows of each config.
 
     Args:
@@ -32,7 +32,6 @@ def build_command(
     for name, rows in script("directory").build(out, source, configs).items():
         print(f"{name:<10} {rows:>8,} rows")
     print(f"written: {out}")
-    return 0
 
 
 def template_command(
@@ -42,8 +41,8 @@ def template_command(
     minimal: bool = False,
     design: Literal["2", "2x2"] | None = None,
     regions: bool = False,
-    overwrite: Overwrite = False,
-) -> int:
+    overwrite: options.Overwrite = False,
+) -> None:
     """Writes the rows of `cards/starter.*.jsonl` and prints the text beside them.
 
     Args:
@@ -53,7 +52,7 @@ def template_command(
         regions: write sentences with regions, in the conditions of a design
     """
     is_design = bool(design or regions)
-    check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
+    options.check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
     if is_design and minimal:
         raise BadInput("--minimal has no conditions: leave it out, or --design and --regions")
     path = resource_path("cards", f"starter.{'design' if is_design else 'rows'}.jsonl")
@@ -81,7 +80,6 @@ def template_command(
     )
     file.write_text(_content(file.suffix, smallest if minimal else rows), "utf-8")
     print(advice, end="")
-    return 0
 
 
 def _content(suffix: str, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import Count, read_models
 from lmdiag.files import exists, is_file
 from lmdiag.types import DIAGNOSTICS, BadInput
 
@@ -24,7 +24,7 @@ def publish_command(
     public: bool = False,
     benchmark: bool = False,
     dry_run: bool = False,
-) -> int:
+) -> None:
     """Plans the publication, then describes or sends it.
 
     Args:
@@ -55,13 +55,12 @@ def publish_command(
     shown = publication.describe("public" if public else "private")
     print(shown, file=None if dry_run else sys.stderr)
     if dry_run:
-        return 0
+        return
     address, is_private = publication.publish(HfApi(library_name="lmdiag"), private=not public)
     print(address)
     if is_private == public:
         now = "private" if is_private else "public"
         print(f"{repo_id} existed before and remains {now}", file=sys.stderr)
-    return 0
 
 
 def submit_command(
@@ -74,7 +73,7 @@ def submit_command(
     note: str = "",
     data: str | None = None,
     dry_run: bool = False,
-) -> int:
+) -> None:
     """Shows or opens the pull requests.
 
     Args:
@@ -102,11 +101,10 @@ def submit_command(
         offers = [offer_request(request, results_repo)]
     if dry_run:
         print("\n".join(offer.describe("pull request") for offer in offers))
-        return 0
+        return
     for offer in offers:
         address = offer.propose(HfApi(library_name="lmdiag"))
         print(address or f"{offer.repo_id} has all of it already")
-    return 0
 
 
 def _parameter_count(_: Any, tokens: Sequence[Token]) -> int:
@@ -131,9 +129,9 @@ def leaderboard_command(
     tasks: tuple[str, ...] = DIAGNOSTICS,
     device: str | None = None,
     max_parameters: Annotated[int, Parameter(converter=_parameter_count)] = 3_000_000_000,
-    time_limit: Count = 3600,
+    time_limit: options.Count = 3600,
     no_run: bool = False,
-) -> int:
+) -> None:
     """Runs what has no run yet, and writes the site.
 
     Args:
@@ -154,7 +152,7 @@ def leaderboard_command(
 
     check_target(out)
     files = [place for place in requests if is_file(Path(place))]
-    listed = [entry for file in files for entry in listed_models(read_models(file))]
+    listed = [entry for file in files for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in files)
     entries = {entry.key: entry for entry in (*listed, *requested)}.values()
     runs = out.with_name(f"{out.name}-runs")
@@ -164,4 +162,3 @@ def leaderboard_command(
     rows, others = board.rows(entries)
     write_site(out, rows, others, board)
     print(f"{out}/index.html: {len(rows)} runs, {len(others)} requests without a run")
-    return 0

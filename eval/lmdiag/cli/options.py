@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_origin
 
 from cyclopts import Group, Parameter, Token
 
@@ -33,31 +33,30 @@ def section(title: str) -> Parameter:
 # ---- types of options ----------------------------------------------------------------------------
 
 
-def _integer(_: Any, tokens: Sequence[Token]) -> int:
-    try:
-        return int(tokens[0].value)
-    except ValueError:
-        raise ValueError(f"must be a whole number, not {tokens[0].value!r}") from None
+def _whole(least: int | None = 1, *, auto: bool = False) -> Parameter:
+    """Reads whole numbers from `least` up; `auto` is None."""
+
+    def read(kind: Any, tokens: Sequence[Token]) -> Any:
+        texts = [token.value for token in tokens]
+        if auto and texts == ["auto"]:
+            return None
+        for text in texts:
+            if not re.fullmatch(r"-?\d+", text) or (least is not None and int(text) < least):
+                bound = "" if least is None else f" of at least {least}"
+                raise ValueError(f"must be a whole number{bound}, not {text!r}")
+        return tuple(map(int, texts)) if get_origin(kind) is tuple else int(texts[0])
+
+    return Parameter(converter=read)
 
 
-def _counts(_: Any, tokens: Sequence[Token]) -> tuple[int, ...]:
-    for text in (token.value for token in tokens):
-        if not text.isdecimal() or int(text) < 1:
-            raise ValueError(f"must be a whole number of at least 1, not {text!r}")
-    return tuple(int(token.value) for token in tokens)
+def _names(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
+    return tuple(name for token in tokens for name in token.value.split(","))
 
 
-def _count(_: Any, tokens: Sequence[Token]) -> int | None:
-    return None if tokens[0].value == "auto" else _counts(int, tokens)[0]
-
-
-Count = Annotated[int, Parameter(converter=lambda kind, tokens: _counts(kind, tokens)[0])]
-Ranks = Annotated[tuple[int, ...], Parameter(converter=_counts)]
-Seed = Annotated[int, Parameter(converter=_integer)]
-Names = Annotated[
-    tuple[str, ...],
-    Parameter(converter=lambda _, tokens: tuple(",".join(t.value for t in tokens).split(","))),
-]
+Count = Annotated[int, _whole()]
+Ranks = Annotated[tuple[int, ...], _whole()]
+Seed = Annotated[int, _whole(None)]
+Names = Annotated[tuple[str, ...], Parameter(converter=_names)]
 DataOfRuns = Annotated[
     str | None,
     Parameter(
@@ -114,28 +113,25 @@ class Models:
         """
         from lmdiag.results import model_slug
 
-        if bool(self.model) == (self.models_from is not None):
-            raise BadInput("give --model or --models-from, and not both")
-        if self.revisions is not None and self.revision:
-            raise BadInput("--revision and --revisions exclude each other: leave one of them out")
         models: list[tuple[str, Sequence[str | None]]]
+        models = [(model, self.revision or [None]) for model in self.model]
+        if bool(models) == (self.models_from is not None):
+            raise BadInput("give --model or --models-from, and not both")
         if self.models_from is not None:
             if self.revision or self.revisions is not None:
                 option = "--revision" if self.revision else "--revisions"
                 raise BadInput(f"--models-from names the revisions: leave {option} out")
             models = [(model, [revision]) for model, revision in read_models(self.models_from)]
-        elif self.revisions is None:
-            models = [(model, self.revision or [None]) for model in self.model]
-        elif len(self.model) == 1:
+        elif self.revisions is not None:
+            if self.revision:
+                raise BadInput("--revision and --revisions exclude each other: leave one out")
+            if len(models) != 1:
+                raise BadInput(f"--revisions is for one model, not {len(models)}: run them in turn")
             models = [(self.model[0], matching_revisions(self.model[0], self.revisions))]
-        else:
-            raise BadInput(f"--revisions is for one model, not {len(self.model)}: run them in turn")
         names = self.name or (None,) * len(models)
-        if len(names) != len(models):
+        if len(names) != len(models) or "" in names:
             counts = f"{len(names)} for {len(models)} models"
-            raise BadInput(f"--name: expected one name per model, got {counts}")
-        if "" in names:
-            raise BadInput("--name: a name must not be empty")
+            raise BadInput(f"--name: expected one name per model, none of them empty, got {counts}")
         requested, owners = [], dict[str, str]()
         for (model, revisions), name in zip(models, names, strict=True):
             for revision in revisions:
@@ -222,7 +218,7 @@ class Scoring:
 class Batching:
     """How answers are computed."""
 
-    batch_size: Annotated[int | None, Parameter(converter=_count)] = None
+    batch_size: Annotated[int | None, _whole(auto=True)] = None
     """contexts or sentences per batch, or auto (default)"""
     quiet: bool = False
     """do not show progress"""
@@ -241,10 +237,8 @@ class TextOptions:
 
     def keywords(self) -> dict[str, Any]:
         """Returns the options of `lmdiag.load_model`."""
-        records: tuple[Mapping[str, Any], ...] = (
-            vars(self.conventions), vars(self.loading), vars(self.serving)
-        )  # fmt: skip
-        return {"revision": self.revision} | {k: v for record in records for k, v in record.items()}
+        options = vars(self.conventions) | vars(self.loading) | vars(self.serving)
+        return {"revision": self.revision, **options}
 
 
 # ---- files and warnings --------------------------------------------------------------------------

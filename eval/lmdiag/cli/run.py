@@ -1,4 +1,4 @@
-"""`lmdiag run`, and `accelerate launch eval/run.py`: query models and score their answers."""
+"""`lmdiag run`, also by `accelerate launch eval/run.py`, and `lmdiag multiverse`: ask models."""
 
 from __future__ import annotations
 
@@ -8,28 +8,21 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import (
-    RECORD,
-    Batching,
-    Count,
-    Json,
-    Models,
-    Scoring,
-    Seed,
-    section,
-    text_or_file,
-)
+from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
-from lmdiag.protocol import Asking, Protocol, asking_of
+from lmdiag.protocol import APPLICABLE, KNOBS, Asking, Protocol, asking_of
+from lmdiag.text import suggest, visible
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
+    from lmdiag.multiverse import MemberRuns
     from lmdiag.report.designs import Design
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
@@ -51,16 +44,16 @@ class Data:
     perturb: Annotated[
         tuple[str, ...], Parameter(help=f"none (default), all, or any of {', '.join(names())}")
     ] = ()
-    shuffles: Count = 100
+    shuffles: options.Count = 100
     """number of shuffles of shuf and shuf_trunc"""
-    seed: Seed = 0
+    seed: options.Seed = 0
     """random seed of the shuffles and of the sample"""
-    limit: Count | None = None
+    limit: options.Count | None = None
     """a sample of N rows of each task, even over its break-downs"""
     verbs: str | None = None
     """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
 
-    def load(self, asking: Asking, scoring: Scoring) -> Inputs:
+    def load(self, asking: Asking, scoring: options.Scoring) -> Inputs:
         """Loads the rows in every setting, with the protocol.
 
         Raises:
@@ -88,32 +81,31 @@ class Data:
 class Running:
     """How runs proceed, and where their results go."""
 
-    batching: Annotated[Batching, RECORD] = Batching()
+    batching: Annotated[options.Batching, options.RECORD] = options.Batching()
     tp: bool = False
     """split each layer of a model over the processes (tensor parallelism)"""
     output: Path = Path("results")
     """directory for results"""
     overwrite: bool = False
     """discard an earlier run of the same model and protocol"""
-    json: Json = False
+    json: options.Json = False
 
     def of(self, name: str | None) -> RunOptions:
         """Returns how the run of a model of this name is made."""
         from lmdiag.runs.run import RunOptions
 
-        batching = vars(self.batching)
-        return RunOptions(self.output, name, overwrite=self.overwrite, **batching)
+        return RunOptions(self.output, name, overwrite=self.overwrite, **vars(self.batching))
 
 
-def main(
+def run_command(
     *,
-    models: Annotated[Models, section("Models")] = Models(),
-    data: Annotated[Data, section("Data")] = Data(),
-    scoring: Annotated[Scoring, section("Scoring")] = Scoring(),
-    asking: Annotated[Asking, section("How models are asked")] = Asking(),
-    loading: Annotated[Loading, section("Loading the model")] = Loading(),
-    serving: Annotated[Serving, section("A model behind a server")] = Serving(),
-    running: Annotated[Running, section("Running")] = Running(),
+    models: Annotated[options.Models, options.section("Models")] = options.Models(),
+    data: Annotated[Data, options.section("Data")] = Data(),
+    scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
+    asking: Annotated[Asking, options.section("How models are asked")] = Asking(),
+    loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
+    serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
+    running: Annotated[Running, options.section("Running")] = Running(),
 ) -> int:
     """Runs every model at every revision; one that fails does not stop the rest.
 
@@ -123,7 +115,7 @@ def main(
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import run_model
 
-    asking = replace(asking, prompt=text_or_file(asking.prompt))
+    asking = replace(asking, prompt=options.text_or_file(asking.prompt))
     load_options = LoadOptions(tp=running.tp, **vars(asking), **vars(loading), **vars(serving))
     runs: list[Run] = []  # on the first process
     failures: list[str] = []
@@ -141,8 +133,7 @@ def main(
             except BadInput as error:
                 if len(requested) == 1:
                     raise
-                # Not the error itself, which holds on to what was loaded of the model.
-                failures.append(f"  {model}: {error}")
+                failures.append(str(model))  # the error holds on to what was loaded of the model
                 if processes.first:
                     say(f"lmdiag: {model} failed: {error}")
     if runs and running.json:
@@ -153,15 +144,12 @@ def main(
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
-    print(f"\n{len(failures)} of {len(requested)} runs failed:", file=sys.stderr)
-    for line in failures:
-        say(line)
+    say(f"lmdiag: {len(failures)} of {len(requested)} runs failed: {', '.join(failures)}")
     return 1
 
 
 def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
     """Writes the report of a finished run if it is not there; `designs` as for `render`."""
-    from lmdiag.files import write_atomically
     from lmdiag.report.html import render
     from lmdiag.results import REPORT
 
@@ -174,7 +162,6 @@ def _finish(run: Run, *, as_json: bool) -> None:
     from lmdiag.report.designs import designs_of
     from lmdiag.report.terminal import print_results
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
-    from lmdiag.text import visible
 
     designs = designs_of([run])
     write_report(run, designs)
@@ -190,10 +177,8 @@ def _finish(run: Run, *, as_json: bool) -> None:
 
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     """Writes the page that compares the models of a command, and prints their figures."""
-    from lmdiag.files import write_atomically
     from lmdiag.report.html import render
     from lmdiag.report.terminal import print_overview
-    from lmdiag.text import visible
 
     page = output / "comparison.html"
     try:
@@ -206,3 +191,122 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])
         print(f"\nComparison: open {visible(str(page))} in a browser")
         print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
+
+
+# ---- multiverse ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knobs:
+    """What varies."""
+
+    knobs: Annotated[
+        options.Names,
+        Parameter(help=f"what varies (default: all that apply of {', '.join(KNOBS)})"),
+    ] = tuple(KNOBS)
+    prompt: tuple[str, ...] = ()
+    """texts around every context, with {context} in them, or files with such texts, beside none;
+    models that are not causal are asked without"""
+    chat: bool = False
+    """ask in the assistant's turn of the model's chat template, too"""
+    instruction: str = ""
+    """with chat, the user's turn before it (default: Complete the sentence.)"""
+
+    def framings(self, asks: str) -> list[dict[str, Any]]:
+        """Returns the fields of `LoadOptions` for each value of the knob `prompt`, none first.
+
+        Args:
+            asks: what the rows ask, see `Diagnostic.asks`.
+
+        Raises:
+            BadInput: a name is not a knob or does not apply to the rows; a prompt or an instruction
+                cannot be used, or is given although the prompt does not vary.
+        """
+        known = dict.fromkeys(k for (_, of), ks in APPLICABLE.items() if of == asks for k in ks)
+        rows = "whole sentences" if asks == "sentence" else "rows with a blank"
+        for name in self.knobs:
+            if name not in KNOBS:
+                close = suggest(name, KNOBS)
+                raise BadInput(f"--knobs {name}{close}: choose from {', '.join(KNOBS)}")
+            if name not in known and self.knobs != tuple(KNOBS):
+                choice = ", ".join(known)
+                raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
+        texts = dict.fromkeys(map(options.text_or_file, self.prompt))
+        framings: list[dict[str, Any]] = [{"prompt": text} for text in texts]
+        chat = {"chat": self.chat, "instruction": self.instruction}
+        for framing in (*framings, chat):
+            LoadOptions(**framing)
+        if self.chat:
+            framings.append(chat)
+        given = "--prompt" if texts else "--chat"
+        if framings and asks == "sentence":
+            raise BadInput(f"{given} is for rows with a blank: leave it out")
+        if framings and "prompt" not in self.knobs:
+            raise BadInput(f"{given} is the knob prompt: leave it out, or add prompt to --knobs")
+        return [{"prompt": ""}, *framings]
+
+
+def multiverse_command(
+    *,
+    models: Annotated[options.Models, options.section("Models")] = options.Models(),
+    data: Annotated[Data, options.section("Data")] = Data(),
+    knobs: Annotated[Knobs, options.section("Knobs")] = Knobs(),
+    scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
+    resamples: options.Count = 10_000,
+    loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
+    running: Annotated[Running, options.section("Running")] = Running(),
+) -> None:
+    """Runs every model by every combination, then writes and shows the figures of all.
+
+    Args:
+        resamples: number of bootstrap resamples, where models are compared
+    """
+    from lmdiag.runs.multiverse import run_members
+    from lmdiag.runs.processes import Processes
+
+    with Processes(together=running.tp) as processes:
+        with processes.shared_errors():
+            requested = models.requested(running.output)
+            load_options = LoadOptions(tp=running.tp, device=processes.device, **vars(loading))
+            inputs = data.load(Asking(), scoring)
+            framings = knobs.framings(inputs.asks)
+        members = []
+        for model in requested:
+            of_model = replace(load_options, revision=model.revision), inputs, knobs.knobs, framings
+            members.append(run_members(model.id, *of_model, running.of(model.name), processes))
+        if processes.first:
+            _finish_multiverse(members, resamples, running)
+
+
+def _finish_multiverse(models: list[MemberRuns], resamples: int, running: Running) -> None:
+    """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
+    from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
+    from lmdiag.report.labels import run_labels
+    from lmdiag.report.multiverse import render
+    from lmdiag.report.tables import headlines, sources_of
+    from lmdiag.report.terminal import output_console, print_multiverse
+
+    output = running.output
+    finished = [[run for _, run in runs if run] for runs, *_ in models]
+    for run in (run for runs in finished for run in runs):
+        write_report(run)
+    labels = run_labels([runs[0].results for runs in finished])
+    sources = sources_of([run.results for runs in finished for run in runs])
+    shown = [x for task in sources[0].results.data.tasks for x in headlines(task, sources)]
+    multiverse = multiverse_of(
+        dict(zip(labels, models, strict=True)),
+        {headline.place: headline.label for headline in shown},
+        output,
+        resamples=resamples,
+    )
+    text = json.dumps(multiverse.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    clear_drafts(output)
+    write_atomically(output / MULTIVERSE, text.encode())
+    write_atomically(output / MULTIVERSE_PAGE, render(multiverse).encode())
+    if running.json:
+        print(json.dumps(json.loads(text), indent=1))
+        return
+    console = output_console()
+    print_multiverse(multiverse, console)
+    saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
+    console.print(saved, markup=False, soft_wrap=True)

@@ -12,29 +12,27 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import lmdiag
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import (
-    RECORD,
-    Count,
-    DataOfRuns,
-    Json,
-    Names,
-    Overwrite,
-    Scoring,
-    Seed,
-    check_new_file,
-)
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Protocol
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
+    from lmdiag.results import Run
     from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
 _FIGURES = ("svg", "pdf", "png")
+
+
+def _load_runs(paths: tuple[Path, ...], data: str | None) -> list[Run]:
+    """Reads finished runs, or those of folders."""
+    from lmdiag.results import load_run, run_folders
+
+    return [load_run(path, data) for path in run_folders(paths)]
 
 
 def score_command(
@@ -43,12 +41,12 @@ def score_command(
     predictions: Path,
     data: str | None = None,
     data_revision: str | None = None,
-    scoring: Annotated[Scoring, RECORD] = Scoring(),
+    scoring: Annotated[options.Scoring, options.RECORD] = options.Scoring(),
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
     measures: tuple[str, ...] = (),
     setting: str = "none",
-    as_json: Json = False,
-) -> int:
+    as_json: options.Json = False,
+) -> None:
     """Scores and prints; what cannot be computed is said on standard error.
 
     Args:
@@ -68,7 +66,7 @@ def score_command(
             or nothing can.
     """
     from lmdiag import evaluation, results, stimuli
-    from lmdiag.report.terminal import print_setting
+    from lmdiag.report.terminal import print_sections
     from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
@@ -109,12 +107,11 @@ def score_command(
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
-        print_setting(task, setting, measured, form=rows.form)
-    return 0
+        print_sections(results.of_setting(task, setting, measured, rows.form))
 
 
 def _run_of(
-    path: Path, data: str | None, task: str, setting: str, scoring: Scoring
+    path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
 ) -> tuple[Stimuli, External, Protocol, bool, Kind]:
     """Returns rows and predictions of a run directory, and its protocol, case rule and kind.
 
@@ -145,16 +142,16 @@ def compare_command(
     runs: tuple[Path, ...],
     /,
     *,
-    data: DataOfRuns = None,
+    data: options.DataOfRuns = None,
     across: Annotated[
-        Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+        options.Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
     ] = (),
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
-    resamples: Count = 10_000,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> int:
+    resamples: options.Count = 10_000,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
     """Compares and prints.
 
     The runs of the JSON document are named a, b, c and so on, and each difference is the first
@@ -173,12 +170,10 @@ def compare_command(
     from lmdiag.comparison import not_compared
     from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
     from lmdiag.report.terminal import output_console
-    from lmdiag.results import load_run, run_folders
 
-    paths = run_folders(runs)
-    if len(paths) < 2:
+    loaded = _load_runs(runs, data)
+    if len(loaded) < 2:
         raise BadInput("compare takes two or more run directories, or a folder that has them")
-    loaded = [load_run(path, data) for path in paths]
     compared = lmdiag.compare(
         *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
     )
@@ -192,7 +187,7 @@ def compare_command(
             facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
             compared.names.append(f"{model_label(results)}  {facts}")
         compared.show(output_console())
-        return 0
+        return
     letters = [run_letter(i).lower() for i in range(len(loaded))]
     models = {}
     for letter, model in zip(letters, (run.results.model for run in loaded), strict=True):
@@ -211,7 +206,6 @@ def compare_command(
         "comparisons": records,
     }  # fmt: skip
     print(json.dumps(to_jsonable_python(document, inf_nan_mode="null"), allow_nan=False))
-    return 0
 
 
 def report_command(
@@ -224,8 +218,8 @@ def report_command(
     figures: Path | None = None,
     region: str = "",
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
-    data: DataOfRuns = None,
-) -> int:
+    data: options.DataOfRuns = None,
+) -> None:
     """Writes the report; returns the exit code.
 
     Args:
@@ -266,7 +260,7 @@ def report_command(
             plots = html.charts([load_run(path, data) for path in paths], region)
         written = write_figures(plots, figures, kind, width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
-        return 0
+        return
     if is_multiverse:
         if format not in (None, "html") or items:
             raise BadInput(
@@ -281,11 +275,10 @@ def report_command(
         text = _tables(paths, format, items, region, data)
     if out is None:
         sys.stdout.write(text)
-        return 0
+        return
     clear_drafts(out.parent)
     write_atomically(out, text.encode())
     print(f"Saved in {visible(str(out))}")
-    return 0
 
 
 def _tables(
@@ -327,9 +320,9 @@ def items_command(
     out: Path,
     per: Literal["row", "region", "word"] = "row",
     task: str = "",
-    data: DataOfRuns = None,
-    overwrite: Overwrite = False,
-) -> int:
+    data: options.DataOfRuns = None,
+    overwrite: options.Overwrite = False,
+) -> None:
     """Writes the table.
 
     Args:
@@ -339,13 +332,11 @@ def items_command(
         task: one of the tasks of the runs (default: all)
     """
     from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
-    from lmdiag.results import load_run, run_folders
 
-    check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
-    table = items_of([load_run(path, data) for path in run_folders(runs)], task=task, per=per)
+    options.check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
+    table = items_of(_load_runs(runs, data), task=task, per=per)
     write_items(table, out)
     print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
-    return 0
 
 
 def analyse_command(
@@ -358,11 +349,11 @@ def analyse_command(
     coding: Literal["sum", "treatment"] = "sum",
     region: str = "",
     task: str = "",
-    data: DataOfRuns = None,
+    data: options.DataOfRuns = None,
     chart: Path | None = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-) -> int:
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
     """Analyses and prints.
 
     Args:
@@ -379,7 +370,9 @@ def analyse_command(
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
     if chart:
-        check_new_file(chart, tuple(f".{suffix}" for suffix in _FIGURES), overwrite=overwrite)
+        options.check_new_file(
+            chart, tuple(f".{suffix}" for suffix in _FIGURES), overwrite=overwrite
+        )
     from lmdiag.analysis.items import ITEM_SUFFIXES
     from lmdiag.report.charts.conditions import condition_plot
     from lmdiag.report.charts.output import figure_file
@@ -400,4 +393,3 @@ def analyse_command(
         print(json.dumps(analysed.analysis.to_json(), allow_nan=False))
     else:
         analysed.show(output_console())
-    return 0

@@ -12,16 +12,8 @@ from cyclopts import Parameter
 
 import lmdiag
 from lmdiag.analysis.procedures import Procedure
+from lmdiag.cli import options
 from lmdiag.cli.exits import say
-from lmdiag.cli.options import (
-    RECORD,
-    Json,
-    Overwrite,
-    TextOptions,
-    check_new_file,
-    section,
-    warnings_as_lines,
-)
 from lmdiag.files import decoded, read_text, user_path, write_atomically
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -35,9 +27,9 @@ def surprisal_command(
     output: Path | None = None,
     columns: tuple[Literal["length", "log_frequency"], ...] = (),
     language: str = "en",
-    overwrite: Overwrite = False,
-    reading: Annotated[TextOptions, RECORD] = TextOptions(),
-) -> int:
+    overwrite: options.Overwrite = False,
+    reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
+) -> None:
     """Writes the table.
 
     Args:
@@ -50,7 +42,7 @@ def surprisal_command(
         language: language of the frequencies
     """
     if output:
-        check_new_file(output, (".csv", ".tsv", ".parquet"), overwrite=overwrite)
+        options.check_new_file(output, (".csv", ".tsv", ".parquet"), overwrite=overwrite)
     if file == "-":
         file = "standard input"
         content = decoded(sys.stdin.buffer.read(), file)
@@ -60,13 +52,13 @@ def surprisal_command(
         raise BadInput(f"{file} has no text: give one sentence or text per line")
     # Not `splitlines`, for which some characters within a sentence end a line, too.
     texts = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
-    with warnings_as_lines():
+    with options.warnings_as_lines():
         table = lmdiag.load_model(model, **reading.keywords()).surprisals(
             texts, columns=columns, language=language, **vars(reading.batching)
         )
     if output and output.suffix == ".parquet":
         write_atomically(output, table.to_parquet(index=False))
-        return 0
+        return
     if not output and sys.stdout.isatty():  # a terminal gets no control characters
         table["word"] = table["word"].map(visible)
     # no word has a tab, and programs that read tab-separated words take quotes for characters
@@ -76,7 +68,6 @@ def surprisal_command(
         write_atomically(output, text.encode())
     else:
         sys.stdout.write(text)
-    return 0
 
 
 def fit_command(
@@ -86,15 +77,15 @@ def fit_command(
     model: tuple[str, ...] = (),
     profile: Literal["wilcox2023", "kuribayashi2024", "michaelov2024"] | None = None,
     format: Literal["table", "csv", "latex", "markdown"] = "table",
-    as_json: Json = False,
+    as_json: options.Json = False,
     report: Path | None = None,
     figures: Path | None = None,
     residuals: Path | None = None,
     output: Path = Path("results"),
-    overwrite: Overwrite = False,
-    procedure: Annotated[Procedure, section("Procedure")] = Procedure(),
-    reading: Annotated[TextOptions, RECORD] = TextOptions(),
-) -> int:
+    overwrite: options.Overwrite = False,
+    procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
+    reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
+) -> None:
     """Fits, prints and writes.
 
     Args:
@@ -114,7 +105,7 @@ def fit_command(
     """
     for file, suffix in ((report, ".html"), (residuals, ".csv")):
         if file:
-            check_new_file(file, (suffix,), overwrite=overwrite)
+            options.check_new_file(file, (suffix,), overwrite=overwrite)
     from lmdiag.report import human as shown
     from lmdiag.report.charts.output import write_figures
     from lmdiag.report.terminal import output_console, print_fit
@@ -142,4 +133,3 @@ def fit_command(
     if figures:
         paths = write_figures(shown.human_plots(result), figures, "svg", 8.0)
         say(f"Saved {len(paths)} figures in {figures}")
-    return 0

@@ -36,8 +36,6 @@ values; spearman, pearson: correlation of the two columns of the values.
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.object_]
-Where = NDArray[Any] | Sequence[int]
-"""Some items, by positions or by a mask."""
 
 Labels = Sequence[str | None]
 """Level of each item in a break-down; None for an item that is in none of its levels."""
@@ -70,8 +68,8 @@ class Scores:
     equal: int = 0
     not_defined: str = ""
 
-    def take(self, where: Where) -> Scores:
-        """Returns the scores of some items, without break-downs."""
+    def take(self, where: NDArray[Any]) -> Scores:
+        """Returns the scores of some items, by positions or a mask, without break-downs."""
         chance = None if self.chance is None else self.chance[where]
         return Scores(
             self.name, self.items[where], self.values[where], self.statistic, chance=chance
@@ -89,23 +87,17 @@ def build(
     """Returns scores of the items whose value is defined; items with NaN are left out."""
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     kept = Scores(name, items, values, statistic, chance=chance).take(defined)
-    by = {
-        column: {level: kept.take(where) for level, where in positions(labels, defined).items()}
-        for column, labels in (levels or {}).items()
-    }
-    by = {column: parts for column, parts in by.items() if parts}
+    by = {}
+    for column, labels in (levels or {}).items():
+        if parts := positions(objects(labels)[defined]):
+            by[column] = {level: kept.take(where) for level, where in parts.items()}
     return replace(kept, by=by, left_out=tuple(items[~defined]))
 
 
-def positions(labels: Labels, where: Where | None = None) -> dict[str, NDArray[np.intp]]:
-    """Returns level -> positions of its items, in order of first appearance.
-
-    Args:
-        labels: level of each item.
-        where: restricts the items; the positions are then among these.
-    """
+def positions(labels: Labels | Items) -> dict[str, NDArray[np.intp]]:
+    """Returns level -> positions of its items, in order of first appearance."""
     places: dict[str, list[int]] = {}
-    for position, label in enumerate(labels if where is None else objects(labels)[where]):
+    for position, label in enumerate(labels):
         if label is not None:
             places.setdefault(label, []).append(position)
     return {level: np.array(place, dtype=np.intp) for level, place in places.items()}

@@ -63,7 +63,7 @@ def render_tables(
         "<%", "%>", "<<", ">>", "<%#", "#%>",
         trim_blocks=True, lstrip_blocks=True, autoescape=True, finalize=escaped,
     )  # fmt: skip
-    env.filters["literal"] = lambda text: Markup(_single_line(text))
+    env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
     text = template.render(
         sections=sections(runs, rows), chosen=chosen, designs=designs, signs=signs,
@@ -75,14 +75,9 @@ def render_tables(
 # ---- what escapes texts --------------------------------------------------------------------------
 
 
-def _single_line(text: str) -> str:
-    """The text on one line, with every hidden character spelled out."""
-    return visible(" ".join(text.split()))
-
-
 def markdown_text(text: str) -> str:
     """Returns text that Markdown shows as it is: no markup, no end of a cell or a line."""
-    return _MARKUP.sub(r"\\\g<0>", _single_line(text))
+    return _MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split())))
 
 
 _MARKUP = re.compile(
@@ -93,7 +88,7 @@ _MARKUP = re.compile(
 
 def latex_text(text: str) -> str:
     """Returns text that LaTeX shows as it is."""
-    return _single_line(text).translate(_ESCAPED)
+    return visible(" ".join(text.split())).translate(_ESCAPED)
 
 
 _ESCAPED = str.maketrans({

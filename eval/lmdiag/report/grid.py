@@ -132,28 +132,24 @@ def grid_of(
     kept = [i for i in range(len(columns)) if any(row.cells[i].value for row in rows)]
     rows = [row._replace(cells=tuple(row.cells[i] for i in kept)) for row in rows]
     by_column = list(zip(*(row.cells for row in rows), strict=True))
-    has_n = any(len(_facts(cells)[0]) != 1 for cells in by_column) or all(
-        len(_facts(row.cells)[0]) <= 1 for row in rows
-    )
+    counts = [_facts(cells)[0] for cells in by_column]
     levels = [_facts(cells)[1] for cells in by_column]
+    has_n = any(len(n) != 1 for n in counts) or all(len(_facts(x.cells)[0]) <= 1 for x in rows)
     has_chance = any({*of} - {""} for of in levels) and any(len(of) > 1 for of in levels)
     headings = []
-    for i, cells in zip(kept, by_column, strict=True):
-        n, chance = _facts(cells)
+    for i, n, chance in zip(kept, counts, levels, strict=True):
         facts = [] if has_n else [f"n = {n[0]}"]
         facts += [] if has_chance else [f"chance {level}" for level in chance if level]
         headings.append(Heading(columns[i], tuple(facts), is_figure=True))
-    texts = []
+    texts, empty = [], CellText("")
     for row in rows:
-        n, chance = _facts(row.cells)
-        ends = [("n", n, has_n), ("chance", [x for x in chance if x], has_chance)]
-        before, after = ((CellText(numbers.span(of)),) * has for _, of, has in ends)
-        texts.append(row._replace(cells=(*before, *row.cells, *after)))
+        common, level = (numbers.span([*filter(None, of)]) for of in _facts(row.cells))
+        cells = (*(CellText(common),) * has_n, *row.cells, *(CellText(level),) * has_chance)
+        texts.append(row._replace(cells=cells))
         if any(cell.published for cell in row.cells):
             labels = ("published", *[""] * (len(row.labels) - 1))
-            reported = tuple(CellText(cell.published) for cell in row.cells)
-            empty = (CellText(""),)
-            cells = (*empty * has_n, *reported, *empty * has_chance)
+            reported = (CellText(cell.published) for cell in row.cells)
+            cells = (*(empty,) * has_n, *reported, *(empty,) * has_chance)
             texts.append(GridRow(labels, row.depth + 1, cells, is_published=True))
     is_percent = all(cell.is_percent for row in rows for cell in row.cells if cell.value)
     every = (*(Heading("n"),) * has_n, *headings, *(Heading("chance"),) * has_chance)

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.comparison import RESAMPLES
+from pandas import DataFrame
+
+from lmdiag import diagnostics
+from lmdiag.comparison import RESAMPLES, Comparison, compare_runs, refuse_different, side_of
+from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE, Plot
+from lmdiag.report.charts.drawing import COLORS, difference_chart
 from lmdiag.report.charts.kinds import TaskRuns, plots
 from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
-from lmdiag.report.comparing import compared, differences, in_detail, is_percent, notes, p_text
 from lmdiag.report.designs import Design, designs_of
 from lmdiag.report.items import items, listed
-from lmdiag.report.labels import (
-    are_checkpoints,
-    asked,
-    framing_facts,
-    model_facts,
-    model_label,
-    training_order,
-)
 from lmdiag.report.page import environment, frame
 from lmdiag.report.tables import HeadlineFigure, Section, Source, headlines, sections, sources_of
-from lmdiag.results import Figure
+from lmdiag.results import Figure, Place
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -68,16 +65,16 @@ def render(
     grouped = groupby(model_figures(sources), key=lambda pair: pair[0]) if is_table else ()
     has_charts = bool(trends or designs or ranked) or any(view["plots"] for view in views)
     title = f"{len(results)} models"
-    if are_checkpoints(results):
+    if labels.are_checkpoints(results):
         first = results[0].model
         title = f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
     elif len(results) < 3:
-        title = " and ".join(map(model_label, results))
+        title = " and ".join(map(labels.model_label, results))
     return environment().get_template("report.html.j2").render(
         title=title,
         sources=sources,
         close=[sources[i].label for i in close],
-        asked=asked(results[0]),
+        asked=labels.asked(results[0]),
         is_table=is_table,
         most_beside=MOST_BESIDE,
         grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
@@ -87,11 +84,7 @@ def render(
         designs=designs,
         views=views,
         comparisons=pairs,
-        comparison_notes=notes([c for pair in pairs for c in pair.comparisons], RESAMPLES),
-        p_text=p_text,
-        is_percent=is_percent,
-        model_facts=model_facts,
-        framing_facts=framing_facts,
+        comparison_notes=labels.notes([c for x in pairs for c in x.comparisons], RESAMPLES),
         **frame("report", charts=has_charts),
     )  # fmt: skip
 
@@ -120,7 +113,7 @@ def _in_order(runs: Run | Sequence[Run]) -> tuple[list[Run], list[Source], list[
     Then the same as sources, and the positions of those that are shown in detail.
     """
     given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
-    several = [given[i] for i in training_order([run.results for run in given])]
+    several = [given[i] for i in labels.training_order([run.results for run in given])]
     return several, sources_of([run.results for run in several]), in_detail(several)
 
 
@@ -167,3 +160,109 @@ def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
     values = [x.value for x in column.figures if x and x.value is not None]
     low, high = (0.0, 1.0) if figure.is_percent else (min(values), max(values))
     return round(8 * (figure.value - low) / (high - low)) if high > low else 0
+
+
+# ---- several runs --------------------------------------------------------------------------------
+
+
+class RunPair(NamedTuple):
+    """Two runs, measure by measure.
+
+    Attributes:
+        a, b: names of the models; differences are the first minus the second.
+        comparisons: of the measures that both have.
+        colors: numbers of the models' colours on the page, from 1.
+    """
+
+    a: str
+    b: str
+    comparisons: Sequence[Comparison]
+    colors: tuple[int, int]
+
+    def at(self, place: Place) -> Comparison | None:
+        """Returns the comparison of the figures at an address; None where there is none."""
+        matches = (c for c in self.comparisons
+                   if (c.task, c.setting, c.measure, c.by, c.level) == place)  # fmt: skip
+        return next(matches, None)
+
+    def color(self, comparison: Comparison) -> int:
+        """Returns the number of the colour of the model with the larger figure; 0 for neither."""
+        difference = comparison.difference
+        return self.colors[difference < 0] if difference and not math.isnan(difference) else 0
+
+    @property
+    def groups(self) -> Iterator[tuple[str, list[tuple[str, Comparison]]]]:
+        """Title of each task and setting, and the measures there by name."""
+        for (task, setting), part in groupby(self.comparisons, key=lambda c: (c.task, c.setting)):
+            diagnostic = diagnostics.get(task)
+            after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
+            yield visible(diagnostic.title + after), [(labels.comparison_label(c), c) for c in part]
+
+    @property
+    def reach(self) -> float:
+        """The largest bound of any interval in percent, in either direction: the end of a scale."""
+        percent = (c for c in self.comparisons if c.statistic in ("proportion", "share"))
+        bounds = [abs(bound) for c in percent for bound in (c.ci_low, c.ci_high)]
+        return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
+
+
+def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
+    """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
+
+    The p-values are adjusted over all of them.
+
+    Args:
+        runs: finished runs.
+        sources: the same, parallel.
+
+    Raises:
+        BadInput: the runs differ in data or protocol.
+    """
+    sides = [side_of(run) for run in runs]
+    for other in sides[1:]:
+        refuse_different(sides[0], other)
+    checkpoints = labels.are_checkpoints([run.results for run in runs])
+    shown = in_detail(runs) if checkpoints else range(len(runs))
+    comparisons = compare_runs(*(sides[i] for i in shown))
+    pairs = []
+    for number, i in enumerate(shown[1:], start=1):
+        of_pair = [c for c in comparisons if c.second == number]
+        colors = (1, min(number, MOST_BESIDE) + 1)
+        pairs.append(RunPair(sources[0].label, sources[i].label, of_pair, colors))
+    return pairs
+
+
+def differences(pairs: Sequence[RunPair]) -> list[Plot]:
+    """Returns a chart per pair of runs: the differences that are in percent."""
+    plots = []
+    for i, pair in enumerate(pairs, start=1):
+        rows = [
+            {
+                "group": title, "label": visible(label), "n": result.n, "first": result.a,
+                "second": result.b, "difference": result.difference, "low": result.ci_low,
+                "high": result.ci_high, "p_adjusted": result.p_adjusted,
+            }
+            for title, comparisons in pair.groups
+            for label, result in comparisons
+            if result.statistic in ("proportion", "share")
+        ]  # fmt: skip
+        if rows:
+            caption = (
+                f"Differences, {pair.a} minus {pair.b}, in the colour of the model with the larger "
+                "figure. Lines are 95% intervals."
+            )
+            colors = [COLORS[number - 1] for number in pair.colors]
+            chart = difference_chart(DataFrame(rows), pair.reach, colors)
+            plots.append(Plot("differences", f"differences-{i}", caption, chart))
+    return plots
+
+
+def in_detail(runs: Sequence[Run]) -> list[int]:
+    """Returns the runs whose items and charts of items are shown.
+
+    Up to four all; of more, whose page would be too large, the first two; of checkpoints, the first
+    and the last.
+    """
+    if labels.are_checkpoints([run.results for run in runs]):
+        return [0, len(runs) - 1]
+    return list(range(len(runs) if len(runs) <= MOST_BESIDE else 2))

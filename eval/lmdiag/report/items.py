@@ -51,15 +51,13 @@ class Choice(NamedTuple):
     """A row of the data with the answer of the model: a word at a blank, or a whole sentence.
 
     Attributes:
-        id, context, right_context, target, good, expected, condition: columns of the row; `good`
-            is None where rows are not compared. Of a sentence, `context` is all and `target` "".
-        log_prob: of the target or sentence, in nats; None where unscorable or unknown.
-        rank: of the target; None where unknown.
+        id, context, right_context, target, good, expected, condition, regions: columns of the row;
+            `good` is None where rows are not compared. Of a sentence, `context` is all of it.
+        log_prob, rank: of the target or sentence, nats; None where unscorable or unknown.
         words, word_log_probs: the most probable words at the blank, and what is known of them.
         cased: whether words are compared with `expected` exactly.
         spans: the words of a sentence; None where the row has a blank, empty where not known.
         n_tokens: of the words of a sentence that have a probability.
-        regions: of a sentence of a suite, see `docs/specification.md`.
     """
 
     id: str
@@ -101,19 +99,15 @@ class Choice(NamedTuple):
 
     @property
     def value(self) -> float | None:
-        """What rows are compared by: the probability, or the log-probability of a sentence in bits.
-
-        None where unscorable or unknown.
-        """
-        bits = self.bits if self.is_sentence else None
-        return self.probability if not self.is_sentence else None if bits is None else -bits
+        """What rows are compared by: the probability; of a sentence, its logarithm in bits."""
+        bits = self.bits
+        return -bits if self.is_sentence and bits is not None else self.probability
 
     @property
     def top(self) -> list[tuple[str, float | None, bool]]:
         """The most probable words: word, probability if it is known, whether it is expected."""
         fold = str if self.cased else str.casefold
-        expected = {fold(word) for word in self.expected}
-        words = self.words or ()
+        expected, words = {fold(word) for word in self.expected}, self.words or ()
         log_probs: Sequence[float | None] = self.word_log_probs or [None] * len(words)
         return [
             (word, None if p is None else math.exp(p), fold(word) in expected)
@@ -123,23 +117,21 @@ class Choice(NamedTuple):
     @property
     def place(self) -> int | None:
         """Place of the first expected word in the top list, from 1; None where there is none."""
-        places = (i for i, (_, _, is_expected) in enumerate(self.top, start=1) if is_expected)
-        return next(places, None)
+        return next((i for i, word in enumerate(self.top, start=1) if word[2]), None)
 
     @property
     def parts(self) -> list[Part]:
         """The words of the sentence, or its regions."""
-        if not self.regions:
-            words = ((a, b, p if n else None) for a, b, p, n in self.spans or ())
-            bits_of = ((a, b, None if p is None else -p / math.log(2)) for a, b, p in words)
-            return [Part(start, self.context[start:end], bits) for start, end, bits in bits_of]
         parts = []
+        for start, end, log_prob, n_tokens in () if self.regions else self.spans or ():
+            known = None if log_prob is None or not n_tokens else -log_prob / math.log(2)
+            parts.append(Part(start, self.context[start:end], known))
         for region in self.regions:
             start, end = region["start"], region["end"]
             bits = part_bits(self.spans, start, end) if start < end else math.nan
-            known = None if math.isnan(bits) else bits
             name = f"{region['number']} {region['name']}".rstrip()
-            parts.append(Part(start, self.context[start:end], known, name))
+            text = self.context[start:end]
+            parts.append(Part(start, text, None if math.isnan(bits) else bits, name))
         return parts
 
     @property
@@ -147,7 +139,7 @@ class Choice(NamedTuple):
         """The most probable words, or the parts of the sentence with their surprisals."""
         if self.is_sentence:
             return [f"{part.text} {numbers.bits(part.bits)}" for part in self.parts]
-        return [word for word, _, _ in self.top]
+        return list(self.words or ())
 
 
 class Item(NamedTuple):
@@ -181,17 +173,11 @@ class Item(NamedTuple):
         return next((choice.value for choice in self.choices if choice.good), None)
 
     @property
-    def bad(self) -> float | None:
-        """Value of the most probable bad row; None where one is unknown."""
-        values = [choice.value for choice in self.choices if choice.good is False]
-        known = [value for value in values if value is not None]
-        return max(known) if known and len(known) == len(values) else None
-
-    @property
     def difference(self) -> float | None:
-        """`good` minus `bad`."""
-        good, bad = self.good, self.bad
-        return None if good is None or bad is None else good - bad
+        """`good` minus the value of the most probable bad row; None where a value is unknown."""
+        good, bad = self.good, [choice.value for choice in self.choices if choice.good is False]
+        known = [value for value in bad if value is not None]
+        return None if good is None or not bad or len(known) < len(bad) else good - max(known)
 
     @property
     def held(self) -> float | None:
@@ -216,26 +202,27 @@ class Item(NamedTuple):
         The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions
         hold, but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
         """
-        first = self.choices[0]
-        if self.predictions:
-            n, held = len(self.predictions), self.held
+        first, n, held, gap = self.choices[0], len(self.predictions), self.held, self.difference
+        if n:
             if held is None:
                 return "unknown", "cannot be evaluated"
-            kind = "right" if held == 1 else "narrow" if held else "wrong"
             text = f"{round(held * n)} of {n} predictions hold"
-            return kind, text if n > 1 else f"prediction {'holds' if held else 'does not hold'}"
+            if n == 1:
+                text = f"prediction {'holds' if held else 'does not hold'}"
+            return "right" if held == 1 else "narrow" if held else "wrong", text
         if not self.is_compared:
             digits = 1 if first.is_sentence else 2
             return "plain", "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
-        if self.prefers_good is None or self.difference is None:
+        if self.prefers_good is None or gap is None:
             return "unknown", "cannot be compared"
-        gap = abs(self.difference)
-        size = f"{numbers.bits(gap)} bits" if first.is_sentence else numbers.probability(gap)
+        size = numbers.probability(abs(gap))
+        if first.is_sentence:
+            size = f"{numbers.bits(abs(gap))} bits"
         if not self.prefers_good:
             return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
-        if self.by_threshold is False:
-            return "narrow", f"good preferred by only {size}"
-        return "right", f"good preferred by {size}"
+        is_narrow = self.by_threshold is False
+        only = "only " if is_narrow else ""
+        return "narrow" if is_narrow else "right", f"good preferred by {only}{size}"
 
 
 Chosen = tuple[Choice, Mapping[str, Choice | None]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.protocol import KNOBS, Conventions, Protocol
-from lmdiag.report.numbers import count
+from lmdiag.report import numbers
 from lmdiag.results import Results
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -44,13 +45,6 @@ def measure_label(measure: str) -> str:
     return _SPELLED.get(measure, measure)
 
 
-def comparison_label(comparison: Comparison) -> str:
-    """Returns what was compared: the measure, and the level of a break-down."""
-    by, level = comparison.by, comparison.level
-    words = diagnostics.get(comparison.task).level_label(by, level) if by else ""
-    return ", ".join(filter(None, (measure_label(comparison.measure), words)))
-
-
 # ---- models --------------------------------------------------------------------------------------
 
 
@@ -66,7 +60,7 @@ def model_facts(model: ModelInfo) -> list[str]:
     """
     if model.server is not None:
         return [model.kind, f"asked through {model.server}", "commit and precision not known"]
-    size, commit = f"{count(model.n_parameters)} parameters", short_commit(model.commit)
+    size, commit = f"{numbers.count(model.n_parameters)} parameters", short_commit(model.commit)
     facts = (model.kind, size, model.dtype, model.quantization, f"commit {commit}")
     return [fact for fact in facts if fact]
 
@@ -162,3 +156,48 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
         ]
     numbered = enumerate(labels, start=1)
     return [f"{label} #{i}" if labels.count(label) > 1 else label for i, label in numbered]
+
+
+# ---- comparisons ---------------------------------------------------------------------------------
+
+TESTS = {
+    "mcnemar": "exact McNemar test where each item is right or wrong (m)",
+    "sign-flip": "sign-flip test of a mean over items (s)",
+    "permutation": "permutation test of a median or a correlation (p)",
+}
+"""Name of a test of `Comparison` -> what readers are told; its first letter stands beside p."""
+
+
+def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
+    """Returns how the columns of a table of comparisons were computed, and on what."""
+    tests = {c.test for c in comparisons}
+    few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
+    n_tests = sum(not math.isnan(c.p) and not c.same_as for c in comparisons)
+    present = [text for name, text in TESTS.items() if name in tests]
+    lines = {
+        f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples{few}":
+            any(not math.isnan(c.ci_low) for c in comparisons),
+        f"p: {'; '.join(present)}": bool(present),
+        f"{numbers.UNDEFINED}: the two do not differ in any item, so there is nothing to test":
+            "none" in tests,
+        f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
+    }  # fmt: skip
+    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
+    return [line for line, is_needed in lines.items() if is_needed] + [
+        f"{measure_label(measure)} has the same numbers as {measure_label(other)} by construction: "
+        "one test"
+        for measure, other in same
+    ]
+
+
+def p_text(comparison: Comparison) -> str:
+    """Returns the p-value of a comparison with the letter of its test, e.g. `.043 m`."""
+    p = numbers.p_value(comparison.p)
+    return p if p == numbers.UNDEFINED else f"{p} {comparison.test[0]}"
+
+
+def comparison_label(comparison: Comparison) -> str:
+    """Returns what was compared: the measure, and the level of a break-down."""
+    by, level = comparison.by, comparison.level
+    words = diagnostics.get(comparison.task).level_label(by, level) if by else ""
+    return ", ".join(filter(None, (measure_label(comparison.measure), words)))

@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from lmdiag.files import resource_path
-from lmdiag.report import numbers
+from lmdiag.report import labels, numbers
 from lmdiag.report.charts import output
 from lmdiag.results import CHANCE_LEGEND
 from lmdiag.text import visible
@@ -34,7 +34,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.globals |= {"numbers": numbers, "chance_legend": CHANCE_LEGEND}
+    env.globals |= {"numbers": numbers, "labels": labels, "chance_legend": CHANCE_LEGEND}
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     # A line may end after the slashes of a name.
     env.filters["breakable"] = lambda name: Markup("/<wbr>").join(

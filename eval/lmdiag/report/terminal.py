@@ -14,20 +14,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lmdiag.report import numbers
-from lmdiag.report.comparing import p_text
+from lmdiag.report import labels, numbers
 from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, signs
-from lmdiag.report.labels import (
-    asked,
-    comparison_label,
-    framing_facts,
-    model_facts,
-    model_label,
-    run_letter,
-)
 from lmdiag.report.tables import overviews, sections
-from lmdiag.results import CHANCE_SIGNS, Results, SettingResults, of_setting
+from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.text import shortened, visible
 
 if TYPE_CHECKING:
@@ -66,33 +57,26 @@ def print_results(
     """
     console = console or Console(highlight=False)
     model = results.model
-    *facts, commit = model_facts(model)
-    facts += ["cased" if model.cased else "uncased", commit]
-    number = f"{results.n_contexts} {asked(results)}"
-    framing = (f"{name} {shortened(s, 80)}" for name, s in framing_facts(results.protocol))
+    *facts, commit = labels.model_facts(model)
+    facts = [*facts, "cased" if model.cased else "uncased", commit]
+    number = f"{results.n_contexts} {labels.asked(results)}"
+    framing = (f"{name} {shortened(s, 80)}" for name, s in labels.framing_facts(results.protocol))
     console.print()
-    _print_lines([model_label(results)], console, "bold", wrap=True)
+    _print_lines([labels.model_label(results)], console, "bold", wrap=True)
     lines = [" · ".join(facts), f"data {results.data.source} · {number}", " · ".join(framing)]
     _print_lines(filter(None, lines), console, wrap=True)
     for design in designs:
         grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
         _print_part(f"{design.title}: conditions", grids, remarks, console)
-    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
-        remarks = [*section.remarks, *filter(None, section.signatures)]
-        _print_part(section.title, section.tables, remarks, console)
+    print_sections(results, console, stimuli)
 
 
-def print_setting(
-    task: str,
-    setting: str,
-    content: SettingResults,
-    console: Console | None = None,
-    *,
-    form: str = "",
+def print_sections(
+    results: Results, console: Console | None = None, stimuli: Mapping[str, Stimuli] = {}
 ) -> None:
-    """Prints the tables of one task in one setting, `form` as for `lmdiag.stimuli.Stimuli`."""
+    """Prints the tables of each diagnostic; arguments as for `print_results`."""
     console = console or Console(highlight=False)
-    for section in sections([of_setting(task, setting, content, form)]):
+    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
         remarks = [*section.remarks, *filter(None, section.signatures)]
         _print_part(section.title, section.tables, remarks, console)
 
@@ -124,8 +108,9 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
     """Prints a table for each pair of models, task and setting."""
     several = len({row.second for row in comparisons}) > 1
     groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
+    grids = []
     for (second, task, setting), group in groups:
-        other = run_letter(second)
+        other = labels.run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
         facts = (Heading(label) for label in ("n", "A", other))
         figures = (Heading(label, (), True) for label in (f"A − {other}", "p", "p adj."))
@@ -136,11 +121,12 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
                 CellText(str(row.n)),
                 *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
                 CellText(numbers.signed(row.difference, row.statistic), interval),
-                CellText(p_text(row)),
+                CellText(labels.p_text(row)),
                 CellText(numbers.p_value(row.p_adjusted)),
             )
-            rows.append(GridRow((visible(comparison_label(row)),), 0, cells))
-        _print_grid(Grid(title, ("",), (*facts, *figures), tuple(rows)), console, "bold")
+            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
+        grids.append(Grid(title, ("",), (*facts, *figures), tuple(rows)))
+    _print_part("", grids, (), console, table_style="bold")
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
@@ -168,26 +154,27 @@ def _print_lines(
 
 
 def _print_part(
-    title: str, grids: Iterable[Grid], remarks: Iterable[str], console: Console
+    title: str,
+    grids: Iterable[Grid],
+    remarks: Iterable[str],
+    console: Console,
+    *,
+    table_style: str = "",
 ) -> None:
+    """Prints tables, each in as many parts as its width needs, and lines below them."""
     if title:
         console.print()
         _print_lines([title], console, "bold", wrap=True)
     for grid in grids:
-        _print_grid(grid, console)
+        console.print()
+        if grid.title:
+            text = Text(visible(f"{grid.title}{grid.unit}"), style=table_style)
+            console.print(text.append(f"  {grid.source}" if grid.source else "", style="dim"))
+        for table in _parts(grid, console):
+            console.print(table)
     if lines := list(remarks):
         console.print()
         _print_lines(lines, console)
-
-
-def _print_grid(grid: Grid, console: Console, style: str = "") -> None:
-    """Prints a table in as many parts as its width needs, below its title."""
-    console.print()
-    if grid.title:
-        title = Text(visible(f"{grid.title}{grid.unit}"), style=style)
-        console.print(title.append(f"  {grid.source}" if grid.source else "", style="dim"))
-    for table in _parts(grid, console):
-        console.print(table)
 
 
 def _parts(grid: Grid, console: Console) -> list[Table]:

@@ -12,7 +12,7 @@ from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting, collect_parts, key_of, spread
+from lmdiag.questions import Setting, collect_parts, spread
 from lmdiag.runs.processes import Processes
 from lmdiag.runs.progress import show_progress
 from lmdiag.types import Question, Sentence
@@ -42,8 +42,8 @@ def predict(
         the predictions of each setting and the number of distinct contexts; ([], 0) on all
         processes but the first.
     """
-    kind, cased = model.info.kind, model.info.cased
-    parts = collect_parts(settings, kind=kind, cased=cased)
+    how: dict[str, Any] = {"kind": model.info.kind, "cased": model.info.cased}
+    parts = collect_parts(settings, **how)
     questions = [*chain.from_iterable(parts)]
     answers = ask(
         model, questions, [*map(len, parts)], top=top, batch_size=batch_size, journal=journal,
@@ -51,10 +51,10 @@ def predict(
     )  # fmt: skip
     if processes is not None and not processes.first:
         return [], 0
-    by_key = {key_of(q): answer for q, answer in zip(questions, answers, strict=True)}
+    keys = [q if isinstance(q, Sentence) else (q.query, q.number) for q in questions]
+    by_key = dict(zip(keys, answers, strict=True))
     n_contexts = len({q if isinstance(q, Sentence) else q.query for q in questions})
-    predictions = [spread(setting, by_key, kind=kind, cased=cased) for setting in settings]
-    return predictions, n_contexts
+    return [spread(setting, by_key, **how) for setting in settings], n_contexts
 
 
 def ask(
@@ -87,13 +87,16 @@ def ask(
         BadInput: the model cannot answer (a context is too long, NaN in its logits); raised on
             every process, after the other processes have asked and saved their batches.
     """
-    processes = processes or Processes(alone=True)
+    processes, sizes = processes or Processes(alone=True), sizes or [len(questions)]
     with processes.shared_errors():
         encoded = [model.encode(question) for question in questions]
     keys = [model.key(question, top) for question in encoded]
     answers: dict[str, Any] = journal.read() if journal else {}
     known = processes.share({*answers} & {*keys})
-    plan = _plan(model, encoded, sizes or [len(encoded)], batch_size) if processes.first else None
+    plan: list[list[int]] = []
+    for end, size in zip(accumulate(sizes), sizes, strict=True) if processes.first else ():
+        part = model.plan(encoded[end - size : end], batch_size)
+        plan += [[end - size + number for number in batch] for batch in part]
     batches = unanswered(processes.share(plan), keys, known)
     rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
     reached = [*accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))]
@@ -110,20 +113,9 @@ def ask(
                 asked |= finished
                 # the other processes are about as far
                 show(reached[min(number - rank + step, len(batches))])
-        for part in processes.gather(asked):
-            answers |= part
+        for others in processes.gather(asked):
+            answers |= others
     return [answers[key] for key in keys] if processes.first else []
-
-
-def _plan(
-    model: Model, encoded: Sequence[Any], sizes: Sequence[int], batch_size: int | None
-) -> list[list[int]]:
-    """The numbers of the questions of each batch, part by part."""
-    batches: list[list[int]] = []
-    for end, size in zip(accumulate(sizes), sizes, strict=True):
-        part = model.plan(encoded[end - size : end], batch_size)
-        batches += [[end - size + number for number in batch] for batch in part]
-    return batches
 
 
 def unanswered(

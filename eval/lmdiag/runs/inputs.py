@@ -10,7 +10,7 @@ from lmdiag import results
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -37,6 +37,11 @@ class Inputs:
         """The fingerprint of all tasks' data."""
         return results.combine({task: rows.fingerprint for task, rows in self.stimuli.items()})
 
+    def identity(self, info: ModelInfo) -> dict[str, str | None]:
+        """What makes two runs of this the same run, see `results.identity`."""
+        is_word = self.asks == "word"
+        return results.identity(info, self.protocol, self.fingerprint, asks_words=is_word)
+
     @property
     def asks(self) -> Literal["word", "sentence"]:
         """What all rows ask, see `Diagnostic.asks`."""
@@ -60,13 +65,12 @@ def load_inputs(
     """
     from lmdiag import stimuli
 
-    limit, seed = protocol.limit, protocol.seed
-    loaded = {
-        task: stimuli.load(data, task, revision=revision, limit=limit, seed=seed)
-        for task in protocol.tasks
-    }
+    seed = protocol.seed
     owner: dict[str, str] = {}
-    for task, rows in loaded.items():
+    loaded: dict[str, Stimuli] = {}
+    for task in protocol.tasks:
+        rows = stimuli.load(data, task, revision=revision, limit=protocol.limit, seed=seed)
+        loaded[task] = rows
         for row in rows.columns()["id"]:
             if owner.setdefault(row, task) != task:
                 raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")

@@ -24,11 +24,6 @@ class SharedError(BadInput):
     """Bad input that all processes of a run know of, so that one of them can report it for all."""
 
 
-def announced() -> int:
-    """Returns the number of processes that accelerate or torchrun announces; 1 without them."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
-
-
 class Processes:
     """The processes that share a run; a single one does not need accelerate.
 
@@ -52,7 +47,8 @@ class Processes:
         self.together = together
         self.rank, self.count = 0, 1
         self.device: str | None = None
-        if alone or announced() == 1:
+        announced = int(os.environ.get("WORLD_SIZE", "1"))  # by accelerate or torchrun
+        if alone or announced == 1:
             return
         import torch
         from accelerate import PartialState
@@ -62,9 +58,9 @@ class Processes:
         state = PartialState(cpu=not torch.accelerator.is_available(), timeout=_WAIT)
         self.rank, self.count = state.process_index, state.num_processes
         self.device = str(state.device)
-        if self.count != announced():
+        if self.count != announced:
             raise BadInput(
-                f"{announced()} processes were announced but {self.count} joined: "
+                f"{announced} processes were announced but {self.count} joined: "
                 "start them by `accelerate launch` or `torchrun`"
             )
 

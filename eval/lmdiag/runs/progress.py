@@ -8,29 +8,9 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lmdiag.text import visible
-
-
-class _Speed(ProgressColumn):
-    """E.g. `41.2 contexts/s`, over the last 30 s: older batches were longer."""
-
-    def __init__(self, unit: str) -> None:
-        super().__init__()
-        self._unit = unit
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f} {self._unit}/s" if task.speed else self._unit)
 
 
 @contextmanager
@@ -55,31 +35,32 @@ def show_progress(
         a function that takes the number of contexts that are saved now.
     """
     console = console or Console(stderr=True)
-    if label is None or console.is_terminal:
-        columns = (
-            TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
-            _Speed(unit), TimeRemainingColumn(),
-        )  # fmt: skip
-        bar = Progress(*columns, console=console, disable=label is None, speed_estimate_period=30)
-        task = bar.add_task(visible(label or ""), total=total, completed=done)
-        with bar:
-            yield lambda now: bar.update(task, completed=now)
-        return
-    started, reached = time.monotonic(), done
-    prefix = f"{visible(label)}: " if label else ""
-
-    def log(text: str) -> None:
-        console.print(prefix + text, markup=False, highlight=False, soft_wrap=True)
+    started, reached, rate = time.monotonic(), done, ""
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    has_bar = label is not None and console.is_terminal
+    bar = Progress(*columns, console=console, disable=not has_bar)
+    task = bar.add_task(visible(label or ""), total=total, completed=done, rate=unit)
 
     def update(now: int) -> None:
-        nonlocal reached
+        nonlocal reached, rate
         reached = now
+        rate = f"{(now - done) / max(time.monotonic() - started, 1e-9):.1f} {unit}/s"
+        bar.update(task, completed=now, rate=rate)
+
+    def log(text: str) -> None:
+        if label is not None and not has_bar:
+            text = f"{visible(label)}: {text}" if label else text
+            console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     log(f"{total} {unit}" + (f", {done} of them saved before" if done else ""))
     try:
-        yield update
+        with bar:
+            yield update
     finally:
-        seconds, asked = time.monotonic() - started, reached - done
-        speed = f", {asked / seconds:.1f} {unit}/s" if asked and seconds else ""
+        took = timedelta(seconds=round(time.monotonic() - started))
+        speed = f", {rate}" if reached > done else ""
         stopped = "" if reached >= total else f", stopped at {reached} of {total}"
-        log(f"asked {asked} {unit} in {timedelta(seconds=round(seconds))}{speed}{stopped}")
+        log(f"asked {reached - done} {unit} in {took}{speed}{stopped}")

@@ -16,18 +16,16 @@ from typing import TYPE_CHECKING
 
 from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
-from lmdiag.protocol import Asking, Predictions, Protocol, without_effect
-from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, SettingResults, TaskData
-from lmdiag.results.predictions import SettingKey, read_run, write
+from lmdiag.protocol import Asking, Predictions, without_effect
+from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
+from lmdiag.results.predictions import read_run, write
 from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
-from lmdiag.types import ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.inputs import Inputs
-    from lmdiag.stimuli import Stimuli
 
 _PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
@@ -120,7 +118,7 @@ def run_loaded(
             print(f"lmdiag: {line}", file=sys.stderr)
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
     directory = RunDirectory(folder / results.protocol_slug(protocol))
-    identity = _identity(info, inputs)
+    identity = inputs.identity(info)
     try:
         is_finished = False
         with processes.shared_errors():
@@ -129,21 +127,16 @@ def run_loaded(
         if not processes.share(is_finished):
             if inputs.verbs:
                 model.set_verbs(inputs.verbs)
-            warning = control_warning(model, inputs.settings) if processes.first and warns else None
-            if warning:
-                print(f"lmdiag: warning: {warning}", file=sys.stderr)
-            is_shown = processes.first and not run_options.quiet
-            own_journal = Journal(directory.journal, processes.rank, json.dumps(identity))
-            with journal or own_journal as saved:
+            if processes.first and warns and (found := control_warning(model, inputs.settings)):
+                print(f"lmdiag: warning: {found}", file=sys.stderr)
+            label = None if run_options.quiet or not processes.first else info.name or info.id
+            journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
+            with journal:
                 answers = predict(
-                    model,
-                    inputs.settings,
-                    top=protocol.top,
-                    batch_size=run_options.batch_size,
-                    journal=saved if processes.first or not processes.together else None,
-                    processes=processes,
-                    label=(info.name or info.id) if is_shown else None,
-                )
+                    model, inputs.settings, top=protocol.top, batch_size=run_options.batch_size,
+                    journal=journal if processes.first or not processes.together else None,
+                    processes=processes, label=label,
+                )  # fmt: skip
             took = {"load": seconds, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
@@ -155,11 +148,6 @@ def run_loaded(
         return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
     finally:
         directory.close()
-
-
-def _identity(info: ModelInfo, inputs: Inputs) -> dict[str, str | None]:
-    asks_words = inputs.asks == "word"
-    return results.identity(info, inputs.protocol, inputs.fingerprint, asks_words=asks_words)
 
 
 def save(
@@ -181,17 +169,28 @@ def save(
         seconds: step -> duration.
     """
     info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
+    asks_words = inputs.asks == "word"
     write(path / results.PREDICTIONS, predictions)
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
+    data, tasks = {}, {}
+    for task, rows in inputs.stimuli.items():
+        data[task] = TaskData(rows.fingerprint, len(rows), rows.form)
+        settings: dict[str, list[Predictions]] = {}  # in a shuffled setting, of all its runs
+        for (name, _), part in sorted(read_back[task].items(), key=lambda item: item[0][1]):
+            settings.setdefault(name, []).append(part)
+        signature = results.signature(protocol, rows.fingerprint, asks_words=asks_words)
+        tasks[task] = {
+            name: replace(
+                evaluation.evaluate(rows, runs, protocol, info.cased, info.kind),
+                signature=signature,
+            )
+            for name, runs in settings.items()
+        }
     first = next(iter(inputs.stimuli.values()))
-    data = {
-        task: TaskData(rows.fingerprint, len(rows), rows.form)
-        for task, rows in inputs.stimuli.items()
-    }
     versions = {name: version(name) for name in _PACKAGES}
     return Results(
-        signature=results.signature(protocol, fingerprint, asks_words=inputs.asks == "word"),
-        identity=_identity(info, inputs),
+        signature=results.signature(protocol, fingerprint, asks_words=asks_words),
+        identity=inputs.identity(info),
         model=info,
         data=DataInfo(first.source, first.revision, fingerprint, data),
         protocol=protocol,
@@ -200,26 +199,6 @@ def save(
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         n_contexts=n_contexts,
-        tasks={
-            task: _figures(rows, read_back[task], protocol, info)
-            for task, rows in inputs.stimuli.items()
-        },
+        tasks=tasks,
         files=results.digests(path),
     ).redacted()
-
-
-def _figures(
-    rows: Stimuli, parts: Mapping[SettingKey, Predictions], protocol: Protocol, info: ModelInfo
-) -> dict[str, SettingResults]:
-    """Returns setting -> figures of a task; in a shuffled setting they are over its runs."""
-    signature = results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words)
-    in_order = sorted(parts.items(), key=lambda item: item[0][1])
-    settings: dict[str, list[Predictions]] = {}
-    for (name, _), part in in_order:
-        settings.setdefault(name, []).append(part)
-    return {
-        name: replace(
-            evaluation.evaluate(rows, runs, protocol, info.cased, info.kind), signature=signature
-        )
-        for name, runs in settings.items()
-    }

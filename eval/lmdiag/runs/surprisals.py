@@ -99,9 +99,7 @@ def to_arrow(
     table = pa.Table.from_pylist([row._asdict() for row in rows], schema)
     words = [row.word for row in rows]
     for name in columns:
-        if name == "length":
-            column = pa.array(list(map(len, words)), pa.int64())
-        else:
-            column = pa.array(log_frequencies(words, language), from_pandas=True)
-        table = table.append_column(name, column)
+        values = [*map(len, words)] if name == "length" else log_frequencies(words, language)
+        kind = whole if name == "length" else pa.float64()
+        table = table.append_column(name, pa.array(values, kind, from_pandas=True))
     return table

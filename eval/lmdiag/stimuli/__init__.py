@@ -14,6 +14,7 @@ checked here, and nowhere else.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,25 +31,15 @@ __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
 
 
 def tasks(data: str, *, revision: str | None = None) -> list[str]:
-    """Names of the tasks of a data set: its configs without the list of verbs.
-
-    Args:
-        data: directory, file or Hub data set.
-        revision: branch, tag or commit of a Hub data set.
-
-    Raises:
-        BadInput: there is no such data set.
-    """
+    """Returns the names of the tasks of a data set: its configs without the list of verbs."""
     return [name for name in find(data, revision).configs if name != VERBS]
 
 
 def is_data(path: Path) -> bool:
     """Returns whether a path is a data set or a file of rows."""
-    try:
-        find(str(path))
-    except BadInput:
-        return False
-    return True
+    with suppress(BadInput):
+        return bool(find(str(path)))
+    return False
 
 
 def load(
@@ -83,20 +74,18 @@ def load(
     if isinstance(data, str | Path):
         source, dataset = str(data), find(str(data), revision)
         known = [name for name in dataset.configs if name != VERBS]
-        if task not in known and (task is not None or len(known) != 1):
+        task = task or (known[0] if len(known) == 1 else None)
+        if task not in known:
             there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"
             raise BadInput(f"{source} has {there}: choose from {', '.join(known) or 'none'}")
-        task = task or known[0]
         table, commit = dataset.read(task), dataset.commit(task)
     else:
         source, task, commit = MEMORY, task or MEMORY, None
         table = read_memory(data, task)
     table = in_form(table, task)
     if missing := diagnostics.get(task).missing_columns(table.columns):
-        raise BadInput(
-            f"{table.name}: the column {missing[0]} is missing, which the diagnostic {task} has: "
-            "give rows of your own another name"
-        )
+        reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
+        raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
     columns = converted(table, task)
     check(columns, table)
     if limit is not None and limit < len(table):

@@ -50,7 +50,11 @@ def cached(name: str) -> Path:
     """
     from filelock import FileLock
 
-    folder = user_cache() / "data" / f"{name}-{_digest()}"
+    columns = {name: diagnostic.columns for name, diagnostic in diagnostics.built_in().items()}
+    digest = hashlib.sha256(repr((diagnostics.CORE, columns)).encode())
+    for inside, path in script("directory").published_files():  # scripts and demo source
+        digest.update(f"{inside}\n".encode() + path.read_bytes())
+    folder = user_cache() / "data" / f"{name}-{digest.hexdigest()[:12]}"
     if is_folder(folder):
         return folder
     try:
@@ -74,13 +78,3 @@ def cached(name: str) -> Path:
             "`--data demo`"
         ) from error
     return folder
-
-
-@cache
-def _digest() -> str:
-    """12 hexadecimal digits over what decides the rows: scripts, demo source, columns."""
-    columns = {name: diagnostic.columns for name, diagnostic in diagnostics.built_in().items()}
-    total = hashlib.sha256(repr((diagnostics.CORE, columns)).encode())
-    for inside, path in script("directory").published_files():
-        total.update(f"{inside}\n".encode() + path.read_bytes())
-    return total.hexdigest()[:12]

@@ -26,9 +26,7 @@ from lmdiag.types import BadInput
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
 
-_CARD = "README.md"
-_TEXT = ".txt"
-"""Suffix of the files of extended sets."""
+_CARD, _TEXT = "README.md", ".txt"  # text files hold extended sets
 _LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
 """A language by its code (ISO 639), with a script or a region or both: eng, zh-Hans, pt_BR."""
 _BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
@@ -45,9 +43,7 @@ class Dataset:
     """A data set that exists.
 
     Attributes:
-        name: as the user named it.
         root: directory of the files; of a Hub data set the snapshot, whose name is the commit.
-        configs: config -> patterns of its files below `root`.
         is_hub: whether its files are downloaded when they are read.
         by_file: for a folder of test suites or of minimal pairs, the column that the name of a file
             is written to if the pairs lack it: `language` in a folder of languages, otherwise
@@ -89,10 +85,8 @@ class Dataset:
         if not self.by_file or table.form == "suites":
             return table
         if form_of(table.columns) != "minimal_pairs":
-            raise BadInput(
-                f"{path} is not a file of minimal pairs (sentence_good, sentence_bad), as a folder "
-                f"without {_CARD} has: name the file itself, or move it elsewhere"
-            )
+            due = f"minimal pairs (sentence_good, sentence_bad), as a folder without {_CARD} has"
+            raise BadInput(f"{path} is not a file of {due}: name the file itself, or move it")
         place = path.relative_to(self.root).with_suffix("")
         named = {"language": place.parts[0]} if self.by_file == "language" else {}
         if self.by_file == "UID" or len(place.parts) > 1:
@@ -122,9 +116,8 @@ def find(data: str, revision: str | None = None) -> Dataset:
             close = suggest(path.name, [other.name for other in path.parent.iterdir()])
     if path.suffix in READERS or (close and path.suffix):
         raise BadInput(f"there is no file {data}{close}: name a file that exists")
-    raise BadInput(
-        f"no data at {data}{close}: build the data set by {_BUILD}, or name one of the Hub"
-    )
+    remedy = f"build the data set by {_BUILD}, or name one of the Hub"
+    raise BadInput(f"no data at {data}{close}: {remedy}")
 
 
 def _task_of(data: str, path: Path) -> str:
@@ -136,10 +129,8 @@ def _task_of(data: str, path: Path) -> str:
         if task := extended_task(path.name):
             return task
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
-        raise BadInput(
-            f"{data} is not known by its name: a text file holds an extended set ({sets}); give "
-            "rows of your own as a csv file"
-        )
+        problem = f"is not known by its name: a text file holds an extended set ({sets})"
+        raise BadInput(f"{data} {problem}; give rows of your own as a csv file")
     task, known = path.stem, diagnostics.built_in()
     if path.suffix in READERS and task not in (*known, VERBS):
         return task
@@ -229,9 +220,8 @@ def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
     from huggingface_hub import errors, snapshot_download
 
     try:
-        folder = snapshot_download(
-            repo, repo_type="dataset", revision=revision, allow_patterns=list(patterns)
-        )
+        wanted: Any = {"revision": revision, "allow_patterns": list(patterns)}
+        return Path(snapshot_download(repo, repo_type="dataset", **wanted))
     except errors.RevisionNotFoundError as error:
         raise BadInput(f"the data set {repo} has no revision {revision}") from error
     except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
@@ -240,4 +230,3 @@ def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
     except OSError as error:  # LocalEntryNotFoundError and OfflineModeIsEnabled are such errors
         problem = f"no network, and {repo} is neither here nor in the cache"
         raise BadInput(f"{problem}: build one by {_BUILD}") from error
-    return Path(folder)

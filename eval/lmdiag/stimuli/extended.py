@@ -73,10 +73,9 @@ def extended_rows(table: RawTable, task: str) -> RawTable:
             raise table.error(row, f"expected a sentence whose last word is the target: {line!r}")
         sentences.append((table.where(row), " ".join(words), target))
     if len(sentences) % 2:
-        raise BadInput(
-            f"{sentences[-1][0]}: the pair of this sentence has no second one: {table.name} has "
-            f"an odd number of sentences, {len(sentences):,}; add the one that is missing"
-        )
+        odd = f"an odd number of sentences, {len(sentences):,}; add the one that is missing"
+        place = f"{sentences[-1][0]}: the pair of this sentence has no second one"
+        raise BadInput(f"{place}: {table.name} has {odd}")
     make = _role_rows if task == "role1500" else _negation_rows
     rows = [
         {"item": str(number), "right_context": ""} | row
@@ -93,18 +92,15 @@ def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[d
         statement = _STATEMENT.fullmatch(context)
         if statement is None or bool(statement["negation"]) != negated:
             which, form = ("second", "is not a") if negated else ("first", "is a")
-            raise BadInput(
-                f"{where}: the {which} sentence of a pair must be 'SUBJECT {form} TARGET,', not "
-                f"{f'{context} {target},'!r:.90}: put the two sentences of each pair on two lines "
-                "after each other"
-            )
+            rule = f"the {which} sentence of a pair must be 'SUBJECT {form} TARGET,'"
+            remedy = "put the two sentences of each pair on two lines after each other"
+            raise BadInput(f"{where}: {rule}, not {f'{context} {target},'!r:.90}: {remedy}")
         nouns.append(statement["subject"])
     bare = [_letters(re.sub(r"^an? ", "", noun, flags=re.IGNORECASE)) for noun in nouns]
     if SequenceMatcher(None, bare[0], bare[1]).ratio() < _LIKE:
-        raise BadInput(
-            f"{second[0]}: its subject {nouns[1]!r} is not that of the line before, {nouns[0]!r}: "
-            "the two sentences of a pair differ in the negation and the last word"
-        )
+        before = f"is not that of the line before, {nouns[0]!r}"
+        rule = "the two sentences of a pair differ in the negation and the last word"
+        raise BadInput(f"{second[0]}: its subject {nouns[1]!r} {before}: {rule}")
     for condition in ("TA", "FA", "TN", "FN"):
         polarity = "affirmative" if condition[1] == "A" else "negative"
         # What is true of the affirmed statement is false of the negated one.

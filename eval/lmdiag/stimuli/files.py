@@ -54,10 +54,9 @@ def _read_csv(path: Path) -> RawTable:
             raise BadInput(f"{path}:1: the header must name each column once")
         for fields in filter(None, reader):
             if len(fields) != len(header):
-                raise BadInput(
-                    f"{path}:{reader.line_num}: {len(fields)} fields, expected {len(header)}; "
-                    f"put text with {_SEPARATORS[separator]} in double quotes"
-                )
+                problem = f"{len(fields)} fields, expected {len(header)}"
+                remedy = f"put text with {_SEPARATORS[separator]} in double quotes"
+                raise BadInput(f"{path}:{reader.line_num}: {problem}; {remedy}")
             rows.append([None if field == _MISSING else field for field in fields])
             lines.append(reader.line_num)
     except csv.Error as error:
@@ -106,10 +105,9 @@ def read_memory(data: Any, task: str) -> RawTable:
     if not isinstance(data, Mapping):
         rows = list(data) if isinstance(data, Iterable) else [data]
         if not all(isinstance(row, Mapping) for row in rows):
-            raise BadInput(
-                f"cannot read stimuli from {type(data).__name__}: give the name of a data set, a "
-                "file, a DataFrame, a list of dicts, or a dict of columns"
-            )
+            kinds = "the name of a data set, a file, a DataFrame, a list of dicts"
+            problem = f"cannot read stimuli from {type(data).__name__}"
+            raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
         plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
         return RawTable.of_rows(MEMORY, plain, where)
     if {"items", "predictions"} <= data.keys():

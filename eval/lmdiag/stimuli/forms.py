@@ -93,10 +93,9 @@ def _joined_regions(table: RawTable) -> RawTable:
     rows: list[list[tuple[int, Any]]]
     if numbers:
         if "sentence" in columns:
-            raise BadInput(
-                f"{table.name}: the columns sentence and {numbers[min(numbers)]} are both there: "
-                "leave sentence out, which is made of the regions"
-            )
+            both = f"the columns sentence and {numbers[min(numbers)]} are both there"
+            remedy = "leave sentence out, which is made of the regions"
+            raise BadInput(f"{table.name}: {both}: {remedy}")
         contents = zip(*(table.columns[numbers[n]] for n in sorted(numbers)), strict=True)
         rows = [list(zip(sorted(numbers), row, strict=True)) for row in contents]
     elif any("|" in str(text) for text in columns["sentence"]):
@@ -142,9 +141,8 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
             if problem:
                 raise table.error(row, f"the column {column} {problem}")
     for column in {"sentence", "good", "contrast"} & table.columns.keys():
-        raise BadInput(
-            f"{table.name}: the column {column} is made of {pair[0]} and {pair[1]} here: rename it"
-        )
+        origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
+        raise BadInput(f"{table.name}: the column {column} {origin}")
     columns = {
         column if (here := PAIR_ALIASES.get(column, column)) in table.columns else here: values
         for number, (column, values) in enumerate(table.columns.items())

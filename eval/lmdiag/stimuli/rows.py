@@ -104,11 +104,7 @@ class Stimuli:
         return self._columns
 
     def with_contexts(self, contexts: Sequence[str]) -> Stimuli:
-        """Returns the same rows, with the same fingerprint, but with other left contexts.
-
-        Args:
-            contexts: one for each row, in the rows' order.
-        """
+        """Returns the same rows, with the same fingerprint, but with other left contexts."""
         return replace(self, _columns={**self._columns, "context": list(contexts)})
 
 
@@ -130,18 +126,12 @@ def sample(
 ) -> list[int]:
     """Returns the positions of the sampled rows, in the order of the rows.
 
-    A contrast, or an item of a test suite, is taken whole or not at all. Contrasts are drawn one by
-    one, each from a combination of levels that has been drawn least, and among these from the one
-    whose single levels have been drawn least. A break-down that some contrasts do not have (natural
-    sentences in NEG-136) divides the share of the others. Every choice beyond that follows from a
-    SHA-256 of the seed and the contrast, so the sample does not depend on the machine, nor on the
-    order of the rows.
-
-    Args:
-        columns: all columns of the rows.
-        limit: maximum number of rows; one contrast is taken even if it has more.
-        seed: another one gives another sample.
-        diagnostic: what is declared for the rows.
+    A contrast, or an item of a test suite, is taken whole or not at all; one is taken even if it
+    has more than `limit` rows. Contrasts are drawn one by one, each from a combination of levels
+    that has been drawn least, and among these from the one whose single levels have been drawn
+    least. A break-down that some contrasts do not have (natural sentences in NEG-136) divides the
+    share of the others. Every choice beyond that follows from a SHA-256 of the seed and the
+    contrast, so the sample does not depend on the machine, nor on the order of the rows.
     """
 
     @cache
@@ -153,7 +143,13 @@ def sample(
     for row, name in enumerate(columns.get(whole, columns["id"])):
         contrasts.setdefault(name, []).append(row)
     further = sorted(columns.keys() - diagnostic.core_columns)
-    factors = [n for n in further if n in diagnostic.breakdowns or _is_factor(columns[n])]
+
+    def is_factor(name: str) -> bool:
+        types = set(map(type, columns[name])) - {type(None)}
+        few = types <= {str, bool, int} and 2 <= len(set(columns[name])) <= _MOST_LEVELS
+        return name in diagnostic.breakdowns or few
+
+    factors = filter(is_factor, further)
     balanced = [columns["condition"], *(columns[name] for name in factors)]
     is_shared = [not any(value is None or value == "" for value in column) for column in balanced]
     good = columns.get("good", [True] * len(columns["id"]))
@@ -180,8 +176,3 @@ def sample(
         chosen += rows
         n_drawn.update([shared, (shared, levels), *enumerate(levels)])
     return sorted(chosen)
-
-
-def _is_factor(values: Sequence[Any]) -> bool:
-    types = set(map(type, values)) - {type(None)}
-    return types <= {str, bool, int} and 2 <= len(set(values)) <= _MOST_LEVELS

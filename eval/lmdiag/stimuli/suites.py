@@ -57,10 +57,8 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
         BadInput: it breaks a rule; the message names file, item, condition and field.
     """
     if not isinstance(value, Mapping) or "items" not in value:
-        raise BadInput(
-            f"{name} is not a test suite: one has `items` and `predictions` as SyntaxGym's have; "
-            "save rows of other forms as JSON lines (.jsonl)"
-        )
+        rule = "one has `items` and `predictions` as SyntaxGym's have; save rows of other forms"
+        raise BadInput(f"{name} is not a test suite: {rule} as JSON lines (.jsonl)")
     try:
         suite = _Suite.model_validate(value)
     except ValidationError as error:
@@ -74,13 +72,13 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
             place = f"{name}, prediction {number}: formula {prediction.formula!r}"
             raise BadInput(f"{place}: {error}") from None
     _check_items(suite.items, formulas, name)
-    rows, places = [], []
+    rows: dict[str, dict[str, Any]] = {}  # what to call it in messages -> row
     for item in suite.items:
         for condition in item.conditions:
             place = f"{name}, item {item.item_number}, condition {condition.condition_name}"
             regions = [(region.region_number, region.content) for region in condition.regions]
             sentence, spans = joined(regions, suite.region_meta or {}, place)
-            row = {
+            rows[place] = {
                 "id": f"{title}/{item.item_number}/{condition.condition_name}",
                 "item": f"{title}/{item.item_number}",
                 "condition": condition.condition_name,
@@ -89,9 +87,7 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
                 "regions": spans,
                 "formulas": [formula.text for formula in formulas],
             }
-            rows.append(row)
-            places.append(place)
-    return RawTable.of_rows(name, rows, places.__getitem__, "suites")
+    return RawTable.of_rows(name, list(rows.values()), list(rows).__getitem__, "suites")
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -126,16 +122,13 @@ def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str)
             if title in conditions:
                 raise BadInput(f"{place}: conditions: {title} is there twice: rename one")
             if regions != sorted(set(regions)):
-                raise BadInput(
-                    f"{place}, condition {title}: region_number: give each region a number of its "
-                    f"own, in ascending order, not {regions}"
-                )
+                rule = "give each region a number of its own, in ascending order"
+                problem = f"region_number: {rule}, not {regions}"
+                raise BadInput(f"{place}, condition {title}: {problem}")
             conditions[title] = regions
-        if first != conditions.keys():
-            raise BadInput(
-                f"{place}: conditions: {min(first ^ conditions.keys())} is not in this item and in "
-                f"item {items[0].item_number}, but in one of the two"
-            )
+        if different := first ^ conditions.keys():
+            both = f"in this item and in item {items[0].item_number}, but in one of the two"
+            raise BadInput(f"{place}: conditions: {min(different)} is not {both}")
         reads = [(count, x) for count, f in enumerate(formulas, start=1) for x in f.regions]
         for count, region in reads:
             missing = f"{place}: prediction {count} reads {region}, but there is no such"

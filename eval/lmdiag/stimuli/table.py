@@ -91,10 +91,9 @@ class RawTable:
 
     def lacks(self, column: str, rule: str) -> BadInput:
         """Returns the error that a column is missing: what may be meant, and what is there."""
-        close, found = suggest(column, self.columns), truncated(", ".join(self.columns))
-        return BadInput(
-            f"{self.name}: the column {column} is missing{close}; found: {found}; {rule}"
-        )
+        close, names = suggest(column, self.columns), truncated(", ".join(self.columns))
+        problem = f"the column {column} is missing{close}; found: {names}; {rule}"
+        return BadInput(f"{self.name}: {problem}")
 
 
 def concatenate(parts: Sequence[RawTable]) -> RawTable:
@@ -107,11 +106,10 @@ def concatenate(parts: Sequence[RawTable]) -> RawTable:
         return first
     names = dict.fromkeys(name for part in parts for name in part.columns)
     for part in parts:
-        if part.form != first.form:
-            raise BadInput(f"{first.name} and {part.name} have different forms: keep them apart")
-        if part.form != "minimal_pairs" and set(part.columns) != set(names):
+        columns_differ = part.form != "minimal_pairs" and part.columns.keys() != names.keys()
+        if part.form != first.form or columns_differ:
             files = ", ".join(part.name for part in parts)
-            raise BadInput(f"{files} are files of one config, but their columns differ")
+            raise BadInput(f"{files} are files of one config, but their columns or forms differ")
     columns = {
         name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
         for name in names
@@ -145,16 +143,13 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
         is_absent = empty and name in diagnostic.core_columns and name not in needed
         if name not in _ROW_NAMES and not is_absent:
             columns[name] = values
-    for name in needed:
-        if name not in columns:
-            other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
-            raise table.lacks(name, f"every row needs {' and '.join(needed)}{other}")
+    for name in filter(lambda name: name not in columns, needed):
+        other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
+        raise table.lacks(name, f"every row needs {' and '.join(needed)}{other}")
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
-            raise BadInput(
-                f"{table.name}: there is a column {there} but no {other}: give both, or leave both "
-                "out if no rows are compared"
-            )
+            remedy = "give both, or leave both out if no rows are compared"
+            raise BadInput(f"{table.name}: there is a column {there} but no {other}: {remedy}")
     columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(table))])
     absent = [None] * len(table)
     core = {
@@ -261,12 +256,9 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
         goods.setdefault(contrast, []).append(good)
     for contrast, marks in goods.items():
         if sum(marks) != 1 or len(marks) < 2:
-            raise table.error(
-                columns["contrast"].index(contrast),
-                f"the column contrast: {contrast!r} has {sum(marks)} good and "
-                f"{len(marks) - sum(marks)} bad rows, it needs exactly one good and at least one "
-                "bad",
-            )
+            n_rows = f"{sum(marks)} good and {len(marks) - sum(marks)} bad rows"
+            rule = f"{contrast!r} has {n_rows}, it needs exactly one good and at least one bad"
+            raise table.error(columns["contrast"].index(contrast), f"the column contrast: {rule}")
 
 
 def text_problem(column: str, text: str) -> str:
