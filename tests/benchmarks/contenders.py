@@ -18,6 +18,7 @@ import json
 import re
 import sys
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,14 +43,12 @@ def bare(work: str, model: str, data: dict[str, Any]) -> Callable[[], None]:
 
     def rows_of_blanks() -> list[tuple[list[int], list[Read]]]:
         pairs = dict.fromkeys((row["context"], row["right"]) for row in data["rows"])
-        if masked:
-            mask = tokenizer.mask_token
-            texts = [f"{left} {mask}{f' {right}' if right else '.'}" for left, right in pairs]
-        else:
-            texts = list(dict.fromkeys(left for left, _ in pairs))
-        ids = tokenizer(texts)["input_ids"]
-        where = [row.index(tokenizer.mask_token_id) if masked else len(row) - 1 for row in ids]
-        return [(row, [(at, 0)]) for row, at in zip(ids, where, strict=True)]
+        mask = tokenizer.mask_token
+        masks = [f"{left} {mask}{f' {right}' if right else '.'}" for left, right in pairs]
+        ids = tokenizer(masks if masked else [*dict.fromkeys(left for left, _ in pairs)])
+        mask_id = tokenizer.mask_token_id
+        return [(row, [(row.index(mask_id) if masked else len(row) - 1, 0)])
+                for row in ids["input_ids"]]  # fmt: skip
 
     def rows_of_sentence(text: str) -> list[tuple[list[int], list[Read]]]:
         encoding = tokenizer(text, return_offsets_mapping=True)
@@ -57,19 +56,14 @@ def bare(work: str, model: str, data: dict[str, Any]) -> Callable[[], None]:
         if not masked:
             ids = [tokenizer.bos_token_id, *ids]
             return [(ids, list(enumerate(ids[1:])))]
-        ends = [match.end() for match in re.finditer(r"\S+", text)]
-        words = [
-            next(n for n, end in enumerate(ends) if start < end) if start < stop else None
-            for start, stop in encoding["offset_mapping"]
-        ]
-        rows = []
+        ends, rows = [match.end() for match in re.finditer(r"\S+", text)], []
+        words = [bisect_right(ends, start) if start < stop else None
+                 for start, stop in encoding["offset_mapping"]]  # fmt: skip
         for at, word in enumerate(words):
             if word is not None:
                 hidden = [n >= at and words[n] == word for n in range(len(ids))]
-                row = [
-                    tokenizer.mask_token_id if hide else token
-                    for hide, token in zip(hidden, ids, strict=True)
-                ]
+                shown = zip(hidden, ids, strict=True)
+                row = [tokenizer.mask_token_id if hide else token for hide, token in shown]
                 rows.append((row, [(at, ids[at])]))
         return rows
 
@@ -90,10 +84,8 @@ def bare(work: str, model: str, data: dict[str, Any]) -> Callable[[], None]:
                 log_probs.topk(5)
 
     def whole_work() -> None:
-        if work == "sentences":
-            rows = [row for text in data["sentences"] for row in rows_of_sentence(text)]
-        else:
-            rows = rows_of_blanks()
+        rows = [row for text in data.get("sentences", ()) for row in rows_of_sentence(text)]
+        rows = rows or rows_of_blanks()
         rows.sort(key=lambda row: len(row[0]), reverse=True)
         for first in range(0, len(rows), BATCH):
             ask(rows[first : first + BATCH])

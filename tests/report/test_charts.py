@@ -108,7 +108,7 @@ def test_cutoffs(plots: dict[str, list[Plot]], runs: dict[str, Run]) -> None:
     measure = results.measure("agreement", "none", "ew")
     assert measure is not None
     small = rows(plots["agreement"], "agreement-cutoffs-constructions")
-    assert len({row["panel"] for row in small}) == len(measure.by["construction"])
+    assert len({row["label"] for row in small}) == len(measure.by["construction"])
 
 
 def test_pairs_in_bits(plots: dict[str, list[Plot]], forms: dict[str, Run]) -> None:

@@ -13,10 +13,9 @@ from lmdiag import diagnostics
 from lmdiag.comparison import RESAMPLES, Comparison, compare_runs, refuse_different, side_of
 from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.charts.drawing import difference_chart
+from lmdiag.report.charts.drawing import COLORS, difference_chart
 from lmdiag.report.charts.kinds import TaskRuns, plots
 from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
-from lmdiag.report.charts.parts import COLORS
 from lmdiag.report.designs import Design, designs_of
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
@@ -210,11 +209,7 @@ class RunPair(NamedTuple):
 def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
 
-    The p-values are adjusted over all of them.
-
-    Args:
-        runs: finished runs.
-        sources: the same, parallel.
+    The p-values are adjusted over all of them. `sources` are those of the runs, parallel.
 
     Raises:
         BadInput: the runs differ in data or protocol.

@@ -10,8 +10,8 @@ from pandas import DataFrame
 
 from lmdiag import stats
 from lmdiag.analysis.regression import names_in, sides
-from lmdiag.report.charts import Plot, parts
-from lmdiag.report.charts.parts import COLORS, distinct, numeric, tooltip
+from lmdiag.report.charts import Plot, drawing
+from lmdiag.report.charts.drawing import COLORS, distinct, numeric, tooltip
 from lmdiag.report.formats import render_tables
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.numbers import p_value
@@ -180,17 +180,17 @@ def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
 
     data, is_named = DataFrame(rows), by == "term"
     on, height = ("x", max(40, 14 * len(rows) + 8 * data[by].nunique())) if is_named else ("y", 240)
-    channels = parts.series("model", distinct(data, "model"), color=COLORS)
+    channels = drawing.series("model", distinct(data, "model"), color=COLORS)
     channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
     if is_named:
         channels |= {
-            "y": parts.labels(data, by),
+            "y": drawing.labels(data, by),
             "yOffset": alt.YOffset("model:N", sort=distinct(data, "model")),
         }
     else:
         channels["x"] = numeric("x", by, percent=False, title=by_title, zero=False, padding=8)
     shown = tooltip(data, "model, row, word, n, term, surprisal, value, low, high", ".4~g")
-    return parts.layered(data, *parts.points(data, on, channels, tooltip=shown), height=height)
+    return drawing.layered(data, *drawing.points(data, on, channels, tooltip=shown), height=height)
 
 
 # ---- the page -----------------------------------------------------------------------------------

@@ -18,8 +18,7 @@ from lmdiag.multiverse import ALPHA, Multiverse, MultiverseFigure, counts_of, ef
 from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
-from lmdiag.report.charts.drawing import curve_chart
-from lmdiag.report.charts.parts import COLORS, INK
+from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame

@@ -13,8 +13,8 @@ from lmdiag import stats
 from lmdiag.analysis.designs import UNITS, Analysis, within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
-from lmdiag.report.charts import Plot, name_part, parts
-from lmdiag.report.charts.parts import COLORS, SHAPES, distinct, tooltip
+from lmdiag.report.charts import Plot, drawing, name_part
+from lmdiag.report.charts.drawing import COLORS, SHAPES, distinct
 from lmdiag.report.items import Item
 from lmdiag.text import visible
 
@@ -45,51 +45,37 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
     """
     first = next(iter(analyses.values()))
     across, *others = first.conditions
-    tables = []
-    for region, analysis in analyses.items():
-        keys = [x for x in ("suite", "model", *first.conditions) if x in analysis.items]
-        drawn = analysis.items[analysis.items.groupby(keys).cumcount() < _MOST_ITEMS]
-        table = pd.concat([analysis.cells.rename(columns={"mean": "value"}), drawn])
-        panel = [
-            x for x in ("suite", "model") if x in keys and (x != "model" or analysis.has_models)
-        ]
-        tables.append(
-            table.assign(
-                panel=[
-                    ", ".join(filter(None, (region, *map(visible, row))))
-                    for row in table[[*panel, *others[1:]]].itertuples(index=False)
-                ]
-            )
-        )
-    data = pd.concat(tables).rename(columns={"ci_low": "low", "ci_high": "high"})
-    data["level"] = data[across].map(visible)
-    data["series"] = data[others[0]].map(visible) if others else ""
-    data["item"] = data["item"].map(visible, na_action="ignore")
-    data = data[["level", "series", "panel", "item", "value", "n", "low", "high"]]
+    cells = pd.concat([part.cells.assign(region=region) for region, part in analyses.items()])
+    items = pd.concat([part.items.assign(region=region) for region, part in analyses.items()])
+    keys = [x for x in ("region", "suite", "model", across, *others) if x in items]
+    items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
+    names = {"mean": "value", "ci_low": "low", "ci_high": "high"}
+    data = pd.concat([cells.rename(columns=names), items])
+    drawn = {across, *others[:1], *(() if first.has_models else ("model",))}
+    panel = data[[x for x in keys if x not in drawn]].map(visible)
+    texts = {
+        "level": data[across].map(visible),
+        "series": data[others[0]].map(visible) if others else "",
+        "panel": panel.agg(", ".join, axis=1).str.removeprefix(", "),
+        "item": data["item"].map(visible, na_action="ignore"),
+    }
+    data = data[["value", "n", "low", "high"]].assign(**texts)
     response = first.response.replace("_", " ")
     possible = _POSSIBLE.get(first.response, (-math.inf, math.inf))
-    titles = [", ".join(filter(None, (response, UNITS.get(first.response)))), *first.conditions]
-    chart = means_chart(
-        data, *map(visible, titles[:3]), possible=possible, same_levels="suite" not in first.cells
-    )
+    title = ", ".join(filter(None, (response, UNITS.get(first.response))))
+    chart = means_chart(data, title, *map(visible, [across, *others][:2]), possible=possible)
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
-    items = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
+    shown = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
     caption = (
         f"Mean {response}{of} by condition. Vertical lines are 95% intervals within items "
         f"(Cousineau 2005; Morey 2008){', cut where no value is possible' if is_cut else ''}, "
-        f"thin lines are {items}."
+        f"thin lines are {shown}."
     )
     return Plot("conditions", name, caption, chart)
 
 
 def means_chart(
-    data: pd.DataFrame,
-    y: str,
-    x: str | None = None,
-    legend: str | None = None,
-    *,
-    possible: tuple[float, float],
-    same_levels: bool = True,
+    data: pd.DataFrame, y: str, x: str = "", legend: str = "", *, possible: tuple[float, float]
 ) -> Any:
     """Returns means with intervals by the levels of a condition, those of a series side by side.
 
@@ -99,39 +85,35 @@ def means_chart(
             levels that a click shows.
         y, x, legend: titles of values, levels and series.
         possible: values, beyond which an interval is cut.
-        same_levels: whether all panels have the same levels.
     """
     names, levels, is_path = distinct(data, "series"), distinct(data, "level"), "item" not in data
     are_panels = data["panel"].nunique() > 1
     is_slanted = is_path or 6 * sum(map(len, levels)) > (160 if are_panels else 310)
     ends = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
     ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
-    looks = parts.series("series", names, legend, color=COLORS, shape=SHAPES)
-    angle: dict[str, Any] = {
-        "labelAngle": -35 if is_slanted else 0,
-        "labelLimit": 110,
-        "labelOverlap": False,
-    }
+    axis = alt.Axis(labelAngle=-35 if is_slanted else 0, labelLimit=110, labelOverlap=False)
+    looks = drawing.series("series", names, legend or None, color=COLORS, shape=SHAPES)
     place = {
-        "x": alt.X("level:N", sort=levels, title=x).axis(**angle),
-        "y": parts.numeric("y", "value", percent=False, title=y, zero=False, **ends),
+        "x": alt.X("level:N", sort=levels, title=x or None, axis=axis),
+        "y": drawing.numeric("y", "value", percent=False, title=y, zero=False, **ends),
         "color": looks["color"],
     }
     if len(names) > 1:
         place["xOffset"] = alt.XOffset("series:N", sort=names)
-    shown = tooltip(data, "panel, level, series, n, value, low, high", ".2f")
-    means = parts.points(data, "y", place | looks, tooltip=shown)
+    shown = drawing.tooltip(data, "panel, level, series, n, value, low, high", ".2f")
+    means = drawing.points(data, "y", place | looks, tooltip=shown)
     means[0].mark.clip = bool(ends)
-    line = alt.Chart().mark_line().encode(**place)
+    line = alt.Chart().mark_line(strokeWidth=1.5).encode(**place)
     if not is_path:
         means = [layer.transform_filter("!isValid(datum.item)") for layer in means]
-        thin = alt.Chart().mark_line(strokeWidth=1, opacity=0.18).encode(**place, detail="item:N")
-        line = thin.transform_filter("isValid(datum.item)")
-    chart = parts.layered(data, line, *means, height=150 if are_panels else 200)
+        line = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail="item:N")
+        line = line.transform_filter("isValid(datum.item)")
+    chart = drawing.layered(data, line, *means, height=150 if are_panels else 200)
     if is_part := "named" in data and data["named"].nunique() > 1:
         chart = chart.transform_filter("every_region || datum.named")
     if are_panels:
-        chart = parts.panels(chart, data, "panel", own="" if same_levels else "x")
+        is_same = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
+        chart = drawing.panels(chart, data, "panel", own="" if is_same or is_path else "x")
     box = alt.binding_checkbox(name="all regions")
     every = alt.param(name="every_region", value=False, bind=box)
     return chart.add_params(every) if is_part else chart
@@ -141,12 +123,11 @@ def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Yields the mean surprisal of each region in each condition, a chart per suite."""
     suites = dict.fromkeys(item.levels.get(chart.by, "") for items in data.items for item in items)
     for number, suite in enumerate(suites, start=1):
-        of_models = [
-            _region_means([item for item in items if item.levels.get(chart.by, "") == suite])
-            for items in data.items
-        ]
-        labels = [source.label for source in data.sources]
-        means = pd.concat(x.assign(panel=y) for x, y in zip(of_models, labels, strict=True))
+        means = pd.DataFrame([
+            row | {"panel": source.label}
+            for source, items in zip(data.sources, data.items, strict=True)
+            for row in _region_means([x for x in items if x.levels.get(chart.by, "") == suite])
+        ])  # fmt: skip
         if means.empty:
             continue
         name = visible(data.diagnostic.level_label(chart.by, suite)) or data.task
@@ -158,7 +139,7 @@ def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         yield Plot(chart.kind, file, caption, drawn, len(suites) > _UNFOLDED)
 
 
-def _region_means(items: Sequence[Item]) -> pd.DataFrame:
+def _region_means(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
     """The mean of each region in each condition, with its interval within items.
 
     The mean is over the items that have the region in all conditions that any item has it in.
@@ -170,20 +151,15 @@ def _region_means(items: Sequence[Item]) -> pd.DataFrame:
          for item in items for choice in item.choices for part in choice.parts],
         columns=["region", "condition", "item", "bits"],
     ).dropna()  # fmt: skip
-    rows = []
-    for region, of_region in bits.groupby("region", sort=False):
-        table = of_region.pivot(index="item", columns="condition", values="bits").dropna()
-        table = table[distinct(of_region, "condition")]
-        bounds = [(math.nan, math.nan)] * len(table.columns)
-        if len(table) > 1 and len(table.columns) > 1:
-            bounds = within_item_intervals(table.to_numpy())
-        elif len(table) > 1:
-            bounds = [stats.mean_interval(table.to_numpy()[:, 0])]
+    for region, rows in bits.groupby("region", sort=False):
+        table = rows.pivot(index="item", columns="condition", values="bits").dropna()
+        table = table[distinct(rows, "condition")]
+        values, is_one = table.to_numpy(), len(table.columns) == 1
+        bounds = [stats.mean_interval(values[:, 0])] if is_one else within_item_intervals(values)
         # None: a formula reads the whole sentence
         is_named = None in named or str(region).partition(" ")[0] in map(str, named)
-        rows += [
-            {"level": visible(str(region)), "series": visible(condition), "n": len(table),
-             "value": table[condition].mean(), "low": low, "high": high, "named": is_named}
-            for condition, (low, high) in zip(table, bounds, strict=True)
-        ]  # fmt: skip
-    return pd.DataFrame(rows)
+        for condition, (low, high) in zip(table, bounds, strict=True):
+            yield {
+                "level": visible(str(region)), "series": visible(condition), "n": len(table),
+                "value": table[condition].mean(), "low": low, "high": high, "named": is_named,
+            }  # fmt: skip

@@ -1,7 +1,11 @@
-"""Charts of figures that several rooms draw: dots beside labels, differences, specification curves.
+"""What charts share, and the charts of figures that several rooms draw.
 
-Data are DataFrames with the columns value, low and high (95% interval), n, chance, versus_chance,
-and those that the functions name; a column may be missing. Proportions are in [0, 1].
+Text from data and models is only in the data and in the domains of scales, where Vega takes it as
+text and never as an expression.
+
+Data are DataFrames; those of figures have the columns value, low and high (95% interval), n,
+chance, versus_chance, and those that the functions name; a column may be missing. Proportions are
+in [0, 1].
 """
 
 from __future__ import annotations
@@ -13,45 +17,195 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from lmdiag.report.charts import parts
-from lmdiag.report.charts.parts import COLORS, LINE, MUTED, SHAPES, distinct, has, tooltip
+from lmdiag.report.charts import Plot
+
+COLORS = [f"var(--c{number})" for number in range(1, 7)]
+INK, MUTED = "var(--ink)", "var(--muted)"
+SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
+DASHED = [4, 3]
+LINE = ".{1,26}([ _]|$)"
+"""A line of a label, which ends after a blank or an underscore."""
+
+LINES = f"split(trim(replace(datum.label, regexp('{LINE}', 'g'), '$&\\n')), '\\n')"
+"""The lines of a label, as an expression of Vega."""
+
+_FORMS = {"n": ",", "at": ",", "shuffles": ",", "p": ".3f", "p_adjusted": ".3f"}
+_TITLES = {"low": "from", "high": "to", "versus_chance": "against chance", "p_adjusted": "p adj."}
 
 
-def _room(width: int) -> dict[str, Any]:
-    """Options of an axis of panels whose labels have a certain width."""
-    return {"minExtent": width, "maxExtent": width, "labelLimit": width - 8}
+def inline(data: pd.DataFrame) -> Any:
+    """Returns the rows for a chart, without undefined values: JSON has no NaN."""
+    rows = data.astype(object).to_dict("records")
+    known = [{key: value for key, value in row.items() if not pd.isna(value)} for row in rows]
+    return alt.Data(values=known)  # type: ignore[no-untyped-call]
 
 
-def dot_chart(data: pd.DataFrame, *, percent: bool = True) -> Any:
+def layered(data: pd.DataFrame, *layers: Any, **size: Any) -> Any:
+    """Returns layers over the same rows as a chart."""
+    return alt.layer(*layers, data=inline(data)).properties(**{"width": 360, **size})
+
+
+def panels(
+    chart: Any, data: pd.DataFrame, column: str, columns: int = 2, *, room: int = 45, own: str = ""
+) -> Any:
+    """Returns a chart as panels with headings, a panel per value of a column.
+
+    `room` is the width of the labels left of a panel, in pixels. Panels have one scale, but for
+    the channel `own`.
+    """
+    facet = alt.Facet(f"{column}:N", title=None, sort=distinct(data, column))
+    beside = room * (columns if own == "y" else 1) + 14 * columns
+    made = chart.facet(facet.header(labelExpr=LINES), columns=columns, spacing=14)
+    made = made.properties(usermeta={"beside": beside})
+    return made.resolve_scale(**{own: "independent"}) if own else made
+
+
+def rule(**place: Any) -> Any:
+    """Returns a line at a value."""
+    return alt.Chart(inline(pd.DataFrame(index=[0]))).mark_rule(color=MUTED).encode(**place)
+
+
+def has(data: pd.DataFrame, column: str) -> bool:
+    """Returns whether any row has a value in a column."""
+    return column in data and bool(data[column].notna().any())
+
+
+def distinct(data: pd.DataFrame, column: str) -> list[Any]:
+    """Returns the values of a column, each once, in the order of the rows."""
+    return list(data[column].dropna().unique())
+
+
+def numeric(
+    channel: str, column: str, *, percent: bool = True, title: str | None = None, **scale: Any
+) -> Any:
+    """Returns the channel x or y of a column of numbers.
+
+    Proportions (`percent`) are shown from 0 to 1, unless options of the scale say otherwise.
+    """
+    scale = scale or ({"domain": [0, 1], "nice": False} if percent else {"zero": False})
+    made = {"x": alt.X, "y": alt.Y}[channel](f"{column}:Q", title=title, scale=alt.Scale(**scale))
+    return made.axis(format="%") if percent else made
+
+
+def labels(data: pd.DataFrame, column: str, *, room: int = 0, **axis: Any) -> Any:
+    """Returns the channel y of a column of labels: in lines, or cut to pixels of `room`."""
+    lines = {"minExtent": room, "maxExtent": room, "labelLimit": room - 8}
+    shown = alt.Axis(**(lines if room else {"labelExpr": LINES}) | axis)
+    return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=shown)
+
+
+def series(
+    column: str, names: Sequence[str], title: str | None = None, **looks: Sequence[Any]
+) -> dict[str, Any]:
+    """Returns channels on which the values of a column differ, with a legend for several values.
+
+    `looks` are lists of colours, shapes and the like by channel, which Vega repeats.
+    """
+    columns = max(1, 330 // (24 + 6 * max(map(len, names))))  # a letter has about 6 pixels
+    legend = alt.Legend(title=title, columns=columns) if len(names) > 1 else None
+    return {
+        channel: getattr(alt, channel.title())(
+            f"{column}:N", sort=None, legend=legend, scale=alt.Scale(domain=names, range=[*values])
+        )
+        for channel, values in looks.items()
+    }
+
+
+def tooltip(data: pd.DataFrame, columns: str, form: str = ".1%", **titles: str) -> list[Any]:
+    """Returns the tooltips of those columns (names separated by commas) that have values.
+
+    `form` is the format of floats, as d3 writes it.
+    """
+    shown = []
+    for name in (name for name in columns.split(", ") if has(data, name)):
+        is_number = name in _FORMS or data[name].dtype.kind == "f"
+        forms: dict[str, Any] = {"format": _FORMS.get(name, form)} if is_number else {}
+        title = (_TITLES | titles).get(name, name)
+        shown.append(alt.Tooltip(f"{name}:{'Q' if is_number else 'N'}", title=title, **forms))
+    return shown
+
+
+def points(data: pd.DataFrame, on: str, channels: dict[str, Any], **looks: Any) -> list[Any]:
+    """Returns points, and the rules of their intervals from `low` to `high` where they have any.
+
+    `on` is the channel of the values, x or y; rules have the `channels` of the points, less shapes
+    and the `looks`.
+    """
+    dots = alt.Chart().mark_point(filled=True, size=48, opacity=1).encode(**channels, **looks)
+    place = {name: channel for name, channel in channels.items() if name != "shape"}
+    rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
+    rules = rules.encode(**place | {on: "low:Q", f"{on}2": "high:Q"})
+    return [rules, dots] if has(data, "low") else [dots]
+
+
+def reference_lines(data: pd.DataFrame, on: str, **place: Any) -> list[Any]:
+    """Returns the grey line of the human baseline and the dashed one of chance, if in the data.
+
+    Without a place, the lines cross the chart.
+    """
+    looks: dict[str, dict[str, Any]] = {
+        "human": {"color": MUTED, "strokeWidth": 2, "opacity": 0.7},
+        "chance": {"color": INK, "strokeWidth": 1, "strokeDash": DASHED},
+    }
+    return [
+        alt.Chart().mark_rule(**look).encode(**place, **{on: f"mean({column}):Q"})
+        for column, look in looks.items()
+        if has(data, column)
+    ]
+
+
+def dot_plot(kind: str, name: str, title: str, data: pd.DataFrame, **options: Any) -> list[Plot]:
+    """Returns the chart of dots of data that have rows; its caption says what the marks mean."""
+    caption = f"{title}.{meanings(data)}"
+    return [Plot(kind, name, caption, dot_chart(data, **options))] if len(data) else []
+
+
+def meanings(data: pd.DataFrame) -> str:
+    """Returns the part of a caption that says what the marks of figures mean."""
+    texts = {
+        "low": "Lines are 95% intervals",
+        "sd": "thick lines ± one standard deviation over shuffles",
+        "published": "◇ is the published figure",
+        "chance": "the dashed line is chance",
+        "human": "the grey line is the human baseline",
+    }
+    text = ", ".join(text for column, text in texts.items() if has(data, column))
+    return f" {text[:1].upper()}{text[1:]}." if text else ""
+
+
+def dot_chart(data: pd.DataFrame, *, percent: bool = True, colors: Sequence[str] = COLORS) -> Any:
     """Returns figures as dots with 95% intervals, a line of the chart per label and series.
 
-    A thick line is the standard deviation over shuffles, a short dashed line the chance level, a
-    grey one the human baseline, a hollow diamond the published figure.
+    A thick line is the standard deviation over shuffles, a dashed line the chance level, a grey one
+    the human baseline, a hollow diamond the published figure; a dot of several shuffles is larger.
 
     Args:
-        data: columns of figures; label, series, sd, published, human.
+        data: columns of figures; label, series, sd, published, human, shuffles.
         percent: whether the figures are proportions.
+        colors: of the series.
     """
     names = distinct(data, "series")
-    y = parts.labels(data, "label").scale(type="band", paddingInner=0.2)
-    x = parts.numeric("x", "value", percent=percent)
+    y = labels(data, "label").scale(type="band", paddingInner=0.2)
+    x = numeric("x", "value", percent=percent)
     channels = {"x": x, "y": y, "yOffset": alt.YOffset("series:N", sort=names)}
-    channels |= parts.series("series", names, color=COLORS, shape=SHAPES)
+    channels |= series("series", names, color=colors, shape=SHAPES)
     label = {"y": y.bandPosition(0), "y2": alt.Y2("label:N", bandPosition=1)}
-    layers = parts.reference_lines(data, "x", **label)
+    layers, looks = reference_lines(data, "x", **label), dict[str, Any]()
     if has(data, "sd"):
         sd = {name: channel for name, channel in channels.items() if name != "shape"}
         bars = alt.Chart().mark_errorbar(thickness=6, opacity=0.3, clip=True)
         layers.append(bars.encode(**sd, xError="sd:Q"))
     if has(data, "published"):
-        diamond = alt.Chart(mark=parts.DIAMOND)
+        diamond = alt.Chart().mark_point(shape="diamond", size=70, color=INK, strokeWidth=1.3)
         layers.append(diamond.encode(y=y, yOffset=channels["yOffset"], x="published:Q"))
-    columns = "label, series, n, versus_chance, value, low, high, sd, chance, human, published"
-    shown = tooltip(data, columns, ".1%" if percent else ".3~f")
-    layers += parts.points(data, "x", channels, tooltip=shown)
+    if has(data, "shuffles"):
+        looks["size"] = alt.Size("shuffles:Q", legend=None).scale(rangeMin=30, rangeMax=150)
+    columns = "label, series, n, shuffles, versus_chance, value, low, high, sd, chance, human, "
+    shown = tooltip(data, f"{columns}published", ".1%" if percent else ".3~f")
+    layers += points(data, "x", channels, tooltip=shown, **looks)
     lines = max(len(re.findall(LINE, label)) for label in data["label"])
     step = max(16 * len(names) + 5, 13 * lines + 8)
-    return parts.layered(data, *layers, height=step * data["label"].nunique())
+    return layered(data, *layers, height=step * data["label"].nunique())
 
 
 def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) -> Any:
@@ -64,18 +218,19 @@ def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) ->
         reach: the end of the scale in both directions.
         colors: of the first and the second run.
     """
-    sign = alt.when("datum.difference > 0").then(alt.value(colors[0]))
-    sign = sign.when("datum.difference < 0").then(alt.value(colors[1]))
-    shown = tooltip(data, "label, n, difference, low, high", "+.1%")
+    color = alt.when("datum.difference > 0").then(alt.value(colors[0]))
+    color = color.when("datum.difference < 0").then(alt.value(colors[1]))
     channels = {
-        "x": parts.numeric("x", "difference", domain=[-reach, reach]).axis(format="+%"),
-        "y": parts.labels(data, "label", labelExpr="datum.label", **_room(190)),
-        "color": sign.otherwise(alt.value(MUTED)),
+        "x": numeric("x", "difference", domain=[-reach, reach]).axis(format="+%"),
+        "y": labels(data, "label", room=190),
+        "color": color.otherwise(alt.value(MUTED)),
     }
+    shown = tooltip(data, "label, n, difference, low, high", "+.1%")
     shown += tooltip(data, "first, second, p_adjusted")
-    dots = parts.points(data, "x", channels, tooltip=shown)
-    chart = parts.layered(data, parts.rule(x=alt.XDatum(0)), *dots, height=alt.Step(18))
-    return parts.panels(chart, data, "group", 1, room=190, own="y")
+    dots = points(data, "x", channels, tooltip=shown)
+    zero = rule(x=alt.XDatum(0))
+    chart = layered(data, zero, *dots, height=alt.Step(18))
+    return panels(chart, data, "group", 1, room=190, own="y")
 
 
 def curve_chart(
@@ -98,30 +253,27 @@ def curve_chart(
     """
     known = data.reindex(columns=["value", "low", "high", "chance"])
     ends = [min([known.min().min(), *reach]), max([known.max().max(), *reach])]
-    y = parts.numeric("y", "value", percent=percent, domain=ends, nice=True, zero=False)
+    y = numeric("y", "value", domain=ends, nice=True, zero=False)
+    y = y.axis(format="%" if percent else ".3~g", minExtent=120, maxExtent=120)
     channels = {"x": alt.X("place:O", axis=None), "color": alt.value(color), "y": y}
-    y.axis = alt.Axis(format="%" if percent else ".3~g", **_room(120))
-    *rules, dots = parts.points(
+    columns = "protocol, n, versus_chance, value, low, high, chance, p, p_adjusted"
+    *rules, dots = points(
         data,
         "y",
         channels,
         fill=alt.when("datum.solid").then(alt.value(color)).otherwise(alt.value("transparent")),
         size=alt.when("datum.default").then(alt.value(150)).otherwise(alt.value(44)),
-        tooltip=tooltip(
-            data,
-            "protocol, n, versus_chance, value, low, high, chance, p, p_adjusted",
-            ".1%" if percent else ".3~g",
-        ),
+        tooltip=tooltip(data, columns, ".1%" if percent else ".3~g"),
     )
     dots = dots.mark_point(strokeWidth=1.3, opacity=1)
-    curve = alt.layer(*parts.reference_lines(data, "y"), *rules, dots, height=150)
+    curve = alt.layer(*reference_lines(data, "y"), *rules, dots, height=150)
     strongest = alt.when("datum.strongest").then(alt.value(color)).otherwise(alt.value(MUTED))
-    matrix = alt.Chart(parts.inline(choices), height=alt.Step(15))
-    matrix = matrix.mark_point(filled=True, size=34, opacity=1).encode(
+    matrix = alt.Chart(inline(choices), height=alt.Step(15)).mark_circle(size=34, opacity=1)
+    below = matrix.encode(
         x=channels["x"],
-        y=parts.labels(choices, "choice", **_room(120), grid=True, labelPadding=2),
+        y=labels(choices, "choice", room=120, grid=True, labelPadding=2),
         color=strongest,
         tooltip=tooltip(choices, "choice"),
     )
-    both = alt.vconcat(curve, matrix, data=parts.inline(data), spacing=8)
+    both = alt.vconcat(curve, below, data=inline(data), spacing=8)
     return both.resolve_scale(x="shared").properties(usermeta={"beside": 132})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -12,8 +12,8 @@ import pandas as pd
 
 from lmdiag.diagnostics import Chart
 from lmdiag.report import numbers
-from lmdiag.report.charts import Plot, name_part, parts
-from lmdiag.report.charts.parts import DASHED, MUTED, tooltip
+from lmdiag.report.charts import Plot, drawing, name_part
+from lmdiag.report.charts.drawing import DASHED, MUTED, tooltip
 from lmdiag.report.items import MAX_LISTED
 from lmdiag.text import visible
 
@@ -31,112 +31,98 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     probabilities, above the dashed curve by more than the threshold of sensitivity@threshold.
     """
     bits, threshold = data.diagnostic.asks == "sentence", data.runs[0].results.protocol.threshold
-    tables = [_pairs(data, i, chart) for i in range(len(data.runs))]
-    what, reading, axis = (
+    far = f"good by > {threshold:g}"
+    tables = [_pairs(data, i, chart, "" if bits else far) for i in range(len(data.runs))]
+    values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
+    what, reading, axis, more = (
         ("Surprisal of the good against the bad sentence",
-         "Below the diagonal the model prefers the good sentence", "{} sentence, bits")
+         "Below the diagonal the model prefers the good sentence", "{} sentence, bits", "")
         if bits else
         ("p(good) against p(bad)", "Above the diagonal the model prefers the good completion",
-         "p({} completion)")
+         "p({} completion)", f", above the dashed curve by more than {threshold:g}")
     )  # fmt: skip
-    values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
     axes = {
         channel: axis_of(channel, side, axis.format(side), values, bits)
         for channel, side in (("x", "bad"), ("y", "good"))
     }
     title = f"{chart.title}. {what}" if chart.title else what
     for i, table in enumerate(tables):
-        kind, colors = chart.kind, data.colors(i)[:2]
-        if table.empty:
-            continue
+        kind, (good, bad), ends = chart.kind, data.colors(i)[:2], axes["x"]["scale"]["domain"]
+        lines = [_line(ends, ends, axes)]
         if len(table) > MAX_LISTED:
-            kind, drawn = "density", _density_chart(table, axes, colors[0])
+            kind, drawn = "density", _density_chart(table, axes, good)
             caption = f"{title}, {len(table):,} contrasts; the darker, the more. {reading}."
         else:
-            drawn = _pair_chart(table, axes, None if bits else threshold, colors)
-            more = "" if bits else f", above the dashed curve by more than {threshold:g}"
+            looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
+            form, titles = ".1f", {}
+            if not bits:
+                curve = np.geomspace(ends[0], 1 - threshold)
+                lines.append(_line(curve, curve + threshold, axes, strokeDash=DASHED))
+                looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
+                form, titles = ".3g", {"good": "p(good)", "bad": "p(bad)"}
+            columns = "item, context, other context, good word, bad word, rank of good, "
+            shown = tooltip(table, f"{columns}rank of bad, good, bad", form, **titles)
+            drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=shown)
             caption = f"{title}, one mark per contrast. {reading}{more}."
-        name = f"pairs-{name_part(chart.title)}".strip("-")
-        yield data.plot(i, kind, name, caption, drawn)
+        if len(table):
+            name = f"pairs-{name_part(chart.title)}".strip("-")
+            yield data.plot(i, kind, name, caption, drawn)
 
 
-def _pairs(data: TaskRuns, i: int, chart: Chart) -> pd.DataFrame:
-    """The contrasts of a run, in the levels that a chart is restricted to; each with the most
-    probable of its bad rows."""
+def _pairs(data: TaskRuns, i: int, chart: Chart, far: str) -> pd.DataFrame:
+    """The contrasts of a run in the levels of a chart; each with the most probable bad row."""
     columns, rows = data.runs[i].stimuli[data.task].columns(), []
     levels = data.diagnostic.levels(columns).get(chart.by, columns.get(chart.by, ()))
     inside = {x for x, level in zip(columns["id"], levels, strict=False) if level in chart.levels}
-    threshold = data.runs[0].results.protocol.threshold
     for item in data.items[i]:
         if item.difference is None or (chart.by and item.choices[0].id not in inside):
             continue
         good = next(choice for choice in item.choices if choice.good)
         bad = max((c for c in item.choices if c.good is False), key=lambda c: c.value or 0.0)
-        texts = {"item": item.id, "context": good.sentence}
-        if data.diagnostic.asks == "sentence":
-            texts |= {"other context": bad.context}
-            figures: dict[str, Any] = {"good": good.bits, "bad": bad.bits}
-        else:
-            texts |= {"good word": good.target, "bad word": bad.target}
+        texts = {"item": item.id, "context": good.sentence, "other context": bad.context}
+        figures: dict[str, Any] = {"good": good.bits, "bad": bad.bits}
+        if far:
+            texts |= {"other context": "", "good word": good.target, "bad word": bad.target}
             figures = {"good": good.probability, "bad": bad.probability}
             figures |= {"rank of good": good.rank, "rank of bad": bad.rank}
-        is_far = item.by_threshold and data.diagnostic.asks != "sentence"
-        verdict = (f"good by > {threshold:g}" if is_far else "good") if item.prefers_good else "bad"
-        rows.append({x: visible(y) for x, y in texts.items()} | figures | {"verdict": verdict})
+        verdict = (far if far and item.by_threshold else "good") if item.prefers_good else "bad"
+        known = {name: visible(text) for name, text in texts.items() if text}
+        rows.append(known | figures | {"verdict": verdict})
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["good", "bad"], dtype=float)
 
 
 def axis_of(channel: str, column: str, title: str, values: pd.Series[float], bits: bool) -> Any:
     """Returns a channel of surprisals, or of probabilities on a logarithmic scale."""
-    if bits:
-        ends = [values.min(), values.max()]
-        scale: dict[str, Any] = {"domain": ends, "nice": True, "zero": False}
-        return parts.numeric(channel, column, percent=False, title=title, **scale)
     low = math.floor(math.log10(max(_FLOOR, values[values > 0].min() if values.any() else 0.1)))
-    scale = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
-    made = parts.numeric(channel, column, percent=False, title=title, **scale)
-    return made.axis(values=[10.0**i for i in range(low, 1)], format="~g")
+    scale: dict[str, Any] = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
+    if bits:
+        scale = {"domain": [values.min(), values.max()], "nice": True, "zero": False}
+    made = drawing.numeric(channel, column, percent=False, title=title, **scale)
+    return made if bits else made.axis(values=[10.0**i for i in range(low, 1)], format="~g")
 
 
-def _line(bad: Any, good: Any, axes: dict[str, Any], **mark: Any) -> Any:
+def _line(bad: Any, good: Any, axes: Mapping[str, Any], **mark: Any) -> Any:
     """A thin line through points of bad and good."""
-    line = alt.Chart(parts.inline(pd.DataFrame({"bad": bad, "good": good})))
+    line = alt.Chart(drawing.inline(pd.DataFrame({"bad": bad, "good": good})))
     return line.mark_line(color=MUTED, strokeWidth=1, **mark).encode(**axes)
 
 
-def _item_chart(data: pd.DataFrame, *lines: Any, height: int, **channels: Any) -> Any:
-    """A mark per item, which a page connects with its list of items."""
-    marks = alt.Chart(name="items").mark_point(
-        size=42, strokeWidth=1.3, opacity=1, cursor="pointer"
-    )
-    return parts.layered(data, *lines, marks.encode(**channels), height=height)
-
-
-def _pair_chart(
-    data: pd.DataFrame, axes: dict[str, Any], threshold: float | None, colors: Sequence[str]
+def _marks(
+    data: pd.DataFrame, column: str, looks: Mapping[str, Any], *lines: Any, **channels: Any
 ) -> Any:
-    """A mark per contrast, of probabilities (with a threshold) or of surprisals."""
-    (good, bad), ends = colors, axes["x"]["scale"]["domain"]
-    lines, form, titles = [_line(ends, ends, axes)], ".1f", {}
-    looks = {"good": (good, good, "circle"), "bad": (bad, bad, "triangle-down")}
-    if threshold is not None:
-        form, titles = ".3g", {"good": "p(good)", "bad": "p(bad)"}
-        curve = np.geomspace(ends[0], 1 - threshold)
-        lines.append(_line(curve, curve + threshold, axes, strokeDash=DASHED))
-        looks = {
-            f"good by > {threshold:g}": (good, good, "circle"),
-            "good": (good, "transparent", "circle"), "bad": (bad, "transparent", "triangle-down"),
-        }  # fmt: skip
+    """A mark per item, which a page connects with its list of items.
+
+    `looks` are colour, fill and shape by the value of a column.
+    """
     color, fill, shape = zip(*looks.values(), strict=True)
-    channels = parts.series("verdict", [*looks], "prefers", color=color, fill=fill, shape=shape)
-    columns = (
-        "item, context, other context, good word, bad word, rank of good, rank of bad, good, bad"
-    )
-    shown = tooltip(data, columns, form, **titles)
-    return _item_chart(data, *lines, height=300, **axes, **channels, tooltip=shown)
+    title = "prefers" if column == "verdict" else None
+    channels |= drawing.series(column, [*looks], title, color=color, fill=fill, shape=shape)
+    marks = alt.Chart(name="items")
+    marks = marks.mark_point(size=42, strokeWidth=1.3, opacity=1, cursor="pointer")
+    return drawing.layered(data, *lines, marks.encode(**channels), height=300 if lines else 230)
 
 
-def _density_chart(pairs: pd.DataFrame, axes: dict[str, Any], color: str) -> Any:
+def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str) -> Any:
     """The number of contrasts in each cell, where single marks would cover each other."""
     scale = axes["x"]["scale"].to_dict()
     low, high = scale["domain"]
@@ -150,7 +136,7 @@ def _density_chart(pairs: pd.DataFrame, axes: dict[str, Any], color: str) -> Any
     shown = tooltip(data, "contrasts, good, bad", ".2g")
     cells = alt.Chart().mark_rect(color=color)
     cells = cells.encode(**axes, x2="bad_end", y2="good_end", opacity=shades, tooltip=shown)
-    return parts.layered(data, _line(scale["domain"], scale["domain"], axes), cells, height=300)
+    return drawing.layered(data, _line([low, high], [low, high], axes), cells, height=300)
 
 
 def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -171,28 +157,32 @@ def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         )
         for items in data.items
     ]  # fmt: skip
-    values = pd.concat(
-        [table["probability"] for table in tables if len(table)] or [pd.Series([0.1])]
-    )
     for i, table in enumerate(tables):
         if table.empty:
             continue
         found = {
-            name: data.runs[i].results.measure(data.task, "none", name)
-            for name in ("spearman", "pearson")
+            x: data.runs[i].results.measure(data.task, "none", x) for x in ("spearman", "pearson")
         }
         correlations = ", ".join(
             f"{name.title()} {numbers.number(x.value, x.statistic)}"
             for name, x in found.items()
             if x
         )
-        caption = "Probability of the target: model and human cloze. "
-        caption += f"Correlation of log p and cloze: {correlations}."
-        (first, second), kinds = data.colors(i)[:2], ["appropriate", "reversed"]
-        shapes, fill = ["circle", "triangle-up"], [first, "transparent"]
-        channels = parts.series("kind", kinds, color=[first, second], fill=fill, shape=shapes)
-        channels["x"] = alt.X("human cloze:Q", title="human cloze probability")
-        channels["y"] = axis_of("y", "probability", "model's probability", values, False)
-        shown = tooltip(table, "item, context, word, rank, probability, human cloze", ".3g")
-        drawn = _item_chart(table, height=230, **channels, tooltip=shown)
-        yield data.plot(i, chart.kind, "cloze", caption, drawn)
+        values = pd.concat([x["probability"] for x in tables if len(x)])
+        first, second = data.colors(i)[:2]
+        looks = {
+            "appropriate": (first, first, "circle"),
+            "reversed": (second, "transparent", "triangle-up"),
+        }
+        drawn = _marks(
+            table,
+            "kind",
+            looks,
+            x=alt.X("human cloze:Q", title="human cloze probability"),
+            y=axis_of("y", "probability", "model's probability", values, False),
+            tooltip=tooltip(table, "item, context, word, rank, probability, human cloze", ".3g"),
+        )
+        caption = (
+            "Probability of the target: model and human cloze. Correlation of log p and cloze: "
+        )
+        yield data.plot(i, chart.kind, "cloze", f"{caption}{correlations}.", drawn)

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
 import pandas as pd
 
 from lmdiag.diagnostics import Chart, Diagnostic
-from lmdiag.report.charts import Plot, name_part, parts
+from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
-from lmdiag.report.charts.drawing import dot_chart
+from lmdiag.report.charts.drawing import COLORS, SHAPES, distinct, dot_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
-from lmdiag.report.charts.parts import COLORS, INK, SHAPES, distinct, has, tooltip
 from lmdiag.report.items import Item, run_scores
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import Source, measured, sets_shape
@@ -114,13 +114,9 @@ def _in_order(data: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataF
 
 def plots(data: TaskRuns) -> list[Plot]:
     """Returns the charts that a diagnostic declares and that its runs have data for."""
-    declared = [
-        plot for chart in data.diagnostic.charts for plot in CHART_KINDS[chart.kind](data, chart)
-    ]
-    return [
-        plot._replace(name=f"{name_part(data.task)}-{plot.name}")
-        for plot in (*declared, *_extended_sets(data))
-    ]
+    found = [plot for x in data.diagnostic.charts for plot in CHART_KINDS[x.kind](data, x)]
+    found += _extended_sets(data)
+    return [plot._replace(name=f"{name_part(data.task)}-{plot.name}") for plot in found]
 
 
 def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
@@ -130,45 +126,25 @@ def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
         for name, figure in measures.items()
         if figure.is_percent and figure.value is not None and "=" not in name
     ]
-    for plot in _dotted("figures", "measures", visible(model), pd.DataFrame(rows)):
+    for plot in dot_plot("figures", "measures", visible(model), pd.DataFrame(rows)):
         return plot
     raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
-
-
-def _dotted(kind: str, name: str, title: str, data: pd.DataFrame) -> Iterator[Plot]:
-    """A chart of dots, with the meaning of those marks that the data have in its caption."""
-    meanings = {
-        "low": "lines are 95% intervals over items",
-        "sd": "thick lines ± one standard deviation over shuffles",
-        "published": "◇ is the published figure",
-        "chance": "the dashed line is chance",
-    }
-    text = ", ".join(meaning for column, meaning in meanings.items() if has(data, column))
-    caption = f"{title}. {text[:1].upper()}{text[1:]}{'.' if text else ''}"
-    if len(data):
-        yield Plot(kind, name.strip("-"), caption, dot_chart(data))
 
 
 def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Accuracy and sensitivity: of one run in all settings, of several runs unperturbed."""
     table = data.table(*chart.measures)
     if len(data.runs) == 1:
-        order = distinct(table, "label")
+        order, label = distinct(table, "label"), data.diagnostic.setting_label
+        tables = [
+            data.table(*chart.measures, setting=name).assign(series=visible(label(name)))
+            for name in data.settings
+        ]
         human = data.table(*(f"human_{name}" for name in chart.measures))
         names = human["measure"].str.removeprefix("human_").map(measure_label)
-        table = pd.concat(
-            [
-                *(
-                    data.table(*chart.measures, setting=name).assign(
-                        series=visible(data.diagnostic.setting_label(name))
-                    )
-                    for name in data.settings
-                ),
-                human.assign(label=names, series="Human (cloze)"),
-            ]
-        )
-        table = _in_order(table, "label", order)
-    yield from _dotted(chart.kind, "measures", chart.title or "Accuracy and sensitivity", table)
+        tables.append(human.assign(label=names, series="Human (cloze)"))
+        table = _in_order(pd.concat(tables), "label", order)
+    yield from dot_plot(chart.kind, "measures", chart.title or "Accuracy and sensitivity", table)
 
 
 def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -181,22 +157,20 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         table = table[table["measure"] == table["measure"].iloc[0]]
         title += f" ({table['label'].iloc[0]})"
     table = data.levels(chart, table)
-    levels = distinct(table, "level")
-    groups = dict.fromkeys(levels, "")
+    levels = pd.Series(distinct(table, "level"))
+    groups = pd.Series("", levels)
     if len(levels) > _MOST_LEVELS:
-        groups = {x: f"part {1 + i // _MOST_LEVELS}" for i, x in enumerate(levels)}
-        items = pd.DataFrame([item.levels for item in data.items[0]]).dropna(subset=[by])
-        owners = items.groupby(by, sort=False).agg(
-            lambda x: x.iloc[0] if x.nunique() == 1 else None
-        )
-        owners = owners.dropna(axis="columns")
+        groups = pd.Series([f"part {1 + i // _MOST_LEVELS}" for i in levels.index], levels)
+        items = pd.DataFrame([item.levels for item in data.items[0]]).groupby(by, sort=False)
+        owners = items.first().loc[:, items.nunique().eq(1).all()]
         if len(owners.columns):
             finest = owners.nunique().idxmax()
             groups = owners[finest].map(lambda x: visible(data.diagnostic.level_label(finest, x)))
     name = name_part(by) + (f"-{name_part(chart.measures[0])}" if len(chart.measures) == 1 else "")
     for group, rows in table.groupby(table["level"].map(groups), sort=False):
         about = f"{title}: {group}" if group else title
-        for plot in _dotted(chart.kind, f"{name}-{name_part(str(group))}", about, rows):
+        part = f"{name}-{name_part(str(group))}".strip("-")
+        for plot in dot_plot(chart.kind, part, about, rows):
             yield plot._replace(is_further=bool(group))
 
 
@@ -205,63 +179,42 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     sets = sets_shape(measured(data.task, data.sources))
     if sets is None:
         return
-    several = len(data.runs) > 1
-    tables = [
-        data.table(column.measure, by=column.by, level=column.level, task=row.task).assign(
-            label=f"{column.label}, {row.label}" if several else column.label,
-            **({} if several else {"series": row.label}),
-        )
-        for column in sets.columns
-        for row in sets.rows
-    ]
-    yield from _dotted("levels", "extended-sets", sets.title, pd.concat(tables))
+    tables, several = [], len(data.runs) > 1
+    for column, row in product(sets.columns, sets.rows):
+        where = {"by": column.by, "level": column.level, "task": row.task}
+        names = {"label": column.label, "series": row.label}
+        names = {"label": f"{column.label}, {row.label}"} if several else names
+        tables.append(data.table(column.measure, **where).assign(**names))
+    yield from dot_plot("levels", "extended-sets", sets.title, pd.concat(tables))
 
 
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, with mean and standard deviation, a chart per run."""
-    shuffled = {p.name: p for p in data.diagnostic.perturbations if p.shuffled}
     for i, run in enumerate(data.runs):
-        model, rows, times = data.sources[i].label, list[dict[str, Any]](), 0
-        for name in distinct(data.table(*chart.measures), "measure"):
-            for setting, perturbation in shuffled.items():
-                for figure in data.table(name, setting=setting, model=model).to_dict("records"):
-                    numbers = sorted(n for s, n in run.predictions[data.task] if s == setting)
-                    scores = [run_scores(run, data.task, setting, n)[name] for n in numbers]
-                    counts = Counter(float(score.values.mean()) for score in scores)
-                    plain = run.results.measure(data.task, perturbation.unshuffled, name)
-                    label = {"label": f"{perturbation.label}, {figure['label']}"}
-                    rows += [label | {"value": x, "shuffles": n} for x, n in counts.items()]
-                    known = {key: figure[key] for key in ("sd", "published")}
-                    known |= {"mean": figure["value"], "not shuffled": plain and plain.value}
-                    rows.append(label | known)
-                    times = max(times, len(numbers))
+        rows, times = list[dict[str, Any]](), 0
+        for setting in (p for p in data.diagnostic.perturbations if p.shuffled):
+            numbers = [n for name, n in run.predictions[data.task] if name == setting.name]
+            scores = [run_scores(run, data.task, setting.name, n) for n in numbers]
+            table = data.table(*chart.measures, setting=setting.name, model=data.sources[i].label)
+            for figure in table.to_dict("records"):
+                label = {"label": f"{setting.label}, {figure['label']}", "shuffles": 1}
+                mean = {key: figure[key] for key in ("value", "sd", "published")}
+                counts = Counter(float(x[figure["measure"]].values.mean()) for x in scores)
+                plain = run.results.measure(data.task, setting.unshuffled, figure["measure"])
+                rows.append(label | {"series": "mean", **mean})
+                rows += [
+                    label | {"series": "shuffles", "value": x, "shuffles": n}
+                    for x, n in sorted(counts.items())
+                ]
+                rows.append(label | {"series": "not shuffled", "value": plain and plain.value})
+                times = len(numbers)
         if rows:
             caption = (
-                f"{chart.title}, {times} times: the larger a circle, the more shuffles "
-                "had this value. Below: mean ± one standard deviation; upright line: not shuffled."
+                f"{chart.title}, {times} times: the larger a mark, the more shuffles had this "
+                "value. The thick line is ± one standard deviation around the mean."
             )
-            drawn = _shuffle_chart(pd.DataFrame(rows), data.colors(i))
+            drawn = drawing.dot_chart(pd.DataFrame(rows), colors=data.colors(i))
             yield data.plot(i, chart.kind, "shuffles", caption, drawn)
-
-
-def _shuffle_chart(data: pd.DataFrame, colors: Sequence[str]) -> Any:
-    """The values of measures in each shuffle, with mean and standard deviation below."""
-    chart, x = alt.Chart().encode(y=parts.labels(data, "label")), parts.numeric("x", "value")
-    below = chart.encode(yOffset=alt.value(13), x="mean:Q")
-    size = alt.Size("shuffles:Q", legend=None).scale(range=[8, 320])
-    shown = tooltip(data, "label, shuffles, value")
-    columns = tooltip(data, "label, mean, sd, not shuffled, published")
-    tick = chart.mark_tick(color=colors[1], thickness=2, size=30)
-    bar = below.mark_errorbar(color=INK, thickness=5, opacity=0.3, clip=True)
-    layers = [
-        chart.mark_circle(color=colors[0], opacity=0.6).encode(x=x, size=size, tooltip=shown),
-        tick.encode(x="not shuffled:Q"),
-        bar.encode(xError="sd:Q"),
-        below.mark_point(color=INK, filled=True, opacity=1).encode(tooltip=columns),
-    ]
-    if has(data, "published"):
-        layers.append(below.properties(mark=parts.DIAMOND).encode(x="published:Q"))
-    return parts.layered(data, *layers, height=44 * data["label"].nunique())
 
 
 def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -273,7 +226,7 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for scores in (("MW",), ("EW",)) if several else (("MW", "EW"),):
         caption = (
             f"{' and '.join(scores)} of the verbs in the top of the distribution, then of those in "
-            "its bottom. Lines are 95% intervals, the dashed line is chance."
+            f"its bottom.{meanings(table)}"
         )
         drawn = _cutoff_chart(table, scores, "model" if several else "score")
         yield Plot(chart.kind, f"cutoffs-{'-'.join(scores).lower()}", caption, drawn)
@@ -287,39 +240,32 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 def _cutoff_chart(data: pd.DataFrame, scores: Sequence[str], series: str, panel: str = "") -> Any:
     """Scores by cut-off of the distribution: of its top, then of its bottom.
 
-    A column `panel` has a panel for each of its values, without bands and points.
+    A column `panel` has a panel for each of its values, without intervals and points.
     """
-    named = data["measure"].str.extract(r"(?P<score>\w+)@(?P<end>\w+)=(?P<cut>.*)")
-    cuts = [f"{end} {float(cut):g}" for end, cut in zip(named["end"], named["cut"], strict=True)]
-    data = data.assign(score=named["score"].str.upper(), **{"cut-off": cuts})
+    named = data["measure"].str.split("[@=]", regex=True)
+    cuts = named.str[1] + named.str[2].map(lambda cut: f" {float(cut):g}")
+    data = data.assign(score=named.str[0].str.upper(), **{"cut-off": cuts})
     data = data[data["score"].isin(scores)]
     title = None if panel else "probability mass kept: top | bottom of the distribution"
-    axis: dict[str, Any] = {
-        "labelExpr": "replace(datum.label, regexp('.* 0?'), '')",
-        "labelAngle": 0,
-    }
-    x = alt.X("cut-off:O", sort=None, title=title).axis(labelOverlap=True, **axis)
-    bottom = next((cut for cut in data["cut-off"] if cut.startswith("bottom")), cuts[-1])
-    border = parts.rule(x=alt.XDatum(bottom, bandPosition=0))
+    label = "replace(datum.label, regexp('.* 0?'), '')"
+    axis = alt.Axis(labelExpr=label, labelAngle=0, labelOverlap=True)
+    x = alt.X("cut-off:O", sort=None, title=title, axis=axis)
+    first = next((cut for cut in cuts if cut.startswith("bottom")), cuts.iloc[-1])
+    border = drawing.rule(x=alt.XDatum(first, bandPosition=0))
     lowest = 0 if panel else max(0, min(0.48, data[["value", "low"]].min().min() - 0.02))
-    y = parts.numeric("y", "value", domain=[lowest, 1])
-    looks = parts.series(series, distinct(data, series), color=COLORS, shape=SHAPES)
+    y = drawing.numeric("y", "value", domain=[lowest, 1])
+    looks = drawing.series(series, distinct(data, series), color=COLORS, shape=SHAPES)
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(x=x, y=y, color=looks["color"])
     if panel:
-        chart = parts.layered(data, line, border, height=80)
-        return parts.panels(chart, data, panel)
-    shown = tooltip(data, f"{series}, cut-off, n, versus_chance, value, low, high, chance")
-    dots = parts.points(data, "y", {"x": x, "y": y} | looks, tooltip=shown)
-    return parts.layered(data, line, *parts.reference_lines(data, "y"), *dots, border, height=190)
+        return drawing.panels(drawing.layered(data, line, border, height=80), data, panel)
+    shown = drawing.tooltip(data, f"{series}, cut-off, n, versus_chance, value, low, high, chance")
+    dots = drawing.points(data, "y", {"x": x, "y": y} | looks, tooltip=shown)
+    chance = drawing.reference_lines(data, "y")
+    return drawing.layered(data, line, *chance, *dots, border, height=190)
 
 
 CHART_KINDS: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {
-    "figures": _figures,
-    "levels": _levels,
-    "scatter": scatter,
-    "cloze": cloze,
-    "shuffles": _shuffles,
-    "cutoffs": _cutoffs,
-    "regions": regions,
-}
+    "figures": _figures, "levels": _levels, "scatter": scatter, "cloze": cloze,
+    "shuffles": _shuffles, "cutoffs": _cutoffs, "regions": regions,
+}  # fmt: skip
 """Kind of a declared chart -> the function that makes it."""

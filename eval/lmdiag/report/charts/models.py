@@ -11,10 +11,9 @@ import altair as alt
 import pandas as pd
 
 from lmdiag import diagnostics
-from lmdiag.report.charts import Plot, name_part, parts
-from lmdiag.report.charts.drawing import dot_chart
+from lmdiag.report.charts import Plot, drawing, name_part
+from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, tooltip
 from lmdiag.report.charts.kinds import figure_row
-from lmdiag.report.charts.parts import COLORS, MUTED, SHAPES, distinct, has, tooltip
 from lmdiag.report.tables import HeadlineFigure, Source, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -49,24 +48,15 @@ def model_figures(sources: Sequence[Source]) -> list[tuple[str, HeadlineFigure]]
 def _figures(sources: Sequence[Source]) -> pd.DataFrame:
     """The headline figures of all models: a row per figure and model that has it."""
     return pd.DataFrame(
-        figure_row(value)
-        | {"task": figure.place.task, "title": title, "figure": visible(figure.label)}
-        | {"model": source.label, "human": figure.human and figure.human.value}
-        | {"is_percent": all(x.is_percent for x in figure.figures if x)}
+        {
+            "task": figure.place.task, "title": title, "figure": visible(figure.label),
+            "model": source.label, "human": figure.human and figure.human.value,
+            "is_percent": all(x.is_percent for x in figure.figures if x), **figure_row(value),
+        }
         for title, figure in model_figures(sources)
         for source, value in zip(sources, figure.figures, strict=True)
         if value and value.value is not None
-    )
-
-
-def _reading(data: pd.DataFrame, direction: str) -> str:
-    """What the marks of the data mean."""
-    meanings = {
-        "low": f"Thin {direction} lines are 95% intervals.",
-        "chance": "The dashed line is chance.",
-        "human": "The grey line is the human baseline.",
-    }
-    return " ".join(text for column, text in meanings.items() if has(data, column))
+    )  # fmt: skip
 
 
 def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
@@ -75,11 +65,9 @@ def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
     groups = _figures(sources).groupby(["task", "title", "figure", "is_percent"], sort=False)
     for (task, title, figure, is_percent), rows in groups:
         data = rows.sort_values("value", ascending=False, kind="stable")
-        drawn = dot_chart(data.assign(label=data["model"], series=""), percent=is_percent)
-        caption = f"{title}: {figure}. {_reading(data, 'horizontal')}"
-        plots.append(
-            Plot("models", f"{name_part(task)}-models-{name_part(figure)}", caption, drawn)
-        )
+        data = data.assign(label=data["model"], series="")
+        name = f"{name_part(task)}-models-{name_part(figure)}"
+        plots += dot_plot("models", name, f"{title}: {figure}", data, percent=is_percent)
     return plots
 
 
@@ -89,25 +77,27 @@ def trend_plots(sources: Sequence[Source]) -> list[Plot]:
     The figures in percent have one scale. Against the training step where all models have one,
     otherwise against the number of parameters, of three models or more.
     """
-    is_step = all(source.results.model.training_step is not None for source in sources)
-    places, families = {}, {}
-    for label, model in ((source.label, source.results.model) for source in sources):
+    models = {source.label: source.results.model for source in sources}
+    is_step = all(model.training_step is not None for model in models.values())
+    kind, what = ("steps", "training step") if is_step else ("sizes", "number of parameters")
+    places, families = dict[str, int](), dict[str, str]()
+    for label, model in models.items():
+        place = model.training_step if is_step else model.n_parameters or None
+        places |= {} if place is None else {label: place}
         of_steps = trained_model(model.id, model.revision) if is_step else ""
         families[label] = of_steps or family(model.name or model.id)
-        places[label] = model.training_step if is_step else model.n_parameters or None
-    known = {place for place in places.values() if place is not None}
-    if len(known) < 2 or sum(place is not None for place in places.values()) < 3 - is_step:
+    if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3):
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
     data = _figures(sources)
-    data["at"] = data["model"].map(places)
     data["family"] = data["model"].map(families).map(names).fillna(_OTHERS)
+    data = data.assign(at=data["model"].map(places)).dropna(subset="at")
     plots = []
-    groups = data.dropna(subset="at").groupby(["task", "title", "is_percent"], sort=False)
-    for (task, title, is_percent), rows in groups:
-        of, kind = ("training step", "steps") if is_step else ("number of parameters", "sizes")
-        caption = f"{title}: figures by {of}. {_reading(rows, 'vertical')}"
+    for (task, title, is_percent), rows in data.groupby(
+        ["task", "title", "is_percent"], sort=False
+    ):
+        caption = f"{title}: figures by {what}.{drawing.meanings(rows)}"
         caption += "" if is_step or not names else " Lines join the models of a family."
         name = f"{name_part(task)}-{kind}{'' if is_percent else '-other'}"
         plots.append(Plot(kind, name, caption, _trend_chart(rows, is_step, is_percent)))
@@ -117,25 +107,21 @@ def trend_plots(sources: Sequence[Source]) -> list[Plot]:
 def _trend_chart(data: pd.DataFrame, is_step: bool, percent: bool) -> Any:
     """Figures against the training step or the number of parameters (`at`), a panel for each."""
     places = sorted(distinct(data, "at"))
-    x = alt.X("at:Q", title="parameters").scale(type="log", nice=False, padding=8)
-    ticks: dict[str, Any] = {"tickCount": 3}
+    label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
+    axis = alt.Axis(labelExpr=label, labelOverlap="greedy", grid=False, tickCount=3)
+    scale = alt.Scale(type="log", nice=False, padding=8)
     if is_step:  # linear up to the first step, so that there is room for step 0
-        x = alt.X("at:Q", title="training step")
-        x = x.scale(type="symlog", constant=next(filter(None, places)), nice=False)
-        ticks = {"values": places}
-    number = "replace(format(datum.value, '.3~s'), 'G', 'B')"
-    x = x.axis(labelExpr=number, labelOverlap="greedy", grid=False, **ticks)
+        axis["values"] = places
+        scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
+    x = alt.X("at:Q", title="training step" if is_step else "parameters", scale=scale, axis=axis)
     families = sorted(distinct(data, "family"), key=lambda name: name == _OTHERS)
     colors = [MUTED if name == _OTHERS else COLORS[i] for i, name in enumerate(families)]
-    looks = parts.series("family", families, color=colors, shape=SHAPES)
-    channels = {"x": x, "y": parts.numeric("y", "value", percent=percent)}
-    line = alt.Chart().mark_line().encode(**channels, color=looks["color"])
-    form = ".1%" if percent else ".3~f"
-    shown = tooltip(data, "model, figure, at, n, value, low, high, chance, human", form)
-    layers = [
-        *parts.reference_lines(data, "y"),
-        line.transform_filter(f"datum.family != '{_OTHERS}'"),
-        *parts.points(data, "y", channels | looks, tooltip=shown),
-    ]
-    chart = parts.layered(data, *layers, height=110)
-    return parts.panels(chart, data, "figure", own="" if percent else "y")
+    looks = drawing.series("family", families, color=colors, shape=SHAPES)
+    channels = {"x": x, "y": drawing.numeric("y", "value", percent=percent)}
+    line = alt.Chart().mark_line(strokeWidth=1.5).encode(**channels, color=looks["color"])
+    line = line.transform_filter(f"datum.family != '{_OTHERS}'")
+    columns = "model, figure, at, n, value, low, high, chance, human"
+    shown = tooltip(data, columns, ".1%" if percent else ".3~f")
+    dots = drawing.points(data, "y", channels | looks, tooltip=shown)
+    chart = drawing.layered(data, *drawing.reference_lines(data, "y"), line, *dots, height=110)
+    return drawing.panels(chart, data, "figure", own="" if percent else "y")

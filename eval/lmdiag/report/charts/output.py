@@ -51,12 +51,9 @@ def theme() -> str:
 
 
 def svg(spec: dict[str, Any], width: float, config: dict[str, Any] | None = None) -> str:
-    """Returns a chart as an `<svg>` element in the colours of a page.
+    """Returns a chart as an `<svg>` element, by default in the colours of a page.
 
-    Args:
-        spec: see `Plot.spec`.
-        width: in pixels, axes and legends included.
-        config: in place of the theme.
+    The width is in pixels, axes and legends included; `config` takes the place of the theme.
     """
     import vl_convert
 
