@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats import latex_text, markdown_text, render_tables
 from lmdiag.report.items import Choice
@@ -169,12 +168,6 @@ def test_n_shows_where_figures_differ_and_a_sample_is_named() -> None:
 )
 def test_escapes(text: str, markdown: str, latex: str) -> None:
     assert (markdown_text(text), latex_text(text)) == (markdown, latex)
-
-
-def test_one_wording_of_levels_and_settings() -> None:
-    """`Orig` stands beside perturbations alone."""
-    settings = {name: diagnostics.get(name).setting_label("none") for name in ("role88", "tense")}
-    assert settings == {"role88": "Orig", "tense": "All items"}
 
 
 def test_numbers_as_readers_see_them() -> None:
