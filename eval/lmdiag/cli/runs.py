@@ -86,19 +86,17 @@ def score_command(
     if incomplete:
         absent = f"{ids(read.missing)} missing, and they need these rows"
         reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
-    wanted = list(dict.fromkeys([*needing, *measured.measures]))
-    if measures:
-        wanted = evaluation.chosen_measures(measures, wanted)
-    possible = [name for name in wanted if name in measured.measures and name not in incomplete]
-    lacking = [name for name in wanted if name not in possible]
-    predicted = [name for name in possible if not name.startswith(evaluation.HUMAN_MEASURES)]
-    if not predicted or (measures and lacking):
+    known = dict.fromkeys([*needing, *measured.measures])
+    wanted = evaluation.chosen_measures(measures, known) if measures else list(known)
+    of_all = {n: x for n, x in measured.measures.items() if n in wanted and n not in incomplete}
+    lacking = [name for name in wanted if name not in of_all]
+    if (measures and lacking) or all(n.startswith(evaluation.HUMAN_MEASURES) for n in of_all):
         what = f"{', '.join(lacking)} cannot" if measures else "no measure can"
         raise BadInput(f"{predictions}: {what} be computed: {'; '.join(reasons)}")
     measured = replace(
         measured,
         signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
-        measures={n: measure for n, measure in measured.measures.items() if n in possible},
+        measures=of_all,
         unscorable=[word for word in measured.unscorable if word.id not in read.missing],
     )
     not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]
