@@ -19,6 +19,7 @@ from rich.console import Console
 from lmdiag.report import numbers
 from lmdiag.report.formats import latex_text, markdown_text, render_tables
 from lmdiag.report.items import Choice
+from lmdiag.report.labels import run_labels
 from lmdiag.report.tables import sections
 from lmdiag.report.terminal import print_overview, print_results
 from lmdiag.results import Results
@@ -151,6 +152,15 @@ def test_n_shows_where_figures_differ_and_a_sample_is_named() -> None:
     shown = section.tables[0].rows
     assert [row.cells[0].value for row in shown[:2]] == ["31–34", "17"]
     assert section.remarks[0].startswith("a sample of 10 rows")
+
+
+def test_runs_of_one_name_are_told_apart_by_what_differs() -> None:
+    run = results({"neg136": neg136()})
+    other = replace(run, model=replace(run.model, dtype="bfloat16"))
+    assert run_labels([run, other]) == ["org/model (float32)", "org/model (bfloat16)"]
+    later = replace(run, model=replace(run.model, commit="f" * 40))
+    names = ["org/model (86b5e0934494) #1", "org/model (ffffffffffff)"]
+    assert run_labels([run, later, run]) == [*names, "org/model (86b5e0934494) #3"]
 
 
 # ---- texts ---------------------------------------------------------------------------------------
