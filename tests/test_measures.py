@@ -193,33 +193,27 @@ def test_a_context_that_rows_share_counts_once_for_the_determiner() -> None:
     assert scores["determiner_match@1"].items.tolist() == ["1-TA"]
 
 
-# ---- accuracy ------------------------------------------------------------------------------------
-
-
-def accuracies(tops: list[list[str] | None], expected: list[str], **options: Any) -> Any:
-    rows = contrast_rows({str(i): 0 for i in range(len(tops))}, expected=expected)
-    return measured("own", rows, predictions_of(rows, top_words=tops), **options)
-
-
 @pytest.mark.parametrize(
-    ("top", "cased", "hit"),
-    [(["Bird"], True, 0), (["Bird"], False, 1), (["##bird"], False, 0),
-     (["birds", "bir"], False, 0), (["seal", "bird"], True, 0)],
-)  # fmt: skip
-def test_words_are_compared_whole(top: list[str], cased: bool, hit: int) -> None:
-    assert accuracies([top], ["bird"], k=(1,), cased=cased)["accuracy@1"].values == [hit]
-
-
-def test_a_row_without_a_list_is_left_out_and_not_wrong() -> None:
-    (one,) = accuracies([["bird"], None], ["bird"]).values()
-    assert (one.name, one.items.tolist(), one.left_out) == ("accuracy@1", ["00"], ("10",))
-
-
-def test_accuracy_beyond_the_shortest_list_is_left_out() -> None:
-    # whether "bird" is among the first two of "fish" is not known from a list of one word
-    assert set(accuracies([["fish"], ["fish", "bird"]], ["bird"], k=(1, 2, 5))) == {"accuracy@1"}
-    scores = accuracies([["fish", "bird"]] * 2, ["bird"], k=(1, 2, 5))
-    assert values(scores, *scores) == [[0, 0], [1, 1]]
+    ("tops", "cased", "expected"),
+    [
+        # words are compared whole
+        ([["Bird"]], True, {"accuracy@1": [0]}),
+        ([["Bird"]], False, {"accuracy@1": [1]}),
+        ([["##bird"], ["seal"]], False, {"accuracy@1": [0, 0]}),
+        ([["birds", "bir"], ["seal", "bird"]], True, {"accuracy@1": [0, 0], "accuracy@2": [0, 1]}),
+        # a row without a list is left out and not wrong
+        ([["bird"], None], True, {"accuracy@1": [1]}),
+        # whether "bird" is among the first two of "fish" is not known from a list of one word
+        ([["fish"], ["fish", "bird"]], True, {"accuracy@1": [0, 0]}),
+    ],
+)
+def test_accuracy(
+    tops: list[list[str] | None], cased: bool, expected: dict[str, list[int]]
+) -> None:
+    rows = contrast_rows({str(i): 0 for i in range(len(tops))}, expected=["bird"])
+    scores = measured("own", rows, predictions_of(rows, top_words=tops), k=(1, 2, 5), cased=cased)
+    assert {name: one.values.tolist() for name, one in scores.items()} == expected
+    assert scores["accuracy@1"].left_out == (("10",) if None in tops else ())
 
 
 # ---- contrasts -----------------------------------------------------------------------------------
@@ -234,20 +228,14 @@ def test_accuracy_beyond_the_shortest_list_is_left_out() -> None:
         ((math.log(0.5), math.log(0.25)), 0.249, (1, 1)),
         ((-1000.0, -1001.0), 0.01, (1, 0)),  # probabilities too small for a float still differ
         ((-1.0, -2.0, -0.5), 0.01, (0, 0)),  # every bad row counts
-        ((None, -1.0), 0.01, None),  # a contrast with an unscorable row is left out
-        ((-1.0, None, -2.0), 0.01, None),
-        ((-1.0, -2.0, None), 0.01, None),
     ],
 )
 def test_one_contrast(
-    log_probs: tuple[float | None, ...], threshold: float, wins: tuple[int, int] | None
+    log_probs: tuple[float, ...], threshold: float, wins: tuple[int, int]
 ) -> None:
     rows = contrast_rows({"1": len(log_probs) - 1})
     scores = measured("own", rows, predictions_of(rows, log_probs), threshold=threshold)
-    if wins is None:
-        assert "sensitivity" not in scores
-    else:
-        assert values(scores, "sensitivity", f"sensitivity@{threshold}") == [[win] for win in wins]
+    assert values(scores, "sensitivity", f"sensitivity@{threshold}") == [[win] for win in wins]
 
 
 def test_contrasts_that_cannot_be_scored_are_left_out_and_named() -> None:

@@ -15,11 +15,9 @@ from suites import BITS, sentence_predictions, suite, words_of
 
 from lmdiag import comparison, stimuli
 from lmdiag.evaluation import evaluate, not_computed, scores
-from lmdiag.hub.benchmark import protocol_problem
 from lmdiag.measures import Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.stimuli import Stimuli
-from lmdiag.types import DIAGNOSTICS
 
 BITS_PER_NAT = 1 / math.log(2)
 
@@ -305,8 +303,3 @@ def _names(rows: Stimuli, bits: Sequence[Sequence[float]], kinds: Sequence[str])
         for kind, own in zip(kinds, found, strict=True)
     ]
     return [one.measure for one in comparison.compare_runs(*sides, resamples=10)]
-
-
-def test_whole_sentences_are_no_task_of_the_leaderboard() -> None:
-    problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "pairs")))
-    assert problem == "the leaderboard does not have pairs: submit a run without it"

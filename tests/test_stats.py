@@ -39,9 +39,6 @@ Z2 = 1.959963984540054**2
         (stats.wilson(44, 44), (44 / (44 + Z2), 1)),
         # 1 to 5: mean 3, sd sqrt(2.5), standard error sqrt(.5) = .707107, t(4) = 2.776445
         (stats.mean_interval(array(1, 2, 3, 4, 5)), (3 - 1.963243, 3 + 1.963243)),
-        # r = .5, n = 28: z = .549306, standard error 1 / 5, z -+ .391993 = .157313, .941299
-        (stats.correlation_interval(0.5, 28), (0.156028, 0.735818)),
-        (stats.correlation_interval(1.0, 10), (1, 1)),
     ],
 )
 def test_intervals_by_hand(interval: stats.Interval, expected: stats.Interval) -> None:
@@ -63,6 +60,19 @@ def test_intervals_by_hand(interval: stats.Interval, expected: stats.Interval) -
         *((np.empty(0), name, (math.nan,) * 3) for name in ("proportion", "mean", "share")),
         (np.empty((0, 2)), "spearman", (math.nan,) * 3),
         ([[1.0, 2.0]], "pearson", (math.nan,) * 3),
+        # r = .5, n = 28: z = .549306, standard error 1 / 5, z -+ .391993 = .157313, .941299
+        (
+            [
+                [1, 0.5 + 0.75**0.5],
+                [1, 0.5 - 0.75**0.5],
+                [-1, 0.75**0.5 - 0.5],
+                [-1, -0.5 - 0.75**0.5],
+            ]
+            * 7,
+            "pearson",
+            (0.5, 0.156028, 0.735818),
+        ),
+        ([[i, 2 * i] for i in range(10)], "pearson", (1, 1, 1)),
         ([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0], [1.0, 5.0]], "spearman", (math.nan,) * 3),
     ],
 )

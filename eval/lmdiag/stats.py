@@ -102,7 +102,8 @@ def estimate(values: Values, statistic: str) -> Estimate:
 
     The interval of a median is between two order statistics, because the number of values below the
     median of the population is binomial, whatever the distribution; it is NaN for fewer than six
-    values, whose whole range covers the median with less than 95%.
+    values, whose whole range covers the median with less than 95%. That of a correlation is exact
+    for Pearson of normal data, an approximation for Spearman; it is NaN for fewer than four.
 
     Args:
         values, statistic: see `point`; a "share" is a mean of values in [0, 1].
@@ -113,11 +114,15 @@ def estimate(values: Values, statistic: str) -> Estimate:
     # shares that never vary have no spread for t, but are not more certain than proportions
     if statistic == "proportion" or (statistic == "share" and n and not np.ptp(values)):
         bounds = wilson(float(values.sum()), n)
-    elif statistic in CORRELATIONS:
-        bounds = correlation_interval(value, n)
-    elif statistic != "median":
+    elif statistic in CORRELATIONS and n > 3 and not math.isnan(value):
+        from scipy.special import ndtri
+
+        margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
+        centre = math.atanh(value) if abs(value) < 1 else math.copysign(math.inf, value)
+        bounds = math.tanh(centre - margin), math.tanh(centre + margin)
+    elif statistic in ("share", "mean"):
         bounds = mean_interval(values, within=(0.0, 1.0) if statistic == "share" else None)
-    elif n > 5:
+    elif statistic == "median" and n > 5:
         from scipy.stats import binom
 
         cut = int(binom.ppf((1 - LEVEL) / 2, n, 0.5))  # the cut-th values from both ends
@@ -164,20 +169,6 @@ def mean_interval(values: Values, within: Interval | None = None) -> Interval:
     )
     low, high = within or (-math.inf, math.inf)
     return max(low, float(values.mean()) - margin), min(high, float(values.mean()) + margin)
-
-
-def correlation_interval(r: float, n: int) -> Interval:
-    """Returns the interval of a correlation by Fisher's z; NaN for n <= 3 or an undefined r.
-
-    Exact for Pearson of normal data, an approximation for Spearman.
-    """
-    if n <= 3 or math.isnan(r):
-        return _UNDEFINED
-    from scipy.special import ndtri
-
-    margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
-    centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
-    return math.tanh(centre - margin), math.tanh(centre + margin)
 
 
 # ---- against the chance level -------------------------------------------------------------------

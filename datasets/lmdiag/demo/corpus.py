@@ -22,7 +22,6 @@ TOLD = 16
 """The first pairs of `deeds` seldom occur in a frame that names the patient first, and never in
 "knew which hen the fox had", which is left to the question."""
 
-
 LEXICON: dict[str, Any] = json.loads(Path(__file__).with_name("lexicon.json").read_text("utf-8"))
 """The words by what they are for."""
 

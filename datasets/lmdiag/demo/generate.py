@@ -42,13 +42,10 @@ def minimal_pairs(template: str) -> Iterator[tuple[str, str, int]]:
     """
     names = re.findall(r"{(\w+)(!?)}", template)
     frame = re.sub(r"{.*?}", "{}", template)
-    lists = [
-        [(word.split("/") * 2)[:2] for word in TEMPLATES["vocabulary"][name.lower()].split(", ")]
-        for name, _ in names
-    ]
-    varies = (
-        any(name.isupper() for name, _ in names) and template not in TEMPLATES["blimp"].values()
-    )
+    vocabulary = [TEMPLATES["vocabulary"][name.lower()].split(", ") for name, _ in names]
+    lists = [[(word.split("/") * 2)[:2] for word in words] for words in vocabulary]
+    is_blimp = template in TEMPLATES["blimp"].values()
+    varies = not is_blimp and any(name.isupper() for name, _ in names)
     blank = next(place for place, (_, mark) in enumerate(names) if mark)
     for words, number, switch in product(product(*lists), (0, 1), (0, 1)):
         # the other noun: singular and plural in turn, or of the other number

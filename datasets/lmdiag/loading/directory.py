@@ -109,7 +109,8 @@ def _parquet(config: str, files: list[SourceFile], new: Path) -> Built:
         columns = (*CORE, *built_in()[config].columns)
         features = {column.name: types[column.type] for column in columns}
     rows = list(PARSERS[config](*(file.location for file in files)))
-    data = Dataset.from_list(rows, features=Features(features), split=NamedSplit("test"))
+    table = {name: [row[name] for row in rows] for name in features}
+    data = Dataset.from_dict(table, features=Features(features), split=NamedSplit("test"))
     path = f"{config}/test-00000-of-00001.parquet"
     (new / config).mkdir(parents=True)
     has_bars = not datasets.are_progress_bars_disabled()

@@ -36,8 +36,6 @@ values; spearman, pearson: correlation of the two columns of the values.
 
 Floats = NDArray[np.float64]
 Items = NDArray[np.object_]
-Where = NDArray[Any] | Sequence[int]
-"""Some items, by positions or by a mask."""
 
 Labels = Sequence[str | None]
 """Level of each item in a break-down; None for an item that is in none of its levels."""
@@ -70,8 +68,8 @@ class Scores:
     equal: int = 0
     not_defined: str = ""
 
-    def take(self, where: Where) -> Scores:
-        """Returns the scores of some items, without break-downs."""
+    def take(self, where: NDArray[Any]) -> Scores:
+        """Returns the scores of some items, by positions or a mask, without break-downs."""
         chance = None if self.chance is None else self.chance[where]
         return Scores(
             self.name, self.items[where], self.values[where], self.statistic, chance=chance
