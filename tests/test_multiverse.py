@@ -215,6 +215,7 @@ def test_two_processes_give_the_files_of_one(command: Commands, small: list[obje
         assert (one / path).read_bytes() == (two / path).read_bytes()
 
 
+@pytest.mark.slow
 def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
     command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +240,7 @@ def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
     assert "unit word needs float32, not bfloat16: use --dtype float32, or leave unit out" in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "default"), [("gpt2", "never"), ("llama", "always")])
 def test_bos_is_named_by_what_stands_there(
     command: Commands, small: list[object], family: str, default: str
@@ -251,6 +253,7 @@ def test_bos_is_named_by_what_stands_there(
     assert f"{family}/neg136-token-limit8" in found  # asked with auto, as a run by default
 
 
+@pytest.mark.slow
 def test_whole_sentences(command: Commands) -> None:
     """Causal models with and without the token, in both units; masked ones by both ways to mask."""
     data = command.folder / "pairs.jsonl"
@@ -342,6 +345,7 @@ def figure_of(multiverse: Multiverse, measure: str) -> Any:
     return next(figure for figure in multiverse.figures if figure.measure == measure)
 
 
+@pytest.mark.slow
 def test_the_knob_that_a_model_depends_on_is_found(
     plant: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -473,6 +477,7 @@ def test_the_report_of_a_multiverse(command: Commands, two: Path) -> None:
     assert "which has a page and charts only" in command.refused("report", two, "--format", "csv")
 
 
+@pytest.mark.slow
 def test_python(two: Path) -> None:
     loaded = lmdiag.load_multiverse(two)
     frame = loaded.to_frame()

@@ -79,7 +79,6 @@ class RequestedModel(NamedTuple):
     name: str | None
 
     def __str__(self) -> str:
-        """The id, with the revision if there is one."""
         return self.id if self.revision is None else f"{self.id} at {self.revision}"
 
 
@@ -101,10 +100,7 @@ class Models:
     """name of each model in folders and tables (default: its id or folder)"""
 
     def requested(self, output: Path) -> list[RequestedModel]:
-        """Returns every model at every revision.
-
-        Args:
-            output: folder of all runs.
+        """Returns every model at every revision; `output` is the folder of all runs.
 
         Raises:
             BadInput: options that exclude each other, a file that is not a list of models, a
@@ -173,10 +169,6 @@ def read_models(file: str) -> list[tuple[str, str | None]]:
 
 def matching_revisions(model: str, pattern: str) -> list[str]:
     """Returns the branches and tags of a model that match a pattern, in the order of their steps.
-
-    Args:
-        model: Hub id.
-        pattern: with `*`, `?` and `[...]`, for the whole name.
 
     Raises:
         BadInput: none matches; the model is a folder or cannot be found on the Hub.

@@ -209,11 +209,7 @@ class RunPair(NamedTuple):
 def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
     """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
 
-    The p-values are adjusted over all of them.
-
-    Args:
-        runs: finished runs.
-        sources: the same, parallel.
+    The p-values are adjusted over all of them. `sources` are those of the runs, parallel.
 
     Raises:
         BadInput: the runs differ in data or protocol.
