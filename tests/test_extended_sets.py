@@ -4,9 +4,7 @@ sets.
 
 from __future__ import annotations
 
-import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +26,6 @@ from lmdiag.results import (
     Device,
     Place,
     Results,
-    SettingResults,
     TaskData,
     combine,
     load_run,
@@ -193,69 +190,6 @@ def test_the_data_set_of_the_hub_is_the_file(api: HfApi, tmp_path: Path) -> None
     remote = stimuli.load(repo)
     assert remote.columns() == stimuli.load(str(path)).columns()
     assert (remote.source, remote.revision) == (repo, commit)
-
-
-# ---- planted models ------------------------------------------------------------------------------
-
-Prefers = Callable[[Mapping[str, Any]], float]
-"""Row -> log-probability of its target."""
-
-
-def figures_of(data: Path, prefers: Prefers, top: Callable[[Any], str]) -> SettingResults:
-    """The figures of a model with these log-probabilities and this most probable word."""
-    loaded = stimuli.load(str(data))
-    found = rows(str(data))
-    answers = predictions_of(
-        loaded.columns(),
-        [prefers(row) for row in found],
-        [[top(row), "-", "-", "-", "-"] for row in found],
-        n_tokens=[1] * len(found),
-    )
-    return evaluate(loaded, [answers], Protocol(tasks=(loaded.task,)), cased=True)
-
-
-def values(
-    figures: SettingResults, measure: str, places: Sequence[tuple[str, str]]
-) -> list[tuple[float | None, int | None]]:
-    found = [figures.measures[measure].at(*place) for place in places]
-    return [(figure.value, figure.n) if figure else (None, None) for figure in found]
-
-
-def test_a_model_that_ignores_negation(tmp_path: Path) -> None:
-    """It says of everything what is true of it when affirmed, and knows every third category."""
-    data = write_set(tmp_path, "NEG-1500-SIMP-GEN", 30)
-    figures = figures_of(
-        data,
-        lambda row: math.log(0.5 if row["condition"] in ("TA", "FN") else 0.1),
-        lambda row: row["target"] if row["condition"] == "TA" and int(row["item"]) % 3 else "-",
-    )
-    polarities = [("subset/polarity", f"simp/{x}") for x in ("affirmative", "negative")]
-    assert values(figures, "sensitivity", polarities) == [(1.0, 30), (0.0, 30)]
-    assert values(figures, "sensitivity", [("", ""), ("subset", "simp")]) == [(0.5, 60)] * 2
-    # items 1 to 30 without the ten multiples of three: 20 of 30
-    assert values(figures, "accuracy@1", [("subset", "simp")]) == [(20 / 30, 30)]
-
-
-def test_a_model_that_knows_who_does_what_in_the_first_sentence_of_each_pair(
-    tmp_path: Path,
-) -> None:
-    """It prefers the target of the first sentence where it belongs, and all others elsewhere.
-
-    Of 20 pairs, the four with the number 1, 6, 11 and 16 have the same verb twice, which no model
-    can prefer in both contexts: of their two contrasts one holds at most.
-    """
-    data = write_set(tmp_path, "ROLE-1500", 20)
-
-    def prefers(row: Mapping[str, Any]) -> float:
-        is_first = row["context"].startswith("the")  # the second sentences begin with "The"
-        return math.log(0.4 if is_first else 0.2)
-
-    figures = figures_of(data, prefers, lambda row: row["target"] if row["good"] else "-")
-    levels = [("", ""), ("pair", "reversal"), ("pair", "other")]
-    assert values(figures, "sensitivity", levels) == [(0.5, 40), (0.5, 32), (0.5, 8)]
-    assert values(figures, "accuracy@1", levels) == [(1.0, 40), (1.0, 32), (1.0, 8)]
-    # half the differences are 0.4 - 0.2, half 0.2 - 0.4
-    assert figures.measures["probability_difference"].value == pytest.approx(0.0)
 
 
 # ---- small and extended sets together ------------------------------------------------------------

@@ -7,8 +7,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,13 +25,9 @@ from lmdiag import models
 from lmdiag.cli import main
 from lmdiag.models import LoadOptions
 from lmdiag.models.local import LocalModel
-from lmdiag.multiverse import Member, Multiverse, counts_of, effects_of
-from lmdiag.protocol import Protocol
-from lmdiag.questions import collect
+from lmdiag.multiverse import Multiverse, counts_of, effects_of
 from lmdiag.report.multiverse import multiverse_plots, render
 from lmdiag.report.terminal import print_multiverse
-from lmdiag.runs.inputs import load_inputs
-from lmdiag.text import visible
 from lmdiag.types import BadInput
 
 CHATML = (
@@ -45,27 +39,22 @@ PROMPT = "They said: {context}"
 
 @pytest.fixture
 def small(command: Commands) -> list[object]:
-    """Arguments of a short multiverse."""
-    output = command.folder / "out"
-    return ["--data", command.data, "--tasks", "neg136", "--limit", "8", "--output", output,
-            "--quiet"]  # fmt: skip
+    """Arguments of a short multiverse; the last one is its output."""
+    arguments = ["--data", command.data, "--tasks", "neg136", "--limit", "8", "--quiet"]
+    return [*arguments, "--output", command.folder / "out"]
 
 
 @pytest.fixture
-def mixed(command: Commands) -> Path:
+def mixed(command: Commands) -> list[object]:
     """Twelve contexts: every second one begins with a capital letter, every third goes on."""
     data = command.folder / "mixed.jsonl"
     rows = [
-        {
-            "id": str(i),
-            "context": f"{'Tt'[i % 2]}he{' dog' * i} saw a",
-            "right_context": "" if i % 3 else "today.",
-            "target": "bird",
-        }
+        {"id": str(i), "context": f"{'Tt'[i % 2]}he{' dog' * i} saw a", "target": "bird",
+         "right_context": "" if i % 3 else "today."}
         for i in range(12)
-    ]
+    ]  # fmt: skip
     data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return data
+    return ["--data", data, "--output", command.folder / "out", "--quiet", "--batch-size", 5]
 
 
 def members(output: Path) -> dict[str, dict[str, str]]:
@@ -83,55 +72,43 @@ def as_options(protocol: dict[str, Any]) -> list[str]:
     return [*options, *(["--prompt", protocol["prompt"]] if protocol["prompt"] else [])]
 
 
-def chat_model(folder: Path) -> Path:
-    """A tiny causal model with a chat template."""
-    made = FAMILIES["gpt2"].make(folder / "chat")
-    (made / "chat_template.jinja").write_text(CHATML)
-    return made
-
-
 # ---- the runs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "knobs", "more", "count"),
+    ("name", "knobs", "count"),
     [
-        ("bert", "unit,final-period", [], 4),
-        pytest.param("gpt2", "unit,bos,prompt", ["--prompt", PROMPT], 8, marks=pytest.mark.slow),
-        pytest.param("chat", "bos,prompt,first-letter", ["--chat"], 6, marks=pytest.mark.slow),
+        ("bert", ["unit,final-period"], 4),
+        # a chat template decides what stands before a context: five combinations in each unit
+        pytest.param("chat", ["unit,bos,prompt", "--prompt", PROMPT, "--chat"], 10,
+                     marks=pytest.mark.slow),
     ],
-)
+)  # fmt: skip
 def test_each_member_has_the_figures_of_the_run_alone(
-    command: Commands, small: list[object], name: str, knobs: str, more: list[str], count: int
+    command: Commands, small: list[object], name: str, knobs: list[str], count: int
 ) -> None:
-    model = chat_model(command.folder) if name == "chat" else command.models[name]
-    code, _, err = command("multiverse", "--model", model, "--knobs", knobs, *more, *small)
+    model = FAMILIES["gpt2"].make(command.folder / "chat")
+    (model / "chat_template.jinja").write_text(CHATML)
+    model = command.models.get(name, model)
+    code, _, err = command("multiverse", "--model", model, "--knobs", *knobs, *small)
     assert code == 0, err
     output, alone = command.folder / "out", command.folder / "alone"
     found = members(output)
-    assert len(found) == count
-    assert len({json.dumps(choices, sort_keys=True) for choices in found.values()}) == count
-    small[small.index(output)] = alone
+    assert len(found) == len({tuple(choices.items()) for choices in found.values()}) == count
     for path in found:
         document = json.loads((output / path / "results.json").read_text())
         options = as_options(document["protocol"])
-        assert command("run", "--model", model, *options, *small)[0] == 0
-        own, other = output / path, alone / path
-        assert (own / "report.html").is_file()
-        tables = [
-            pq.read_table(folder / "predictions.parquet").to_pydict() for folder in (own, other)
-        ]
-        assert tables[0].keys() == tables[1].keys()
-        for column, values in tables[0].items():
-            if column == "log_prob":
-                assert values == pytest.approx(tables[1][column], abs=1e-5)
-            elif column != "top_log_probs":
-                assert values == tables[1][column]
-        facts = [json.loads((folder / "results.json").read_text()) for folder in (own, other)]
-        assert facts[0]["identity"] == facts[1]["identity"]
-    assert {path.parent.relative_to(alone).as_posix() for path in alone.rglob("results.json")} == {
-        *found
-    }
+        assert command("run", "--model", model, *options, *small[:-1], alone)[0] == 0
+        assert (output / path / "report.html").is_file()
+        table, expected = (
+            pq.read_table(folder / path / "predictions.parquet").to_pydict()
+            for folder in (output, alone)
+        )
+        assert table.pop("log_prob") == pytest.approx(expected.pop("log_prob"), abs=1e-5)
+        assert {**table, "top_log_probs": 0} == {**expected, "top_log_probs": 0}
+        other = json.loads((alone / path / "results.json").read_text())
+        assert document["identity"] == other["identity"]
+    assert len([*alone.rglob("results.json")]) == count
 
 
 class Watched:
@@ -148,43 +125,35 @@ class Watched:
         monkeypatch.setattr(LocalModel, "answer", watched)
 
 
-@pytest.mark.parametrize("size", [1, 32])
 @pytest.mark.parametrize(
-    ("name", "members_left"), [pytest.param("gpt2", 12, marks=pytest.mark.slow), ("bert", 4)]
+    ("name", "expected", "members_left"),
+    [
+        pytest.param("gpt2", 2 * 2 * 2 * 12, 12, marks=pytest.mark.slow),
+        ("bert", 2 * (2 * 8 + 4), 4),
+    ],
 )
 def test_each_distinct_question_is_asked_once(
     command: Commands,
-    mixed: Path,
+    mixed: list[object],
     monkeypatch: pytest.MonkeyPatch,
     name: str,
+    expected: int,
     members_left: int,
-    size: int,
 ) -> None:
-    """Twelve combinations of twelve contexts each, in batches of any size.
+    """Twelve combinations of twelve contexts each.
 
     gpt2: 2 units, with and without bos, 3 cases; as they are, half of the contexts are those in
     upper case and half those in lower case. bert: 2 units, 8 contexts with and without period and
     4 that have none, 3 cases that are all the same to an uncased model.
     """
-    watched, model, output = Watched(monkeypatch), command.models[name], command.folder / "out"
-    arguments = ["--model", model, "--data", mixed, "--output", output, "--quiet"]
-    arguments += ["--batch-size", size]
-    assert command("multiverse", *arguments)[0] == 0
-    multiverse = Multiverse.read(output)
-    (rows,) = load_inputs(str(mixed), Protocol(tasks=(mixed.stem,))).settings
-    distinct = set()
-    for member in multiverse.members:
-        protocol = json.loads((output / member.path / "results.json").read_text())["protocol"]
-        given = {key: protocol[key] for key in ("unit", "bos", "final_period", "first_letter")}
-        loaded = models.load(str(model), LoadOptions(**given))
-        questions = collect([rows], kind=loaded.info.kind, cased=loaded.info.cased)
-        distinct |= {(protocol["unit"], repr(loaded.encode(q).rows)) for q in questions}
-    expected = {"gpt2": 2 * 2 * 2 * 12, "bert": 2 * (2 * 8 + 4)}[name]
-    assert watched.asked == multiverse.asked == len(distinct) == expected
+    watched = Watched(monkeypatch)
+    assert command("multiverse", "--model", command.models[name], *mixed)[0] == 0
+    multiverse = Multiverse.read(command.folder / "out")
+    assert watched.asked == multiverse.asked == expected
     assert (multiverse.combinations, multiverse.questions) == (12, 12 * 12)
     assert len(multiverse.members) == members_left
     assert ("first-letter" in multiverse.choices(*multiverse.models)) == (name == "gpt2")
-    assert command("multiverse", *arguments)[0] == 0
+    assert command("multiverse", "--model", command.models[name], *mixed)[0] == 0
     assert watched.asked == expected  # all runs are read back
     assert not [*command.folder.rglob("shared")]
 
@@ -207,12 +176,11 @@ main(sys.argv[2:])
 
 @pytest.mark.slow
 def test_a_killed_multiverse_resumes_and_asks_nothing_twice(
-    command: Commands, mixed: Path, monkeypatch: pytest.MonkeyPatch
+    command: Commands, mixed: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 24 questions in each unit, the first run asks 12; the other two share 6 each with it."""
     watched, output = Watched(monkeypatch), command.folder / "out"
-    arguments = ["--model", command.models["gpt2"], "--data", mixed, "--output", output, "--quiet"]
-    arguments += ["--batch-size", "1", "--knobs", "unit,first-letter"]
+    arguments = ["--model", command.models["gpt2"], *mixed[:-1], 1, "--knobs", "unit,first-letter"]
     assert command("multiverse", *arguments)[0] == 0
     undisturbed = {p: (output / p / "predictions.parquet").read_bytes() for p in members(output)}
     record = (output / "multiverse.json").read_bytes()
@@ -233,23 +201,19 @@ def test_a_killed_multiverse_resumes_and_asks_nothing_twice(
 
 @pytest.mark.slow
 def test_two_processes_give_the_files_of_one(command: Commands, small: list[object]) -> None:
-    output = command.folder / "out"
     program = str(Path(sys.executable).with_name("lmdiag"))
     call = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone",
             program, "multiverse"]  # fmt: skip
     one, two = (command.folder / f"out{count}" for count in (1, 2))
-    models = ["--model", *command.models.values()]
-    small[small.index(output)] = one
-    assert alone("multiverse", *models, *small)[0] == 0
-    small[small.index(one)] = two
-    launch(call, *models, *small)
-    assert (one / "multiverse.json").read_bytes() == (two / "multiverse.json").read_bytes()
+    arguments = ["--model", *command.models.values(), *small[:-1]]
+    assert alone("multiverse", *arguments, one)[0] == 0
+    launch(call, *arguments, two)
     assert len(members(one)) > 8
-    for path in members(one):
-        files = [folder / path / "predictions.parquet" for folder in (one, two)]
-        assert files[0].read_bytes() == files[1].read_bytes()
+    for path in ("multiverse.json", *(f"{path}/predictions.parquet" for path in members(one))):
+        assert (one / path).read_bytes() == (two / path).read_bytes()
 
 
+@pytest.mark.slow
 def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
     command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +238,7 @@ def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
     assert "unit word needs float32, not bfloat16: use --dtype float32, or leave unit out" in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "default"), [("gpt2", "never"), ("llama", "always")])
 def test_bos_is_named_by_what_stands_there(
     command: Commands, small: list[object], family: str, default: str
@@ -284,40 +249,31 @@ def test_bos_is_named_by_what_stands_there(
     assert next(iter(found.values()))["bos"] == default
     assert {choices["bos"] for choices in found.values()} == {"always", "never"}
     assert f"{family}/neg136-token-limit8" in found  # asked with auto, as a run by default
-    if family == "gpt2":  # a chat template decides what stands before a context
-        chat = ["--model", chat_model(command.folder), "--knobs", "bos,prompt", "--chat"]
-        small[small.index(command.folder / "out")] = command.folder / "chats"
-        assert command("multiverse", *chat, *small)[0] == 0
-        found = [tuple(choices.values()) for choices in members(command.folder / "chats").values()]
-        assert found == [("never", "none"), ("never", "chat"), ("always", "none")]
 
 
+@pytest.mark.slow
 def test_whole_sentences(command: Commands) -> None:
     """Causal models with and without the token, in both units; masked ones by both ways to mask."""
     data = command.folder / "pairs.jsonl"
-    pairs = [("The dog runs home.", "The dog run home."), ("Birds fly.", "Birds flies.")]
-    rows = [
-        {"id": f"{i}{good}", "contrast": str(i), "sentence": text, "good": bool(good)}
-        for i, pair in enumerate(pairs)
-        for good, text in zip((1, 0), pair, strict=True)
-    ]
+    texts = ("The dog runs home.", "The dog run home.")
+    rows = [{"id": t, "contrast": "1", "sentence": t, "good": t is texts[0]} for t in texts]
     data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    output = command.folder / "out"
-    arguments = ["--data", data, "--output", output, "--quiet"]
-    assert command("multiverse", "--model", *command.models.values(), *arguments)[0] == 0
-    multiverse = Multiverse.read(output)
+    arguments = ["--data", data, "--output", command.folder / "out", "--quiet", "--model"]
+    assert command("multiverse", *arguments, *command.models.values())[0] == 0
+    multiverse = Multiverse.read(command.folder / "out")
     models = multiverse.models
     found = [(models.index(m.model), *m.choices.values()) for m in multiverse.members]
     assert found == [
         (0, "within-word"), (0, "original"), (1, "token", "always"), (1, "token", "never"),
         (1, "word", "always"), (1, "word", "never"),
     ]  # fmt: skip
-    error = command.refused("multiverse", "--model", command.models["gpt2"], *arguments,
-                            "--knobs", "unit,first-letter")  # fmt: skip
-    assert "--knobs first-letter does not apply to whole sentences: choose from unit, bos" in error
-    error = command.refused("multiverse", "--model", command.models["gpt2"], *arguments,
-                            "--prompt", PROMPT)  # fmt: skip
-    assert "--prompt is for rows with a blank" in error
+    for options, message in (
+        (["--knobs", "unit,first-letter"],
+         "--knobs first-letter does not apply to whole sentences: choose from unit, bos"),
+        (["--prompt", PROMPT], "--prompt is for rows with a blank"),
+    ):  # fmt: skip
+        error = command.refused("multiverse", *arguments, command.models["gpt2"], *options)
+        assert message in error
 
 
 @pytest.mark.parametrize(
@@ -343,7 +299,7 @@ def test_bad_input_is_one_line(
 def test_a_prompt_is_for_causal_models(command: Commands, small: list[object]) -> None:
     model = command.models["bert"]
     options = ["--knobs", "unit,prompt", "--prompt", PROMPT]
-    code, _, err = command("multiverse", "--model", model, *options, *small[:-1])
+    code, _, err = command("multiverse", "--model", model, *options, *small)
     assert code == 0
     assert "bert is not causal: it is asked without a prompt" in err
     assert len(members(command.folder / "out")) == 2
@@ -352,8 +308,7 @@ def test_a_prompt_is_for_causal_models(command: Commands, small: list[object]) -
 # ---- what follows --------------------------------------------------------------------------------
 
 
-@contextmanager
-def planting(folder: Path) -> Iterator[Callable[..., Multiverse]]:
+def plant(folder: Path, *arguments: str, **prefers: planted.Prefers) -> Multiverse:
     """Runs planted models on twelve contrasts; the results go to `out` in the folder."""
     data = folder / "planted.jsonl"
     rows = [
@@ -363,37 +318,44 @@ def planting(folder: Path) -> Iterator[Callable[..., Multiverse]]:
         for word in ("good", "bad")
     ]  # fmt: skip
     data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-
-    def plant(*arguments: str, **prefers: planted.Prefers) -> Multiverse:
-        planted.PLAN.models.update(prefers)
-        names = [f"planted:{name}" for name in prefers]
-        call = ["--data", str(data), "--output", str(folder / "out"), "--quiet", *arguments]
-        assert main(["multiverse", "--model", *names, "--resamples", "200", *call]) == 0
-        return Multiverse.read(folder / "out")
-
+    names = [f"planted:{name}" for name in prefers]
+    call = ["--data", str(data), "--output", str(folder / "out"), "--resamples", "200", "--quiet"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "load", planted.load)
-        yield plant
-    planted.PLAN.models.clear()
+        planted.PLAN.models.update(prefers)
+        assert main(["multiverse", "--model", *names, *call, *arguments]) == 0
+    return Multiverse.read(folder / "out")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a multiverse of two models. Read only."""
+    folder = tmp_path_factory.mktemp("planted")
+    plant(folder, "--knobs", "unit", a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
+    return folder / "out"
 
 
 @pytest.fixture
-def plant(tmp_path: Path) -> Iterator[Callable[..., Multiverse]]:
-    """See `planting`."""
-    with planting(tmp_path) as plant:
-        yield plant
+def two(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made, tmp_path / "two"))
+
+
+def printed(multiverse: Multiverse) -> str:
+    """What the terminal shows."""
+    console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
+    print_multiverse(multiverse, console)
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 
 def figure_of(multiverse: Multiverse, measure: str) -> Any:
     return next(figure for figure in multiverse.figures if figure.measure == measure)
 
 
-def test_the_knob_that_a_model_depends_on_is_found(
-    plant: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-    multiverse = plant(a=lambda options, number: options.unit == "word")
-    out = capsys.readouterr().out
+@pytest.mark.slow
+def test_the_knob_that_a_model_depends_on_is_found(tmp_path: Path) -> None:
+    multiverse = plant(tmp_path, a=lambda options, number: options.unit == "word")
+    out = printed(multiverse)
     figure = figure_of(multiverse, "sensitivity")
     # 2 units, 2 periods, 3 cases: this model is never the same
     assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 6 + [1.0] * 6
@@ -423,19 +385,13 @@ def test_the_knob_that_a_model_depends_on_is_found(
     assert "12 protocols: unit token, word; final-period" in out
 
 
-def test_two_models_protocol_by_protocol(plant: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_models_protocol_by_protocol(made: Path) -> None:
     """A is right everywhere in unit word and nowhere in unit token, B in six of twelve contrasts.
 
     Of either unit six contrasts are discordant, all in one direction: p is 2 / 2**6 = .03125, which
     Holm's method doubles over the two pairs.
     """
-    multiverse = plant(
-        "--knobs",
-        "unit",
-        a=lambda options, number: options.unit == "word",
-        b=lambda options, number: number < 6,
-    )
-    out = capsys.readouterr().out
+    multiverse = Multiverse.read(made)
     figure = figure_of(multiverse, "sensitivity")
     pairs = multiverse.differences(figure, "planted:b")
     assert [pair.difference for pair in pairs] == [-0.5, 0.5]
@@ -445,12 +401,10 @@ def test_two_models_protocol_by_protocol(plant: Any, capsys: pytest.CaptureFixtu
         assert (pair.test, pair.n, pair.p, pair.p_adjusted) == ("mcnemar", 12, 0.03125, 0.0625)
     counts = {"ahead": 1, "behind": 1, "equal": 0, "rejected": 2, "adjusted": 0}
     assert counts_of(pairs) == counts
-    assert ["sensitivity", "1", "1", "0", "2", "0"] in [line.split() for line in out.splitlines()]
-    document = json.loads(json.dumps(multiverse.to_json()))
-    (comparisons,) = (
-        each["comparisons"] for each in document["figures"] if each["measure"] == "sensitivity"
-    )
-    assert comparisons == [{"second": "planted:b"} | counts]
+    line = ["sensitivity", "1", "1", "0", "2", "0"]
+    assert line in [line.split() for line in printed(multiverse).splitlines()]
+    (content,) = (x for x in multiverse.to_json()["figures"] if x["measure"] == "sensitivity")
+    assert content["comparisons"] == [{"second": "planted:b"} | counts]
 
 
 def test_effects_compare_what_was_asked_with_both_choices() -> None:
@@ -469,22 +423,6 @@ def test_effects_compare_what_was_asked_with_both_choices() -> None:
 
 
 # ---- files ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a multiverse of two models. Read only."""
-    folder = tmp_path_factory.mktemp("planted")
-    with planting(folder) as plant:
-        knobs = ("--knobs", "unit,final-period")
-        plant(*knobs, a=lambda o, n: o.unit == "word", b=lambda o, n: n < 9)
-    return folder / "out"
-
-
-@pytest.fixture
-def two(made: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
-    return Path(shutil.copytree(made, tmp_path / "two"))
 
 
 @pytest.mark.parametrize(
@@ -519,58 +457,42 @@ def test_the_report_of_a_multiverse(command: Commands, two: Path) -> None:
     assert "which has a page and charts only" in command.refused("report", two, "--format", "csv")
 
 
+@pytest.mark.slow
 def test_python(two: Path) -> None:
     loaded = lmdiag.load_multiverse(two)
     frame = loaded.to_frame()
     own = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
-    assert [*zip(own.unit, own.value, strict=True)] == [("token", 0.0)] * 2 + [("word", 1.0)] * 2
+    assert [*zip(own.unit, own.value, strict=True)] == [("token", 0.0), ("word", 1.0)]
     assert all((Path(run) / "results.json").is_file() for run in frame.run)
-    assert "final-period" in str(loaded)
+    assert "unit token, word" in str(loaded)
     charts = loaded.charts()
     assert {type(chart).__name__ for chart in charts.values()} == {"VConcatChart"}
     with pytest.raises(BadInput, match=r"has no multiverse\.json"):
         lmdiag.load_multiverse(two / "absent")
 
 
-def hostile(multiverse: Multiverse, texts: list[str]) -> list[Member]:
-    """Its members, with the texts as labels of models and as prompts."""
-    labels = {
-        model: f"{model[-1]} {texts[i % len(texts)]}" for i, model in enumerate(multiverse.models)
-    }
-    return [
-        replace(
-            member,
-            model=labels[member.model],
-            choices=member.choices
-            | {"prompt": f"{texts[i % len(texts)]} {{context}}" if i % 2 else "none"},
-        )
-        for i, member in enumerate(multiverse.members)
-    ]
-
-
 @pytest.mark.slow
 def test_the_page_is_safe_and_fits(two: Path, new_page: Any) -> None:
     """Text of models and prompts stays text; at any width nothing sticks out."""
     multiverse = Multiverse.read(two)
-    for text in HOSTILE.values():
-        changed = replace(multiverse, members=hostile(multiverse, [text]))
-        console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
-        print_multiverse(changed, console)
-        printed = console.file.getvalue()  # type: ignore[attr-defined]
-        assert all(line.isprintable() for line in printed.split("\n")), text
-        assert visible(text) in printed
+    texts = [*HOSTILE.values()]
+    changed = [
+        replace(member, model=f"{member.model[-1]} {texts[0]}",
+                choices=member.choices | {"prompt": f"{texts[i % len(texts)]} {{context}}"})
+        for i, member in enumerate(multiverse.members * len(texts))
+    ]  # fmt: skip
+    count = len(multiverse.members)
+    for i in range(len(texts)):
+        part = replace(multiverse, members=changed[i * count : (i + 1) * count])
+        assert all(line.isprintable() for line in printed(part).split("\n"))
     path = two / "hostile.html"
-    path.write_text(render(replace(multiverse, members=hostile(multiverse, [*HOSTILE.values()]))))
+    path.write_text(render(replace(multiverse, members=changed[:count])))
     for width, scheme in ((1400, "light"), (420, "dark")):
         page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-drawn]")
         assert page.evaluate("document.documentElement.scrollWidth") == width
         assert page.title().endswith(": multiverse · lmdiag")
-        for figure in page.locator("figure").all():
-            plot = figure.locator(".plot svg")
-            assert plot.count() == 1
-            box, place = plot.bounding_box(), figure.locator(".plot").bounding_box()
-            assert 0.8 * place["width"] < box["width"] <= place["width"]
+        assert page.locator("figure .plot svg").count() == page.locator("figure").count()
         href = page.locator("#section-protocols a").first.get_attribute("href")
         assert (two / href).is_file()

@@ -13,11 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from runs import predictions_of
+from runs import perfect, predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
+from lmdiag.results import Results, Run
 from lmdiag.results.predictions import UNNAMED, align, read, read_external, read_run, write
 from lmdiag.types import BadInput, WordSpan
 
@@ -128,25 +129,32 @@ def test_predictions_take_the_order_of_the_rows(rows: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tasks", "change", "message"),
+    ("change", "message"),
     [
-        (["neg136"], lambda ids: [*ids, "stranger"], "id stranger in none of the tasks neg136"),
-        (["neg136"], lambda ids: ids[1:], "id {0} missing"),
-        (["neg136"], lambda ids: ids[4:], r"4 ids \({0}, {1}, {2}, …\) missing"),
-        (["neg136"], lambda ids: [*ids, ids[0]], "id {0} more than once"),
-        (["neg136", "agreement"], lambda ids: ids, "no predictions for agreement"),
+        (lambda ids: [*ids, "stranger"], "id stranger in none of the tasks neg136, role88"),
+        (lambda ids: ids[1:], "id {0} missing"),
+        (lambda ids: ids[4:], r"4 ids \({0}, {1}, {2}, …\) missing"),
+        (lambda ids: [*ids, ids[0]], "id {0} more than once"),
     ],
 )
 def test_a_run_with_other_rows_is_refused(
-    tmp_path: Path, demo_dir: Path, tasks: list[str], change: Any, message: str
+    tmp_path: Path, demo_dir: Path, change: Any, message: str
 ) -> None:
-    rows = {task: stimuli.load(str(demo_dir), task) for task in tasks}
+    rows = {task: stimuli.load(str(demo_dir), task) for task in ("neg136", "role88")}
     ids = rows["neg136"].columns()["id"]
     changed = change(ids)
     part = predictions_of({"id": changed}, [-1.0] * len(changed))
     write(tmp_path / "predictions.parquet", [part])
     with pytest.raises(BadInput, match=message.format(*ids)):
         read_run(tmp_path / "predictions.parquet", rows)
+
+
+def test_a_setting_without_predictions_is_named(tmp_path: Path, demo_dir: Path) -> None:
+    rows = {"role88": stimuli.load(str(demo_dir), "role88")}
+    write(tmp_path / "predictions.parquet", [perfect(rows["role88"].columns())])
+    results = Results.read(Path(__file__).parent / "data/results.json")
+    with pytest.raises(BadInput, match="no predictions for role88 in setting both: run again"):
+        _ = Run(tmp_path, results, rows).predictions
 
 
 # ---- predictions of other programs ---------------------------------------------------------------

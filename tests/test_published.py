@@ -31,25 +31,14 @@ from lmdiag.types import DIAGNOSTICS
 
 MODELS = ("bert-base-uncased", "bert-large-uncased")
 ETTINGER, SHIVAGUNDE = "ettinger-2020", "shivagunde-2023"
-ACCURACIES = ("accuracy@1", "accuracy@5")
 TABLES = {
     ETTINGER: {"4": 16, "5": 4, "7": 16, "8": 16, "9": 4, "11": 4, "12": 4, "14": 8},
     # five sets of 21 models, but for BERT base and large on the two small sets; then one set each;
-    # less the cells of `CONTRADICTED`
+    # less 26 cells that the authors' own lists of predictions contradict
+    # (docs/diagnostics/extended-sets.md)
     SHIVAGUNDE: {"2": 5 * 21 - 2 * 2 - 15, "3": 21 - 4, "4": 21 - 1, "5": 21 - 6},
 }
 """Paper -> table -> its number of cells, all models together."""
-
-GPT2 = ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")
-ROBERTA = ("roberta-base", "roberta-large")
-CONTRADICTED = (
-    # lists that begin with an empty string: accuracy@1 is zero, and accuracy@5 is accuracy@4
-    {(m, t, a) for m in GPT2 for t in ("neg1500_temp", "role1500") for a in ACCURACIES}
-    | {(m, "role1500", a) for m in ROBERTA for a in ACCURACIES}
-    | {(m, "neg136", "accuracy@5") for m in GPT2}
-    | {("t5-3b", "neg1500_gen", a) for a in ACCURACIES}  # those of neg1500_temp
-)
-"""Cells of Shivagunde et al. (2023) that the authors' lists of predictions contradict."""
 
 NOT_A_SHARE = {
     # 7 of 17 is 41.18, which rounds to 41.2
@@ -92,17 +81,7 @@ def test_every_table_is_there_whole() -> None:
     assert len({figure.model for figure in published_figures()}) == 21
     keys = {(figure.model, figure.place) for figure in published_figures()}
     assert len(keys) == len(published_figures())
-
-
-def test_cells_that_the_authors_own_files_contradict_are_not_kept() -> None:
-    """docs/diagnostics/extended-sets.md names them: 10 of accuracy@5, 14 zeros, 2 of T5-3b."""
-    kept = {(f.model, f.place.task, f.place.measure): f.value for f in pick(source=SHIVAGUNDE)}
-    assert len(CONTRADICTED) == 10 + 14 + 2
-    assert not CONTRADICTED & set(kept)
-    # the same models where the lists do not begin so, and T5-3b's figures of the other set
-    assert kept["gpt2-xl", "neg1500_gen", "accuracy@5"] == 52.8
-    assert kept["roberta-base", "neg1500_temp", "accuracy@1"] == 22.2
-    assert kept["t5-3b", "neg1500_temp", "accuracy@5"] == 60.9
+    assert [len([*human_facts(task)]) for task in ("cprag102", "role88", "own")] == [4, 1, 0]
 
 
 def test_every_proportion_is_k_of_n_but_for_those_that_are_listed() -> None:
@@ -186,14 +165,10 @@ def test_figures_beside_a_run(data_dir: Path) -> None:
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 
-def test_rounding_does_not_put_a_figure_outside_and_human_facts_are_known() -> None:
+def test_rounding_does_not_put_a_figure_outside() -> None:
     place = pick()[0].place
     for value, bounds, is_within in (
         (38.9, (0.38912, 0.5), True), (38.8, (0.38912, 0.5), False), (38.9, (None, None), None),
     ):  # fmt: skip
         published = PublishedFigure("", "", "", place, value, None, 18)
         assert published.is_within(Figure(0.4, 18, *bounds)) is is_within
-    facts = {fact["fact"]: fact["value"] for fact in human_facts("role88")}
-    assert facts == {"mean cloze difference of appropriate and reversed contexts": 0.233}
-    assert len(list(human_facts("cprag102"))) == 4
-    assert list(human_facts("own")) == []

@@ -135,19 +135,7 @@ def test_a_damaged_results_json_is_refused_with_file_and_field(
     assert "\n" not in str(error.value)
 
 
-def own_results() -> Results:
-    return replace(Results.read(SAVED), identity=dict(IDENTITY))
-
-
 # ---- signatures and names ------------------------------------------------------------------------
-
-
-def test_sentences_have_no_ranks_threshold_and_shuffles_in_their_signature() -> None:
-    protocol = Protocol(k=(1, 10), threshold=0.05, shuffles=3, limit=40)
-    line = signature(protocol, "1a2b3c4d", asks_words=False)
-    assert line == signature(Protocol(limit=40), "1a2b3c4d", asks_words=False)
-    assert line.endswith("|data:1a2b3c4d|unit:token|seed:0|limit:sample40")
-    assert "|k:1,10|t:0.05|shuf:3|" in signature(protocol, "1a2b3c4d")
 
 
 @pytest.mark.parametrize(
@@ -160,6 +148,8 @@ def test_every_option_changes_the_signature_and_the_directory(change: dict[str, 
     plain = Protocol(perturb=("trunc",))
     assert signature(changed, "1a2b3c4d") != signature(plain, "1a2b3c4d")
     assert protocol_slug(changed) != protocol_slug(plain)
+    line = signature(changed, "1a2b3c4d", asks_words=False)  # whole sentences have no ranks
+    assert not any(key in line for key in ("|k:", "|t:", "|shuf:"))
     assert protocol_slug(Protocol()) == "diagnostics-token"
     assert protocol_slug(Protocol(perturb=("shuf", "obj"))) == "diagnostics-token-shuf+obj"
 
@@ -178,28 +168,24 @@ def test_a_model_name_never_leaves_its_folder(name: str, revision: str | None) -
     assert slug not in {".", ".."}
 
 
-def test_names_stay_readable(tmp_path: Path) -> None:
-    assert model_slug("google-bert/bert-base-uncased", None) == "google-bert--bert-base-uncased"
-    assert model_slug("EleutherAI/pythia-70m", "step1000") == "EleutherAI--pythia-70m@step1000"
-    assert model_slug(str(tmp_path), None) == tmp_path.name
-    assert model_slug("bert-base-uncased", None, "my BERT") == "my--BERT"
-    assert model_slug("EleutherAI/pythia-70m", "step1000", "tiny") == "tiny@step1000"
-
-
-def test_folders_of_the_same_last_name_have_directories_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_stay_readable_and_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in ("runs/a/final", "runs/b/final", "runs/a/step1000", "runs/b/step1000"):
         Path(folder).mkdir(parents=True)
-    assert model_slug("runs/a/final", None) == "runs--a--final"
-    assert model_slug("./runs/b/final/", None) == "runs--b--final"
-    for model in ("a", "b"):
-        assert model_slug(str(tmp_path / "runs" / model / "step1000"), None) == f"{model}--step1000"
+    for names, folder in (
+        (("google-bert/bert-base-uncased", None), "google-bert--bert-base-uncased"),
+        (("EleutherAI/pythia-70m", "step1000"), "EleutherAI--pythia-70m@step1000"),
+        (("bert-base-uncased", None, "my BERT"), "my--BERT"),
+        ((str(tmp_path), None), tmp_path.name),
+        (("runs/a/final", None), "runs--a--final"),
+        (("./runs/b/final/", None), "runs--b--final"),
+        ((str(tmp_path / "runs/a/step1000"), None), "a--step1000"),
+        ((str(tmp_path / "runs/b/step1000"), None), "b--step1000"),
+    ):
+        assert model_slug(*names) == folder
     monkeypatch.chdir("runs/a")
-    assert model_slug("step1000", None) == "step1000"
-    assert model_slug(".", None) == "a"
-    assert model_slug("../b/step1000", None) == "b--step1000"
+    for path, name in (("step1000", "step1000"), (".", "a"), ("../b/step1000", "b--step1000")):
+        assert model_slug(path, None) == name
 
 
 # ---- run directories -----------------------------------------------------------------------------
@@ -213,7 +199,7 @@ def test_the_directory_of_another_run_is_refused_and_kept(
     folder = RunDirectory(tmp_path)
     folder.open(IDENTITY, overwrite=False)
     if finished:
-        folder.finish(own_results())
+        folder.finish(replace(Results.read(SAVED), identity=dict(IDENTITY)))
     folder.close()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     other = RunDirectory(tmp_path)

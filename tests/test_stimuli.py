@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datasets import Dataset
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.diagnostics import CORE
@@ -141,10 +143,10 @@ def test_all_formats_give_the_same_rows(tmp_path: Path) -> None:
     assert columns["context"] == ["One, two and", "One and"]
     assert (columns["right_context"], columns["good"]) == ([".", ""], [True, False])
     assert columns["expected"] == [["three", "four"], []]
-    numbered = [*IN_MEMORY[:1], IN_MEMORY[1] | {"item": 1, "contrast": "c"}]
-    assert stimuli.load(numbered).columns()["item"] == ["1", "1"]  # numbers are texts, too
     pq.write_table(whole.table, tmp_path / "own.parquet")
-    lines = "".join(json.dumps(row) + "\n" for row in whole.table.to_pylist())
+    plain = whole.table.to_pylist()
+    numbered = [row | {"item": 1} for row in plain]  # numbers are texts, too
+    lines = "".join(json.dumps(row) + "\n" for row in plain)
     rows = [*csv.reader((HEADER, GOOD, BAD))]
     files = [
         str(tmp_path / "own.parquet"),
@@ -155,7 +157,14 @@ def test_all_formats_give_the_same_rows(tmp_path: Path) -> None:
     ]
     marked = tmp_path / "marked.csv"  # as spreadsheets write it
     marked.write_text(TABLE.replace("\n", "\r\n"), "utf-8-sig", newline="")
-    assert {stimuli.load(file).fingerprint for file in (*files, str(marked))} == {whole.fingerprint}
+    memory = (
+        plain, iter(plain), numbered, whole.columns(), whole.table, Dataset.from_list(plain),
+        pd.DataFrame(plain, index=[7, 8]),
+    )  # fmt: skip
+    for data in (*files, str(marked), *memory):
+        assert stimuli.load(data).fingerprint == whole.fingerprint
+    frame = pd.DataFrame({"context": ["A", "B"], "target": ["x", "y"], "n": [1.5, float("nan")]})
+    assert stimuli.load(frame).columns()["n"] == [1.5, None]
 
 
 def test_context_and_target_are_enough(tmp_path: Path) -> None:
@@ -233,43 +242,13 @@ def test_a_csv_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:
     assert (columns["target"], columns["expected"]) == (["NA"], [["NA"]])
 
 
-# ---- memory --------------------------------------------------------------------------------------
-
-IN_MEMORY: list[dict[str, Any]] = [
-    {
-        "id": name, "item": "1", "condition": name, "context": "One and", "right_context": "",
-        "target": target, "good": good, "contrast": "c", "expected": [target] if good else [],
-        "dose": 1 + good, "note": note,
-    }
-    for name, target, good, note in (("a", "two", True, None), ("b", "ten", False, "n"))
-]  # fmt: skip
-
-
-def test_rows_in_memory_are_the_same_as_in_a_file(tmp_path: Path) -> None:
-    import datasets
-    import pandas as pd
-
-    columns = {name: [row[name] for row in IN_MEMORY] for name in IN_MEMORY[0]}
-    lines = "".join(json.dumps(row) + "\n" for row in IN_MEMORY)
-    file = stimuli.load(own(tmp_path, lines, "own.jsonl"))
-    for data in (
-        IN_MEMORY, iter(IN_MEMORY), columns, pa.Table.from_pylist(IN_MEMORY),
-        pd.DataFrame(IN_MEMORY, index=[7, 8]), datasets.Dataset.from_list(IN_MEMORY),
-    ):  # fmt: skip
-        rows = stimuli.load(data, "own")
-        assert rows.columns() == file.columns()
-        assert (rows.fingerprint, rows.task) == (file.fingerprint, "own")
-    frame = {"context": ["A", "B"], "target": ["x", "y"], "dose": [1.5, float("nan")]}
-    assert stimuli.load(pd.DataFrame(frame)).columns()["dose"] == [1.5, None]
-
-
 # ---- errors --------------------------------------------------------------------------------------
 
 
-def expected_in_memory(value: object) -> list[dict[str, Any]]:
-    return [{"context": "A", "target": "b", "expected": value}]
-
-
+IN_MEMORY: list[dict[str, Any]] = [
+    {"id": name, "context": "One and", "target": "two", "good": name == "a", "contrast": "c"}
+    for name in "ab"
+]
 MISTAKES_IN_MEMORY: list[tuple[Any, str | None, str]] = [
     ([IN_MEMORY[0], IN_MEMORY[1] | {"target": ""}], None, "row 2: the column target is empty"),
     ([IN_MEMORY[0], {"context": "A"}], None, "rows, row 2: the column id is empty: fill"),
@@ -280,7 +259,7 @@ MISTAKES_IN_MEMORY: list[tuple[Any, str | None, str]] = [
     ({"context": ["A\ud800"], "target": ["x"]}, None, "the column context cannot be stored: "),
     (3, None, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
     *(
-        (expected_in_memory(value), None, "rows, row 1: the column expected")
+        ({"context": ["A"], "target": ["b"], "expected": [value]}, None, "row 1: the column expec")
         for value in (
             "bird, tree", "bird;tree", ["bird, tree"], [" bird"], '["bird", 3]', "['a' 'b']", 3,
             "a|",

@@ -294,11 +294,8 @@ def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
         place: the address of the figure.
     """
     task, setting, measure, by, level = place
-    # only one of the two sees what is right of the blank
-    if (a.kind, b.kind).count("causal") == 1 and measure.partition("@")[0] in (
-        *CONTEXTUAL,
-        PER_WORD,
-    ):
+    sides_differ = (a.kind, b.kind).count("causal") == 1
+    if sides_differ and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
         return None
     parts = []
     for side in (a, b):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from lmdiag.comparison import Comparison, Side
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Measure, Run, frame_of, load_run, of_setting, signature
-from lmdiag.text import suggest, visible
+from lmdiag.text import suggest
 
 if TYPE_CHECKING:
     import altair
@@ -59,7 +59,7 @@ def _charts(plots: Iterable[Plot]) -> dict[str, altair.TopLevelMixin]:
     return {plot.name: notebook(plot) for plot in plots}
 
 
-class Measures(Printable, Mapping[str, Measure]):
+class Measures(Printable, dict[str, Measure]):
     """The measures of a task: name -> `lmdiag.results.Measure`.
 
     Attributes:
@@ -83,19 +83,12 @@ class Measures(Printable, Mapping[str, Measure]):
             protocol, stimuli.fingerprint, run=predictions.run, asks_words=stimuli.asks_words
         )
         self.results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        super().__init__(self.results.measures)
         self.unscorable = self.results.unscorable
         self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
 
-    def __getitem__(self, name: str) -> Measure:
-        if name not in self.results.measures:
-            raise KeyError(f"no measure {name!r}{suggest(name, self.results.measures)}")
-        return self.results.measures[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.results.measures)
-
-    def __len__(self) -> int:
-        return len(self.results.measures)
+    def __missing__(self, name: str) -> Measure:
+        raise KeyError(f"no measure {name!r}{suggest(name, self)}")
 
     def __repr__(self) -> str:
         names = ", ".join(self)
@@ -222,28 +215,20 @@ class Comparisons(Printable, list[Comparison]):
         """
         from pandas import DataFrame
 
-        frame = DataFrame(asdict(comparison) for comparison in self)
-        models_b = [self.names[comparison.second] for comparison in self]
-        frame.insert(0, "model_a", self.names[0])
-        frame.insert(1, "model_b", models_b)
+        a, *_ = self.names
+        frame = DataFrame(
+            {"model_a": a, "model_b": self.names[row.second]} | asdict(row) for row in self
+        )
         return frame.drop(columns="second", errors="ignore")
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        from lmdiag.report.labels import asked_differently, notes, run_letter
         from lmdiag.report.terminal import print_comparisons
 
-        for i, name in enumerate(self.names):
-            console.print(visible(f"{run_letter(i)}  {name}"), markup=False, style="bold")
-        for line in asked_differently(self.signatures):
-            console.print(visible(line), markup=False, soft_wrap=True)
-        print_comparisons(self, console)
-        console.print()
-        signatures = dict.fromkeys(self.signatures)
-        for line in (*notes(self, self.resamples), *signatures):
-            console.print(visible(line), markup=False, style="dim", soft_wrap=True)
+        print_comparisons(self, self.names, self.signatures, self.resamples, console)
 
 
+@dataclass(frozen=True, repr=False)
 class LoadedMultiverse(Printable):
     """The figures of models in every protocol, read back.
 
@@ -252,9 +237,8 @@ class LoadedMultiverse(Printable):
         path: of its directory.
     """
 
-    def __init__(self, multiverse: Multiverse, path: Path) -> None:
-        self.multiverse = multiverse
-        self.path = path
+    multiverse: Multiverse
+    path: Path
 
     def __repr__(self) -> str:
         models = ", ".join(self.multiverse.models)

@@ -50,15 +50,14 @@ def evaluate(
     """
     rows, diagnostic = stimuli.columns(), diagnostics.get(stimuli.task, stimuli.form)
     of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
-    measured: list[dict[str, Measure]] = []
-    for of_run in of_runs:
-        measured.append({})
+    measured: list[dict[str, Measure]] = [{} for _ in of_runs]
+    for of_run, figures in zip(of_runs, measured, strict=True):
         for measure in of_run:
             by = {
                 column: {x: _figure(of[x]) for x in diagnostic.levels_in_order(column, of)}
                 for column, of in measure.by.items()
             }
-            measured[-1][measure.name] = Measure(**vars(_figure(measure)), by=by)
+            figures[measure.name] = Measure(**vars(_figure(measure)), by=by)
     shuffled = bool(runs) and is_shuffled(stimuli.task, runs[0].perturbation)
     first_words = [words[0] for run in runs for words in run.words if words]
     return SettingResults(
@@ -177,9 +176,8 @@ def measures_needing(
     rows, has_regions = stimuli.columns(), stimuli.diagnostic.has_regions
     regions = rows["regions"] if has_regions else []
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
-
-    def n_items(absent: Collection[str]) -> dict[str, int]:
-        """Measure -> number of its items with any values for all rows but the absent ones."""
+    n_items = []  # measure -> number of its items, for all rows, and without the missing ones
+    for absent in ((), missing):
         given = [None if row in absent else 1 for row in rows["id"]]
         run = Predictions(
             id=list(rows["id"]),
@@ -190,13 +188,9 @@ def measures_needing(
             top_log_probs=[None for _ in given],
             words=[words if x else None for x, words in zip(given, spans, strict=False)],
         )
-        return {
-            measure.name: len(measure.items)
-            for measure in scores(stimuli, run, protocol, True, kind)
-        }
-
-    left = n_items(missing)
-    return {name: n > left.get(name, 0) for name, n in n_items(()).items()}
+        of_run = scores(stimuli, run, protocol, True, kind)
+        n_items.append({measure.name: len(measure.items) for measure in of_run})
+    return {name: n > n_items[1].get(name, 0) for name, n in n_items[0].items()}
 
 
 # ---- what is missing -----------------------------------------------------------------------------
@@ -228,19 +222,15 @@ def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> l
 
 def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    lengths = {
-        i: len(words)
-        for i in measures.with_expected(rows)
-        if (words := run.top_words[i]) is not None
-    }
-    if not lengths:
-        return []
-    first = min(lengths, key=lengths.__getitem__)
-    n = lengths[first]
-    if not (names := [f"accuracy@{rank}" for rank in k if rank > n]):
-        return []
-    has = f"{rows['id'][first]} has {n} top word{'s' if n != 1 else ''} only"
-    return [f"{', '.join(names)}: {has}; give {max(k)} for each row"]
+    lengths = [
+        (len(words), row)
+        for row in measures.with_expected(rows)
+        if (words := run.top_words[row]) is not None
+    ]
+    n, row = min(lengths, default=(max(k), 0))
+    names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
+    has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
+    return [f"{names}: {has}; give {max(k)} for each row"] if names else []
 
 
 def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:

@@ -9,15 +9,10 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+# Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned."""
-
-_JOINERS = "\u200c\u200d"
-"""Formatting characters that the spelling of some scripts needs."""
-
-_FORMULA = tuple("=+-@＝＋－＠")
-"""Characters that a spreadsheet takes for the start of a formula."""
-
+_JOINERS = "\u200c\u200d"  # formatting characters that the spelling of some scripts needs
+_FORMULA = tuple("=+-@＝＋－＠")  # a spreadsheet takes them for the start of a formula
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 

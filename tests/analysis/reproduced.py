@@ -28,7 +28,7 @@ import torch
 from lmdiag import api, stimuli
 from lmdiag.analysis.linear import fit_mixed
 from lmdiag.measures import quartiles
-from lmdiag.models.agreement import Verbs
+from lmdiag.models.agreement import agreement_values
 from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -170,7 +170,7 @@ def ettinger(data: Path) -> list[Reproduction]:
 def newman() -> list[Reproduction]:
     """Newman et al. (2021): the scores of the example in their text, of are/is and exist/exists."""
     toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
-    ew, mw, *_ = Verbs.of([(1, 0), (3, 2)]).agreement(toy, [True])[0]
+    ew, mw, *_ = agreement_values([(1, 0), (3, 2)], toy, [True])[0]
     return [
         Reproduction("example: EW", "0.5", ew or 0),
         Reproduction("example: MW", "0.7", mw or 0),

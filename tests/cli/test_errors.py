@@ -30,7 +30,7 @@ BAD = [
     ("run --model x --data a --data b", "--data specified multiple times"),
     ("run --model x --instruction x", "instruction is the user's turn of a chat: give chat, too"),
     ("report x --width 3", "for --width. Must be >= 4"),
-    ("compare {run}", "compare takes two or more run directories"),
+    ("compare {run}", "compare takes two or more"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     # which models
     ("run --models-from no/such/file", "no/such/file cannot be read"),

@@ -22,7 +22,7 @@ from limits import HANG
 import lmdiag
 from lmdiag import stimuli
 from lmdiag.cli import main
-from lmdiag.stimuli.building import BUILT, cached, script
+from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.types import BadInput
 
 DIAGNOSTICS = ["cprag102", "role88", "neg136"]
@@ -294,16 +294,3 @@ def test_a_cache_that_cannot_be_written_is_named(cache: Path) -> None:
     cache.write_text("not a directory")
     with pytest.raises(BadInput, match=r"cannot write the data set demo to .* set LMDIAG_CACHE to"):
         cached("demo")
-
-
-@pytest.mark.slow
-def test_the_published_items_are_those_of_the_repositories(
-    upstream: Path, data_dir: Path, cache: Path
-) -> None:
-    """With the source files in the cache, as a download leaves them."""
-    for folder, repository in script("sources").REPOSITORIES.items():
-        shutil.copytree(upstream / folder, cache / "sources" / folder / repository["commit"])
-    for task in DIAGNOSTICS:
-        built, expected = stimuli.load(task=task), stimuli.load(str(data_dir), task)
-        assert (built.fingerprint, built.revision) == (expected.fingerprint, expected.revision)
-    assert len(stimuli.load(task="agreement")) == 250_440

@@ -32,10 +32,8 @@ def sentences(folder: Path, config: str) -> set[str]:
 
 def test_sizes(demo_dir: Path, scripts: Path) -> None:
     cprag = rows(demo_dir, "cprag102")
-    assert len(set(cprag["contrast"])) >= 12
     assert set(cprag["constraint"]) == {"high", "low"}
     assert all(cprag["explanation"])
-    assert len(set(rows(demo_dir, "role88")["contrast"])) >= 16
     negation = rows(demo_dir, "neg136")
     items = set(zip(negation["subset"], negation["item"], strict=True))
     assert Counter(subset for subset, _ in items) == {"simp": 18, "nat": 8}

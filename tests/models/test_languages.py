@@ -73,10 +73,9 @@ def test_causal_models(name: str, unit: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pll", ["within-word", "original"])
-@pytest.mark.parametrize("name", ["unigram NFKC", "unigram"])
-def test_masked_models(name: str, pll: str, tmp_path: Path) -> None:
-    save(bert, TOKENIZERS[name](), tmp_path, max_position_embeddings=96)
-    check("bert", tmp_path, [*TEXTS, *DIVIDED], pll=pll)
+def test_masked_models(pll: str, tmp_path: Path) -> None:
+    save(bert, TOKENIZERS["unigram NFKC"](), tmp_path, max_position_embeddings=96)
+    check("bert", tmp_path, [*TEXTS, *DIVIDED[::2]], pll=pll)
 
 
 def save(make: Any, tokenizer: PreTrainedTokenizerFast, folder: Path, **config: Any) -> None:

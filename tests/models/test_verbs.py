@@ -15,7 +15,7 @@ from verbs_by_definition import ew_mw
 
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.models import load
-from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS, Verbs
+from lmdiag.models.agreement import BOTTOM_CUTOFFS, TOP_CUTOFFS, agreement_values
 from lmdiag.types import Query, Question
 from models.toys import asked, bert
 
@@ -59,7 +59,7 @@ def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
     pairs = torch.randperm(80, generator=generator)[: 2 * n_verbs].view(-1, 2).tolist()
     plural = [number % 3 != 1 for number in range(11)]  # more than are sorted at a time
     for row, label, found in zip(
-        log_probs, plural, Verbs.of(pairs).agreement(log_probs, plural), strict=True
+        log_probs, plural, agreement_values(pairs, log_probs, plural), strict=True
     ):
         check(found, literal(row, pairs, label), 1e-9)
 
@@ -72,12 +72,12 @@ def test_large_vocabulary(ties: bool) -> None:
     logits = 3 * torch.randn(1, 20_000, generator=generator)
     log_probs = (logits.bfloat16().float() if ties else logits).log_softmax(-1)
     pairs = torch.randperm(20_000, generator=generator)[:1200].view(-1, 2).tolist()
-    (found,) = Verbs.of(pairs).agreement(log_probs, [True])
+    (found,) = agreement_values(pairs, log_probs, [True])
     check(found, literal(log_probs[0], pairs, True), 1e-11)
 
 
 def test_no_verbs() -> None:
-    (found,) = Verbs.of([]).agreement(torch.zeros(1, 4).log_softmax(-1), [True])
+    (found,) = agreement_values([], torch.zeros(1, 4).log_softmax(-1), [True])
     assert set(found) == {None}
 
 

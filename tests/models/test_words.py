@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from families import FAMILIES
 from tokenizer_files import byte_level, ending, names, sentencepiece, wordpiece
 from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from lmdiag import cli
+from lmdiag.controls import control_warning
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
+from lmdiag.questions import Setting
+from lmdiag.stimuli import load as load_stimuli
 from lmdiag.types import BadInput, Query
+from models.toys import asked, bert
 
 BERT = wordpiece(
     "a", "the", "robin", "is", "bird", "##s", "##ing", "don", "’", "t", ".", ",", "it", "naive"
@@ -230,16 +230,12 @@ class TestControls:
         for word, pieces in (("zebra", [" zebra"]), ("gnu", ["Ġ", "gnu"])):
             assert names(tokenizer, Spelling(tokenizer).after(word, "a bird")) == pieces
 
-    def test_one_warning(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_one_warning(self) -> None:
         """Two rows, the second with [MASK] in its context."""
-        file = tmp_path / "rows.csv"
-        file.write_text("id,context,target\na,A robin is a,bird\nb,A [MASK] is a,bird\n")
-        model = str(FAMILIES["bert"].make(tmp_path / "bert"))
-        capsys.readouterr()
-        options = ["--data", str(file), "--output", str(tmp_path / "out"), "--quiet"]
-        assert cli.main(["run", "--model", model, *options]) == 0
-        assert capsys.readouterr().err == (
-            "lmdiag: warning: 1 context contains the text of a control token, which model "
-            f"{model} reads as the token itself and not as text ([MASK] in row b): rewrite these "
-            "rows if this is not intended\n"
+        contexts = ["A robin is a", "A [MASK] is a"]
+        rows = {"id": ["a", "b"], "context": contexts, "target": ["bird", "bird"]}
+        model = asked(bert(len(BERT)), BERT, "masked")
+        assert control_warning(model, [Setting(load_stimuli(rows))]) == (
+            "1 context contains the text of a control token, which model toy reads as the token "
+            "itself and not as text ([MASK] in row b): rewrite these rows if this is not intended"
         )

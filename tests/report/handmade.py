@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,13 +46,19 @@ Task = dict[str, SettingResults]
 
 
 def results(
-    tasks: dict[str, Task], model: str = "org/model", *, commit: str = "86b5e0934494bd", **rows: int
+    tasks: dict[str, Task],
+    model: str = "org/model",
+    *,
+    commit: str = "86b5e0934494bd",
+    forms: Mapping[str, str] = {},
+    **rows: int,
 ) -> Results:
     """The results of a run with these figures, over tasks of so many rows, 10 if not given."""
     return Results(
         signature=SIGNATURE, model=model_info(id=model, commit=commit, n_parameters=109_514_298),
         data=DataInfo(
-            "lmdiag", None, "1a2b3c4d", {task: TaskData("", rows.get(task, 10)) for task in tasks}
+            "lmdiag", None, "1a2b3c4d",
+            {task: TaskData("", rows.get(task, 10), form=forms.get(task, "")) for task in tasks},
         ),
         protocol=Protocol(), versions={}, device=Device("cpu", 1), seconds={}, finished="",
         n_contexts=198, tasks=tasks,
@@ -167,20 +174,10 @@ def sentences() -> Task:
 
 def sentence_runs() -> list[Results]:
     """Runs of two models on data in the three forms."""
-    forms = {"blimp": "minimal_pairs", "gym": "suites", "texts": "sentences"}
     tasks = {"blimp": pairs(), "gym": suites(), "texts": sentences()}
-    runs = [results(tasks, model, blimp=270, gym=104, texts=40) for model in ("org/one", "org/two")]
-    return [
-        replace(
-            run,
-            data=replace(
-                run.data,
-                tasks={name: replace(run.data.tasks[name], form=form)
-                       for name, form in forms.items()},
-            ),
-        )
-        for run in runs
-    ]  # fmt: skip
+    forms = {"blimp": "minimal_pairs", "gym": "suites", "texts": "sentences"}
+    rows = {"blimp": 270, "gym": 104, "texts": 40}
+    return [results(tasks, model, forms=forms, **rows) for model in ("org/one", "org/two")]
 
 
 def published_run() -> Results:

@@ -85,6 +85,8 @@ def predicted(*holds: bool | None) -> Item:
         (item("x", 0.5, 0.5), 0.0, ("wrong", "neither preferred")),
         (item("x", 0.5, 0.1, None), None, ("unknown", "cannot be compared")),
         (item("x", None, 0.1), None, ("unknown", "cannot be compared")),
+        # a sample of the rows, `--limit`, may lack the good row
+        (Item("x", [choice("bad", False, 0.5)], {}), None, ("unknown", "cannot be compared")),
         # sentences differ by bits
         (pair(10.0, 13.25), 3.25, ("right", "good preferred by 3.2 bits")),
         (pair(10.04, 10.0), -0.04, ("wrong", "bad preferred by 0.04 bits")),
@@ -102,12 +104,6 @@ def test_an_item_has_a_place_in_the_order_and_a_verdict(
 ) -> None:
     assert one.order == (None if order is None else pytest.approx(order))
     assert one.verdict == verdict
-
-
-def test_a_contrast_without_its_good_row_has_no_difference() -> None:
-    """As in a sample of the rows, `--limit`."""
-    alone = Item("x", [choice("x-bad", False, 0.5), choice("x-worse", False, 0.1)], {})
-    assert alone.good is alone.difference is None
 
 
 def test_expected_words_are_compared_as_the_tokenizer_asks() -> None:
@@ -320,14 +316,12 @@ def test_chosen_sentences_are_written_word_by_word(forms: dict[str, Run]) -> Non
     assert "| The horse raced past barn 3. | The –, horse " in markdown
 
 
-def test_predictions_and_measures_show_themselves_in_notebooks(forms: dict[str, Run]) -> None:
+def test_measures_of_suites_show_themselves_in_notebooks(forms: dict[str, Run]) -> None:
     run = forms["suites"]
-    (said,) = run.predictions["gym"].values()
-    frame = said.to_frame()
-    assert [*frame.columns] == ["id", "log_prob", "n_tokens", "words", "perturbation", "run"]
-    first = frame.words[0]
-    assert frame.log_prob[0] == pytest.approx(sum(word.log_prob for word in first))
-    shown = Measures(said, run.stimuli["gym"], run.results.protocol, cased=True)
+    (predictions,) = run.predictions["gym"].values()
+    shown = Measures(predictions, run.stimuli["gym"], run.results.protocol, cased=True)
     assert "two_predictions" in str(shown)
     assert "contrast" not in shown._repr_html_()
     assert "not computed" not in str(shown)
+    with pytest.raises(KeyError, match="did you mean 'suite_accuracy'"):
+        shown["suite_accuracie"]

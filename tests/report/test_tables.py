@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats import latex_text, markdown_text, render_tables
 from lmdiag.report.items import Choice
+from lmdiag.report.labels import run_labels
 from lmdiag.report.tables import sections
 from lmdiag.report.terminal import print_overview, print_results
 from lmdiag.results import Results
@@ -154,6 +154,15 @@ def test_n_shows_where_figures_differ_and_a_sample_is_named() -> None:
     assert section.remarks[0].startswith("a sample of 10 rows")
 
 
+def test_runs_of_one_name_are_told_apart_by_what_differs() -> None:
+    run = results({"neg136": neg136()})
+    other = replace(run, model=replace(run.model, dtype="bfloat16"))
+    assert run_labels([run, other]) == ["org/model (float32)", "org/model (bfloat16)"]
+    later = replace(run, model=replace(run.model, commit="f" * 40))
+    names = ["org/model (86b5e0934494) #1", "org/model (ffffffffffff)"]
+    assert run_labels([run, later, run]) == [*names, "org/model (86b5e0934494) #3"]
+
+
 # ---- texts ---------------------------------------------------------------------------------------
 
 
@@ -169,12 +178,6 @@ def test_n_shows_where_figures_differ_and_a_sample_is_named() -> None:
 )
 def test_escapes(text: str, markdown: str, latex: str) -> None:
     assert (markdown_text(text), latex_text(text)) == (markdown, latex)
-
-
-def test_one_wording_of_levels_and_settings() -> None:
-    """`Orig` stands beside perturbations alone."""
-    settings = {name: diagnostics.get(name).setting_label("none") for name in ("role88", "tense")}
-    assert settings == {"role88": "Orig", "tense": "All items"}
 
 
 def test_numbers_as_readers_see_them() -> None:

@@ -74,13 +74,13 @@ def end(error: BaseException, command: str, state: str) -> int:
         code = 2 if error.errno in _PROTECTED | _WRONG else 1
         if error.errno is not None:
             where = f" ({error.filename})" if error.filename else ""
-            reason = (error.strerror or message).lower()
-            message = f"cannot read or write{where}: {reason}"
+            action, remedy = "read or write", ""
             if error.errno in _FULL | _PROTECTED:
-                message = (
-                    f"cannot write{where}: {reason}; what was saved is kept: "
-                    "make room or choose another place, and run again"
+                action = "write"
+                remedy = (
+                    "; what was saved is kept: make room or choose another place, and run again"
                 )
+            message = f"cannot {action}{where}: {(error.strerror or message).lower()}{remedy}"
     elif isinstance(error, CycloptsError):
         message += f" See `{f'lmdiag {command}'.strip()} --help`."
     if isinstance(error, CycloptsError | SharedError) and not is_first:
@@ -95,12 +95,8 @@ def terminate(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process.
-
-    After an interruption it ends at once: threads that import or compute would otherwise abort the
-    interpreter while it shuts down.
-    """
-    if code in (INTERRUPTED, TERMINATED):
+    """Ends the process, after an interruption at once."""
+    if code in (INTERRUPTED, TERMINATED):  # threads at work would abort the interpreter's shutdown
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -86,19 +86,17 @@ def score_command(
     if incomplete:
         absent = f"{ids(read.missing)} missing, and they need these rows"
         reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
-    wanted = list(dict.fromkeys([*needing, *measured.measures]))
-    if measures:
-        wanted = evaluation.chosen_measures(measures, wanted)
-    possible = [name for name in wanted if name in measured.measures and name not in incomplete]
-    lacking = [name for name in wanted if name not in possible]
-    predicted = [name for name in possible if not name.startswith(evaluation.HUMAN_MEASURES)]
-    if not predicted or (measures and lacking):
+    known = dict.fromkeys([*needing, *measured.measures])
+    wanted = evaluation.chosen_measures(measures, known) if measures else list(known)
+    of_all = {n: x for n, x in measured.measures.items() if n in wanted and n not in incomplete}
+    lacking = [name for name in wanted if name not in of_all]
+    if (measures and lacking) or all(n.startswith(evaluation.HUMAN_MEASURES) for n in of_all):
         what = f"{', '.join(lacking)} cannot" if measures else "no measure can"
         raise BadInput(f"{predictions}: {what} be computed: {'; '.join(reasons)}")
     measured = replace(
         measured,
         signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
-        measures={n: measure for n, measure in measured.measures.items() if n in possible},
+        measures=of_all,
         unscorable=[word for word in measured.unscorable if word.id not in read.missing],
     )
     not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]
@@ -172,28 +170,24 @@ def compare_command(
     from lmdiag.report.terminal import output_console
 
     loaded = _load_runs(runs, data)
-    if len(loaded) < 2:
-        raise BadInput("compare takes two or more run directories, or a folder that has them")
     compared = lmdiag.compare(
         *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
     )
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
+    letters = [run_letter(i).lower() for i in range(len(loaded))]
+    models: dict[str, dict[str, str]] = {}
+    compared.names = []  # with what identifies the weights
+    for letter, results in zip(letters, (run.results for run in loaded), strict=True):
+        model = results.model
+        given = {"name": model.name, "commit": model.commit, "server": model.server}
+        models[letter] = {"model": model.id} | {k: v for k, v in given.items() if v is not None}
+        facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
+        facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
+        compared.names.append(f"{model_label(results)}  {facts}")
     if not as_json:
-        compared.names = []
-        for results in (run.results for run in loaded):
-            model = results.model  # with what identifies its weights
-            facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
-            facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
-            compared.names.append(f"{model_label(results)}  {facts}")
         compared.show(output_console())
         return
-    letters = [run_letter(i).lower() for i in range(len(loaded))]
-    models = {}
-    for letter, model in zip(letters, (run.results.model for run in loaded), strict=True):
-        given = {"name": model.name, "commit": model.commit, "server": model.server}
-        known = {name: fact for name, fact in given.items() if fact is not None}
-        models[letter] = {"model": model.id} | known
     records = [asdict(comparison) for comparison in compared]
     for record in records:
         second = record.pop("second")
@@ -242,9 +236,10 @@ def report_command(
     from lmdiag.report.charts.output import write_figures
     from lmdiag.results import REPORT, load_run, run_folders
 
-    folder, paths = runs[0], list(runs)
-    is_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
-    if not is_multiverse:
+    folder, paths, of_all = runs[0], list(runs), None
+    if len(runs) == 1 and (folder / MULTIVERSE).is_file():
+        of_all = Multiverse.read(folder)
+    else:
         paths = run_folders(runs)
         folder = paths[0] if len(paths) == 1 else Path()
     if figures or format in _FIGURES:
@@ -254,25 +249,25 @@ def report_command(
                 "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
                 "--format svg"
             )
-        if is_multiverse:
-            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
+        if of_all:
+            plots = [plot for _, plot in multiverse.multiverse_plots(of_all)]
         else:
             plots = html.charts([load_run(path, data) for path in paths], region)
         written = write_figures(plots, figures, kind, width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
-    if is_multiverse:
-        if format not in (None, "html") or items:
-            raise BadInput(
-                f"{folder} is a multiverse, which has a page and charts only: leave out --format "
-                "and --items, or name one of its runs"
-            )
-        text, out = multiverse.render(Multiverse.read(folder)), out or folder / MULTIVERSE_PAGE
-    elif format in (None, "html"):
+    if format not in (None, "html") and not of_all:
+        text = _tables(paths, format, items, region, data)
+    elif not of_all:
         text = html.render([load_run(path, data) for path in paths], chosen=items, region=region)
         out = out or folder / REPORT
+    elif format in (None, "html") and not items:
+        text, out = multiverse.render(of_all), out or folder / MULTIVERSE_PAGE
     else:
-        text = _tables(paths, format, items, region, data)
+        raise BadInput(
+            f"{folder} is a multiverse, which has a page and charts only: leave out --format and "
+            "--items, or name one of its runs"
+        )
     if out is None:
         sys.stdout.write(text)
         return

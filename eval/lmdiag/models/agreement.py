@@ -14,7 +14,6 @@ a form's rank follows from its own value, and from the ids of equal values where
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -31,55 +30,37 @@ _Floats = NDArray[np.float64]
 _Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Verbs:
-    """Verbs whose two forms are both single tokens.
+def agreement_values(
+    verbs: Sequence[tuple[int, int]], log_probs: torch.Tensor, plural: Sequence[bool]
+) -> list[tuple[float | None, ...]]:
+    """Returns the values of some contexts, in the order of `measures.AGREEMENT_LAYOUT`.
 
-    Attributes:
-        forms: (2, verbs) ids of the forms that go with a singular subject and with a plural one.
+    Args:
+        verbs: ids of the forms that go with a singular subject and with a plural one, of verbs
+            whose two forms are both single tokens.
+        log_probs: (contexts, vocabulary), nats.
+        plural: for each context, whether the plural forms are the right ones.
+
+    Returns:
+        for each context EW and MW of all verbs, then EW, MW and mass at each top and each bottom
+        cut-off; None if no verb is kept.
+
+    The toy example of the paper's text, with the verbs are/is and exist/exists:
+
+    >>> toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
+    >>> ew, mw, *_ = agreement_values([(1, 0), (3, 2)], toy, [True])[0]
+    >>> round(ew, 12), round(mw, 12)
+    (0.5, 0.7)
     """
-
-    forms: _Ints
-
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[int, int]]) -> Verbs:
-        """Makes them of (singular, plural) ids."""
-        return cls(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
-
-    def __len__(self) -> int:
-        return int(self.forms.shape[1])
-
-    def agreement(
-        self, log_probs: torch.Tensor, plural: Sequence[bool]
-    ) -> list[tuple[float | None, ...]]:
-        """Returns the values of some contexts, in the order of `measures.AGREEMENT_LAYOUT`.
-
-        Args:
-            log_probs: (contexts, vocabulary), nats.
-            plural: for each context, whether the plural forms are the right ones.
-
-        Returns:
-            for each context EW and MW of all verbs, then EW, MW and mass at each top and each
-            bottom cut-off; None if no verb is kept.
-
-        The toy example of the paper's text, with the verbs are/is and exist/exists:
-
-        >>> toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
-        >>> ew, mw, *_ = Verbs.of([(1, 0), (3, 2)]).agreement(toy, [True])[0]
-        >>> round(ew, 12), round(mw, 12)
-        (0.5, 0.7)
-        """
-        values: list[_Floats] = []
-        for chunk in torch.split(log_probs, _AT_ONCE):
-            on_cpu = chunk.device.type == "cpu"  # where NumPy sorts in a tenth of the time
-            ascending = np.sort(chunk.numpy()) if on_cpu else chunk.sort().values.cpu().numpy()
-            for nats, ordered in zip(chunk.cpu().numpy(), ascending, strict=True):
-                forms = self.forms[::-1] if plural[len(values)] else self.forms
-                values.append(_values(nats, ordered, forms))
-        return [
-            tuple(None if value != value else value for value in row.tolist())  # NaN
-            for row in values
-        ]
+    forms = np.array(verbs, dtype=np.int64).reshape(-1, 2).T
+    values: list[_Floats] = []
+    for chunk in torch.split(log_probs, _AT_ONCE):
+        on_cpu = chunk.device.type == "cpu"  # where NumPy sorts in a tenth of the time
+        ascending = np.sort(chunk.numpy()) if on_cpu else chunk.sort().values.cpu().numpy()
+        for nats, ordered in zip(chunk.cpu().numpy(), ascending, strict=True):
+            right_first = forms[::-1] if plural[len(values)] else forms
+            values.append(_values(nats, ordered, right_first))
+    return [tuple(None if value != value else value for value in row.tolist()) for row in values]
 
 
 def _values(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _Ints) -> _Floats:

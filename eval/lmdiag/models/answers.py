@@ -10,7 +10,7 @@ from typing import cast
 import numpy as np
 import torch
 
-from lmdiag.models.agreement import Verbs
+from lmdiag.models.agreement import agreement_values
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.text import truncated
@@ -22,7 +22,7 @@ def answers(
     log_probs: torch.Tensor,
     vocabulary: Vocabulary,
     top: int,
-    verbs: Verbs | None,
+    verbs: Sequence[tuple[int, int]] | None,
 ) -> list[Answer]:
     """Returns the answers of a batch in unit `token`.
 
@@ -31,7 +31,7 @@ def answers(
         log_probs: (reads, vocabulary), nats, the reads of all questions in order.
         vocabulary: shows the items.
         top: length of the list of the most probable items.
-        verbs: for EW and MW of questions with a `number`; None outside agreement.
+        verbs: (singular, plural) ids, for EW and MW of questions with a `number`; or None.
     """
     starts = [0, *accumulate(len(encoded.partials) for encoded in batch)][:-1]
     blanks = log_probs if len(starts) == len(log_probs) else log_probs[starts]
@@ -105,7 +105,7 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
 
 
 def verb_agreement(
-    batch: Sequence[EncodedQuestion], blanks: torch.Tensor, verbs: Verbs | None
+    batch: Sequence[EncodedQuestion], blanks: torch.Tensor, verbs: Sequence[tuple[int, int]] | None
 ) -> list[tuple[float | None, ...] | None]:
     """Returns EW and MW of each question with a number from its distribution, None for others."""
     values: list[tuple[float | None, ...] | None] = [None] * len(batch)
@@ -114,7 +114,7 @@ def verb_agreement(
     if verbs is not None and asked:
         plural = [numbers[index] == "plural" for index in asked]
         some = blanks if len(asked) == len(batch) else blanks[asked]
-        for index, ew_and_mw in zip(asked, verbs.agreement(some, plural), strict=True):
+        for index, ew_and_mw in zip(asked, agreement_values(verbs, some, plural), strict=True):
             values[index] = ew_and_mw
     return values
 

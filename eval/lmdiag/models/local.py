@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 import torch
 
-from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import answers, refuse_nan
 from lmdiag.models.encoding import (
     first_position,
@@ -67,8 +66,7 @@ class LocalModel:
     sentences: SentenceEncoder | None
     reader: Reader
     words: WordSearch | None = None
-    _verbs: Verbs | None = None
-    _verb_ids: list[tuple[int, int]] = field(default_factory=list)
+    _verbs: Sequence[tuple[int, int]] | None = None
     _fits: int | None = None
 
     def __post_init__(self) -> None:
@@ -88,8 +86,7 @@ class LocalModel:
             singular, plural = map(self.encoder.encode(question).words.get, forms)
             if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
                 ids.append((singular[0], plural[0]))
-        self._verb_ids = list(dict.fromkeys(ids))
-        self._verbs = Verbs.of(self._verb_ids)
+        self._verbs = list(dict.fromkeys(ids))
         return len(self._verbs)
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
@@ -111,7 +108,7 @@ class LocalModel:
         """Returns what identifies a question: where two keys are equal, so are the answers."""
         key = encoded.key
         if isinstance(encoded, EncodedQuestion):
-            key = (*key, top, self._verb_ids if encoded.question.number else ())
+            key = (*key, top, (self._verbs or []) if encoded.question.number else ())
             if self.words is not None:
                 key = (*key, self.words.reuse.__name__, opens_line(encoded.query.context))
         return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]

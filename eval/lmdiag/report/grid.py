@@ -121,12 +121,8 @@ def grid_of(
     """Returns a table of figures; columns and rows without any figure are left out.
 
     n and the chance level have columns of their own, unless the headings of the columns say all
-    that the cells would. Published figures get rows of their own.
-
-    Args:
-        title, label_headings, source: see `Grid`.
-        columns: headings of the figures.
-        rows: of the table; those of published figures are made again.
+    that the cells would. Published figures get rows of their own, and rows of them that are given
+    are left out. `columns` are the headings of the figures.
     """
     rows = [r for r in rows if not r.is_published and any(cell.value for cell in r.cells)]
     kept = [i for i in range(len(columns)) if any(row.cells[i].value for row in rows)]

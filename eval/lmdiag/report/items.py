@@ -300,9 +300,7 @@ def _choices(rows: Columns, answers: Predictions, cased: bool) -> list[Choice]:
 def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     """Returns the distinct contexts of chosen items, in the order in which they were named.
 
-    Args:
-        runs: runs on the same data.
-        ids: of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
+    The ids are those of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
 
     Raises:
         BadInput: no run has an item of that name.
@@ -317,11 +315,8 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     chosen: dict[str, dict[str, Choice]] = {}
     for name in ids:
         if name not in by_id:
-            paths = " or ".join(str(run.path) for run in runs)
-            raise BadInput(
-                f"no item {name!r}{suggest(name, set(by_id))} in {paths}: its ids are in "
-                "predictions.parquet"
-            )
+            where = f"{suggest(name, by_id)} in {' or '.join(str(run.path) for run in runs)}"
+            raise BadInput(f"no item {name!r}{where}: its ids are in predictions.parquet")
         for sentence, answers in by_id[name].items():
             chosen.setdefault(sentence, {}).update(answers)
     return [
@@ -346,11 +341,7 @@ def listed(
     and `good` are what a list is sorted by, of the first run; `rows` are the rows of each distinct
     context, each as every run has it, or `columns` the words or regions of the sentences.
 
-    Args:
-        runs: items of each run, the same ones in the same order.
-        diagnostic: that they are of.
-        setting: perturbation.
-        chosen: ids of rows or contrasts.
+    The runs have the same items in the same order; `chosen` are ids of rows or contrasts.
     """
     wanted = {item.id for item in representative(runs[0])} | set(chosen)
     shown = []

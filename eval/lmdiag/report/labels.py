@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -150,8 +151,10 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
     labels = [model_label(run) for run in runs]
     for key in ("dtype", "quantization", "commit"):
         details = [visible(str(getattr(run.model, key) or "")) for run in runs]
+        distinct = set(zip(labels, details, strict=True))
+        differing = Counter(label for label, _ in distinct)
         labels = [
-            f"{label} ({short_commit(detail)})" if labels.count(label) > 1 and detail else label
+            f"{label} ({short_commit(detail)})" if differing[label] > 1 and detail else label
             for label, detail in zip(labels, details, strict=True)
         ]
     numbered = enumerate(labels, start=1)

@@ -25,11 +25,15 @@ from lmdiag.text import visible
 @cache
 def environment() -> Environment:
     """Returns the environment of the templates in `cards/`."""
+
+    def finalize(value: object) -> object:
+        return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
     env = Environment(
         loader=FileSystemLoader(resource_path("cards")),
         autoescape=True,
         extensions=["jinja2.ext.do"],
-        finalize=shown,
+        finalize=finalize,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -41,11 +45,6 @@ def environment() -> Environment:
         escape(part) for part in visible(name).split("/")
     )
     return env
-
-
-def shown(value: object) -> object:
-    """Returns what is put into a page: of strangers' text nothing is hidden."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def frame(name: str, *, charts: bool = False) -> dict[str, str]:

@@ -301,10 +301,7 @@ def sections(
 ) -> list[Section]:
     """Returns a section per task that any of the runs has, in order of appearance.
 
-    Args:
-        runs: the results.
-        rows: task -> the columns of its rows, where they are known: predictions of suites are then
-            shown by their formulas.
+    `rows` has the columns of tasks whose predictions are shown by their formulas.
     """
     all_sources, shown = sources_of(runs), []
     for task in dict.fromkeys(task for run in runs for task in run.tasks):

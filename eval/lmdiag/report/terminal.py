@@ -49,11 +49,7 @@ def print_results(
 ) -> None:
     """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
 
-    Args:
-        results: of the run.
-        console: where to print; standard output by default.
-        designs: see `lmdiag.report.designs.designs_of`.
-        stimuli: of the run, which have the formulas of predictions.
+    The console is standard output by default; the stimuli of suites have formulas of predictions.
     """
     console = console or Console(highlight=False)
     model = results.model
@@ -104,8 +100,17 @@ def print_fit(fit: HumanFit, console: Console) -> None:
     _print_part("", [fit_grid(fit)._replace(title="")], remarks, console)
 
 
-def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> None:
-    """Prints a table for each pair of models, task and setting."""
+def print_comparisons(
+    comparisons: Sequence[Comparison],
+    names: Sequence[str],
+    signatures: Sequence[str],
+    resamples: int,
+    console: Console,
+) -> None:
+    """Prints a table for each pair of models, task and setting, and how it was computed."""
+    letters = (f"{labels.run_letter(i)}  {name}" for i, name in enumerate(names))
+    _print_lines(letters, console, "bold", wrap=True)
+    _print_lines(labels.asked_differently(signatures), console, "")
     several = len({row.second for row in comparisons}) > 1
     groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
     grids = []
@@ -126,7 +131,8 @@ def print_comparisons(comparisons: Sequence[Comparison], console: Console) -> No
             )
             rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
         grids.append(Grid(title, ("",), (*facts, *figures), tuple(rows)))
-    _print_part("", grids, (), console, table_style="bold")
+    lines = [*labels.notes(comparisons, resamples), *dict.fromkeys(signatures)]
+    _print_part("", grids, lines, console, table_style="bold")
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:

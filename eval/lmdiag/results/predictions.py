@@ -186,13 +186,10 @@ def _agreement(column: pa.ChunkedArray, where: str) -> list[tuple[float | None, 
         is_valid &= pc.all(pc.equal(pc.list_value_length(column), size)).as_py()
     if not is_valid:
         raise BadInput(f"{where}: agreement must be lists of {size} numbers in [0, 1]")
-    shared: dict[tuple[float | None, ...] | None, tuple[float | None, ...] | None] = {}
-    rows = []
-    for start in range(0, len(column), 10_000):
-        for values in column.slice(start, 10_000).to_pylist():
-            key = None if values is None else tuple(values)
-            rows.append(shared.setdefault(key, key))
-    return rows
+    shared: dict[Any, Any] = {}
+    parts = (column.slice(start, 10_000).to_pylist() for start in range(0, len(column), 10_000))
+    rows = (None if values is None else tuple(values) for part in parts for values in part)
+    return [shared.setdefault(row, row) for row in rows]
 
 
 def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dict[str, list[Any]]:
@@ -276,6 +273,11 @@ def align(
     return replace(part, **in_order | {"id": list(rows)})
 
 
+def _of_rows(part: Predictions, rows: Iterable[str]) -> Predictions:
+    known = set(rows)
+    return replace(part, **_taken(vars(part), [i for i, x in enumerate(part.id) if x in known]))
+
+
 def ids(names: Sequence[str]) -> str:
     """Returns how many ids and the first few, as the start of a message.
 
@@ -296,23 +298,18 @@ def read_run(
         stimuli: task -> its rows.
 
     Raises:
-        BadInput: the file is missing or damaged, or its ids are not the ids of the rows.
+        BadInput: the file is missing or damaged, or a setting has other ids than a task's rows.
     """
     with advice_to_overwrite():
         parts = read(file)
     task_of = {row: task for task, rows in stimuli.items() for row in rows.columns()["id"]}
     runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
     for key, part in parts.items():
-        places: dict[str, list[int]] = {}
-        for i, row in enumerate(part.id):
-            places.setdefault(task_of.get(row, ""), []).append(i)
-        if foreign := [part.id[i] for i in places.get("", [])]:
+        if foreign := [row for row in part.id if row not in task_of]:
             raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
-        for task, at in places.items():
-            of_task = replace(part, **_taken(vars(part), at))
-            runs[task][key] = align(of_task, stimuli[task].columns()["id"], str(file))
-    if lacking := [task for task, settings in runs.items() if not settings]:
-        raise BadInput(f"{file} has no predictions for {lacking[0]}: run again with --overwrite")
+        for task in {task_of[row]: None for row in part.id}:
+            rows = stimuli[task].columns()["id"]
+            runs[task][key] = align(_of_rows(part, rows), rows, str(file))
     return runs
 
 
@@ -348,15 +345,11 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
             log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
     """
     rows, parts = stimuli.columns()["id"], read(path)
-    known = set(rows)
     if UNNAMED not in parts:
         chosen = [part for key, part in sorted(parts.items()) if key[0] == setting]
         if not chosen:
             raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
-        for number, part in enumerate(chosen):
-            places = [i for i, row in enumerate(part.id) if row in known]
-            chosen[number] = replace(part, **_taken(vars(part), places))
-        return External([align(part, rows, str(path)) for part in chosen])
+        return External([align(_of_rows(part, rows), rows, str(path)) for part in chosen])
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
     given, notes = normalised(parts[UNNAMED], str(path))

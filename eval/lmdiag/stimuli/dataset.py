@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from glob import escape
@@ -60,11 +61,10 @@ class Dataset:
         """Returns the commit that the rows of a config come from; None if it is not known."""
         if self.is_hub:
             return self.root.name
-        try:  # as the build recorded it
+        with suppress(BadInput, KeyError, TypeError):  # as the build recorded it
             commit = files.read_json(self.root / "provenance.json")["configs"][config]["commit"]
-        except (BadInput, KeyError, TypeError):
-            return None
-        return commit if isinstance(commit, str) else None
+            return commit if isinstance(commit, str) else None
+        return None
 
     def read(self, config: str) -> RawTable:
         """Reads all rows of a config."""

@@ -140,9 +140,10 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
             problem = text_problem("sentence", text) if is_text else "is missing or not text"
             if problem:
                 raise table.error(row, f"the column {column} {problem}")
-    for column in {"sentence", "good", "contrast"} & table.columns.keys():
-        origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
-        raise BadInput(f"{table.name}: the column {column} {origin}")
+    for column in ("sentence", "good", "contrast"):
+        if column in table.columns:
+            origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
+            raise BadInput(f"{table.name}: the column {column} {origin}")
     columns = {
         column if (here := PAIR_ALIASES.get(column, column)) in table.columns else here: values
         for number, (column, values) in enumerate(table.columns.items())
@@ -170,11 +171,11 @@ def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -
     languages = columns.get("language", [""] * n_pairs)
     starts = [f"{language}-" if language else "" for language in languages]
     # the number of a pair within its UID: in BLiMP's files, and on the Hub
-    if numbers := columns.get("pairID", columns.get("pair_id")):
-        parts = zip(starts, columns.get("UID", ()), numbers, strict=False)
-        names = [f"{start}{uid}-{number}" for start, uid, number in parts]
-        if len(set(names)) == n_pairs:
-            return names
+    numbers = columns.get("pairID", columns.get("pair_id", ()))
+    parts = zip(starts, columns.get("UID", ()), numbers, strict=False)
+    names = [f"{start}{uid}-{number}" for start, uid, number in parts]
+    if n_pairs and len(set(names)) == n_pairs:
+        return names
     if "id" in columns:
         return [start + str(name) for start, name in zip(starts, columns["id"], strict=True)]
     return [f"{task}-{row + 1}" for row in range(n_pairs)]

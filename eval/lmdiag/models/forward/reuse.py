@@ -63,18 +63,16 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
     def read(requests: Sequence[Request]) -> torch.Tensor:
         log_probs = at_roots[[blank for blank, _ in requests]]
         longer = [n for n, (blank, row) in enumerate(requests) if len(row.ids) > lengths[blank]]
-        if longer:
-            log_probs[longer] = read_pieces([requests[n] for n in longer])
-        return log_probs
-
-    def read_pieces(requests: Sequence[Request]) -> torch.Tensor:
-        blanks = torch.tensor([blank for blank, _ in requests])
-        pieces = [row.ids[lengths[blank] :] for blank, row in requests]
+        if not longer:
+            return log_probs
+        blanks = torch.tensor([requests[n][0] for n in longer])
+        pieces = [requests[n][1].ids[lengths[requests[n][0]] :] for n in longer]
         inputs = reader.fill(pieces)
         width = inputs["input_ids"].shape[1]
         if window is not None and mask.shape[1] + width > window:
-            return reader.read([row for _, row in requests])
-        starts = reader.first_position + torch.tensor([lengths[blank] for blank, _ in requests])
+            log_probs[longer] = reader.read([requests[n][1] for n in longer])
+            return log_probs
+        starts = reader.first_position + torch.tensor(lengths)[blanks]
         inputs |= {
             "attention_mask": torch.cat([mask[blanks], inputs["attention_mask"]], dim=1),
             "position_ids": starts[:, None] + torch.arange(width),
@@ -83,7 +81,8 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
         past.layers = [copy.copy(layer) for layer in cache.layers]
         past.batch_select_indices(blanks)
         last = [(number, len(word) - 1) for number, word in enumerate(pieces)]
-        return reader.run(inputs | {"past_key_values": past}, last)
+        log_probs[longer] = reader.run(inputs | {"past_key_values": past}, last)
+        return log_probs
 
     return read
 

@@ -1,21 +1,19 @@
 """Where words begin and end, in the items of a vocabulary.
 
 A word is a run of letters, marks and digits; hyphens and apostrophes join such runs (`don't`,
-`merry-go-round` are words, `dog'` and `-ish` are not). After a word, an item does one of two
-things, whatever convention the vocabulary follows:
-
-- It continues the word if some word could go on with it: it begins with a letter, digit or mark, is
-  a joiner alone or a joiner before a letter, or is a part of a character.
-- It ends the word otherwise: it begins with a space, a new line or punctuation, it starts a word in
-  a vocabulary that marks what continues (`##s`), or it is a special token.
+`merry-go-round` are words, `dog'` and `-ish` are not). After a word, an item continues it if some
+word could go on with it: it begins with a letter, digit or mark, is a joiner alone or a joiner
+before a letter, or is a part of a character. All other items end the word: they begin with a space,
+a new line or punctuation, start a word in a vocabulary that marks what continues (`##s`), or are
+special tokens.
 
 One item decides, as in Pimentel & Meister (2024): after `dog` a single `'` continues, although the
 word is over if it turns out to be a quotation mark. So nothing is counted twice. WordPiece never
 joins across a hyphen or an apostrophe: for it `don`, `'`, `t` are three words. In vocabularies that
 mark ends (`bird</w>`) a word ends with its own last piece.
 
-The words of whole sentences are something else: what white space separates, so that `tool.` is a
-word. They end at white space and special tokens alone (`Boundaries.blank`).
+The words of whole sentences are what white space separates (`tool.` is one): they end at white
+space and special tokens alone, see `Boundaries.blank`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """From questions to rows of token ids, one encoder per kind of model.
 
-**Masked models** read the sentence with one mask for each piece of the word. A word of several
-pieces is scored from left to right within the word (Kauf & Ivanova 2023): each piece is read with
-the pieces before it filled in and those after it masked.
-
-**Causal models and encoder-decoders** continue a text: the output at the last token before the
-blank is the distribution at the blank. A word of several pieces is scored by the chain rule in a
-row that continues with its pieces; the distribution at the blank is read in such a row, too.
+`docs/specification.md` ("Log-probability of a word") says how words of several pieces are scored:
+masked models read a row with masks for each piece, models that continue a text one row that
+continues with the pieces; the distribution at the blank is read in such a row, too.
 """
 
 from __future__ import annotations

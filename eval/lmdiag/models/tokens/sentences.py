@@ -1,12 +1,7 @@
 """From whole sentences to rows of token ids that read the probability of every token.
 
-Words are what blanks separate, so that punctuation belongs to the word it touches. A token belongs
-to the word in which its first character that is not a blank lies; a token of blanks alone belongs
-to the word after it.
-
-**Causal models** read the text once: the output at each token is the distribution of the next one.
-**Masked models** read it once per token (pseudo-log-likelihood): the token is masked, and with it
-the later tokens of its word (Kauf & Ivanova 2023), or the token alone (Salazar et al. 2020).
+`docs/specification.md` ("Whole sentences") says what a word is, which token belongs to which word,
+and what is masked. A causal model reads the text once, a masked model once per token.
 
 A text longer than the model's input is read in windows that overlap by half. A causal model reads
 all tokens of the first window and the second half of each later one. A masked model reads a token

@@ -37,7 +37,6 @@ from functools import cached_property
 
 import torch
 
-from lmdiag.models.agreement import Verbs
 from lmdiag.models.answers import look_up, refuse_nan, verb_agreement
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.forward.reuse import Continue, choose_reuse
@@ -125,14 +124,17 @@ class WordSearch:
         return [blank.row(partial) for partial in partials], partials
 
     def answer(
-        self, batch: Sequence[EncodedQuestion], top: int, verbs: Verbs | None = None
+        self,
+        batch: Sequence[EncodedQuestion],
+        top: int,
+        verbs: Sequence[tuple[int, int]] | None = None,
     ) -> list[Answer]:
         """Returns the answers to a batch of questions, in their order.
 
         Args:
             batch: the questions.
             top: length of the list of the most probable words.
-            verbs: for EW and MW of questions with a `number`; None outside agreement.
+            verbs: (singular, plural) ids, for EW and MW of questions with a `number`; or None.
 
         Raises:
             BadInput: NaN or infinite logits; a search that reaches `most_nodes`, since the model
