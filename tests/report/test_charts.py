@@ -22,46 +22,40 @@ from lmdiag.report.charts import Plot, kinds, output
 from lmdiag.report.charts.conditions import means_chart
 from lmdiag.report.charts.drawing import dot_chart
 from lmdiag.report.charts.items import axis_of
-from lmdiag.report.charts.kinds import CHART_KINDS
-from lmdiag.report.charts.output import palette, resolved, theme
 from lmdiag.report.html import charts
 from lmdiag.report.items import items
 from lmdiag.results import Place, Run, load_run
 from lmdiag.text import visible
 
-Rows = list[dict[str, Any]]
+Plots = dict[str, list[Plot]]
 
 
 @pytest.fixture(scope="module")
-def plots(runs: dict[str, Run], forms: dict[str, Run]) -> dict[str, list[Plot]]:
+def plots(runs: dict[str, Run], forms: dict[str, Run]) -> Plots:
     """The charts of one run, of one with agreement, of two models, of checkpoints, of suites."""
     given = {
-        "one": [runs["strong"]],
-        "agreement": [runs["all"]],
-        "two": [runs["strong"], runs["weak"]],
+        "one": [runs["strong"]], "agreement": [runs["all"]], "two": [runs["strong"], runs["weak"]],
         "checkpoints": [runs[f"step{step}"] for step in (0, 1000, 64000)],
-        "suites": [forms["suites"]],
-        "pairs": [forms["pairs"]],
-    }
+        "suites": [forms["suites"]], "pairs": [forms["pairs"]],
+    }  # fmt: skip
     return {name: charts(several) for name, several in given.items()}
 
 
-def rows(plots: list[Plot], name: str) -> Rows:
-    values: Rows = next(plot for plot in plots if plot.name == name).spec["data"]["values"]
-    return values
+def rows(plots: list[Plot], name: str) -> list[dict[str, Any]]:
+    return list(next(plot for plot in plots if plot.name == name).spec["data"]["values"])
 
 
-def test_every_declared_kind_is_made(plots: dict[str, list[Plot]]) -> None:
+def test_every_declared_kind_is_made(plots: Plots) -> None:
     declared = {chart.kind for one in diagnostics.built_in().values() for chart in one.charts}
-    assert declared <= set(CHART_KINDS)
+    assert declared <= set(kinds.CHART_KINDS)
     made = {plot.kind for of_runs in plots.values() for plot in of_runs}
-    assert made >= {*CHART_KINDS, "steps", "differences"}
+    assert made >= {*kinds.CHART_KINDS, "steps", "differences"}
     for of_runs in plots.values():
         assert len({plot.name for plot in of_runs}) == len(of_runs)
 
 
 @pytest.mark.slow
-def test_altair_takes_every_chart(plots: dict[str, list[Plot]], run_dirs: dict[str, Path]) -> None:
+def test_altair_takes_every_chart(plots: Plots, run_dirs: dict[str, Path]) -> None:
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
     for plot in {plot.kind: plot for plot in chain(*plots.values())}.values():
         output.notebook(plot).properties(background="white").to_dict()
@@ -72,46 +66,41 @@ def test_altair_takes_every_chart(plots: dict[str, list[Plot]], run_dirs: dict[s
 # ---- figures are those of the runs ---------------------------------------------------------------
 
 
-def test_figures_shuffles_and_levels(plots: dict[str, list[Plot]], runs: dict[str, Run]) -> None:
+def test_figures_shuffles_and_levels(plots: Plots, runs: dict[str, Run]) -> None:
     results = runs["strong"].results
     settings = {"Orig": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
+    names = {"low": "ci_low", "high": "ci_high"}
     for row in rows(plots["one"], "cprag102-measures"):
         figure = results.figure(Place("cprag102", settings[row["series"]], row["label"]))
-        assert figure is not None
-        for field, value in (
-            ("value", figure.value), ("low", figure.ci_low), ("high", figure.ci_high),
-            ("n", figure.n), ("sd", figure.sd), ("chance", figure.chance),
-        ):  # fmt: skip
-            assert row.get(field) == value
+        for column in ("value", "low", "high", "n", "sd", "chance"):
+            assert row.get(column) == getattr(figure, names.get(column, column))
     shuffled = rows(plots["one"], "cprag102-shuffles")
-    for row in (row for row in shuffled if "mean" in row):
-        counted = [x for x in shuffled if x["label"] == row["label"] and "shuffles" in x]
+    means = [row for row in shuffled if row["series"] == "mean"]
+    assert len(means) == 4
+    for row in means:
+        counted = [x for x in shuffled if (x["label"], x["series"]) == (row["label"], "shuffles")]
         assert sum(x["shuffles"] for x in counted) == 3
-        assert fmean(x["shuffles"] * x["value"] for x in counted) * len(counted) / 3 == (
-            pytest.approx(row["mean"])
-        )
+        assert sum(x["shuffles"] * x["value"] for x in counted) / 3 == pytest.approx(row["value"])
     place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
-    figure = results.figure(place)
-    assert figure is not None
     levels = rows(plots["one"], "neg136-subset-polarity-sensitivity")
-    assert figure.value in [row["value"] for row in levels if row["series"] == "sensitivity"]
+    (row,) = (x for x in levels if (x["series"], x["level"]) == ("sensitivity", place.level))
+    assert row["value"] == getattr(results.figure(place), "value", None)
 
 
-def test_cutoffs(plots: dict[str, list[Plot]], runs: dict[str, Run]) -> None:
+def test_cutoffs(plots: Plots, runs: dict[str, Run]) -> None:
     results = runs["all"].results
     for row in rows(plots["agreement"], "agreement-cutoffs-mw-ew"):
         end, cutoff = row["cut-off"].split()
         name = f"{row['score'].lower()}@{end}={float(cutoff):g}"
-        measure = results.measure("agreement", "none", name)
-        assert measure is not None
-        assert row["value"] == measure.value
-    measure = results.measure("agreement", "none", "ew")
-    assert measure is not None
+        assert row["value"] == results.tasks["agreement"]["none"].measures[name].value
     small = rows(plots["agreement"], "agreement-cutoffs-constructions")
-    assert len({row["label"] for row in small}) == len(measure.by["construction"])
+    constructions = results.tasks["agreement"]["none"].measures["ew"].by["construction"]
+    assert len({row["label"] for row in small}) == len(constructions)
 
 
-def test_pairs_in_bits(plots: dict[str, list[Plot]], forms: dict[str, Run]) -> None:
+def test_pairs_in_bits(
+    plots: Plots, forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     by_id = {item.id: item for item in items(forms["pairs"], "blimp")}
     marks = rows(plots["pairs"], "blimp-pairs")
     assert len(marks) == len(by_id) - 1
@@ -119,21 +108,28 @@ def test_pairs_in_bits(plots: dict[str, list[Plot]], forms: dict[str, Run]) -> N
         item = by_id[mark["item"]]
         assert mark["bad"] - mark["good"] == pytest.approx(item.difference)
         assert mark["verdict"] == ("good" if item.prefers_good else "bad")
+    # very many have a density, and very many levels charts by the level that they belong to
+    monkeypatch.setattr("lmdiag.report.charts.items.MAX_LISTED", 3)
+    monkeypatch.setattr(kinds, "_MOST_LEVELS", 2)
+    many = charts(forms["pairs"])
+    assert sum(cell["contrasts"] for cell in rows(many, "blimp-pairs")) == len(marks)
+    parts = [plot for plot in many if "-uid-" in plot.name]
+    assert {plot.name: len(plot.spec["data"]["values"]) for plot in parts} == {
+        "blimp-uid-sensitivity-island-effects": 2, "blimp-uid-sensitivity-argument-structure": 1,
+        "blimp-uid-sensitivity-binding": 1,
+    }  # fmt: skip
+    assert all(plot.is_further for plot in parts)
 
 
-def test_regions_have_the_mean_of_each_condition(
-    plots: dict[str, list[Plot]], forms: dict[str, Run]
-) -> None:
+def test_regions_have_the_mean_of_each_condition(plots: Plots, forms: dict[str, Run]) -> None:
     means = rows(plots["suites"], "gym-regions-2-two-predictions")
     of_suite = [item for item in items(forms["suites"], "gym") if "two" in item.levels["suite"]]
-    assert [row["level"] for row in means if row["series"] == "plaus"] == [
-        "1 intro", "2 comma", "3 verb1", "4 verb2", "5 end",
-    ]  # fmt: skip
+    levels = ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
+    assert [row["level"] for row in means if row["series"] == "plaus"] == levels
     for row in means:
         place, condition = int(row["level"][0]) - 1, row["series"]
         of_rows = [c for item in of_suite for c in item.choices if c.condition == condition]
-        bits = [choice.parts[place].bits or 0.0 for choice in of_rows]
-        assert row["value"] == pytest.approx(fmean(bits))
+        assert row["value"] == pytest.approx(fmean(c.parts[place].bits or 0.0 for c in of_rows))
         assert row["low"] <= row["value"] + 1e-9 <= row["high"] + 2e-9
         assert row["n"] == 8
     assert ("implaus", "2 comma") not in {(row["series"], row["level"]) for row in means}
@@ -142,46 +138,26 @@ def test_regions_have_the_mean_of_each_condition(
     assert {row["level"] for row in named if row["named"]} == {"3 verb1", "4 verb2"}
 
 
-def test_very_many_levels_are_drawn_by_the_level_they_belong_to(
-    monkeypatch: pytest.MonkeyPatch, plots: dict[str, list[Plot]], forms: dict[str, Run]
-) -> None:
-    assert "blimp-uid-sensitivity" in {plot.name for plot in plots["pairs"]}
-    monkeypatch.setattr(kinds, "_MOST_LEVELS", 2)
-    parts = [plot for plot in charts(forms["pairs"]) if "-uid-" in plot.name]
-    assert {plot.name: len(plot.spec["data"]["values"]) for plot in parts} == {
-        "blimp-uid-sensitivity-island-effects": 2, "blimp-uid-sensitivity-argument-structure": 1,
-        "blimp-uid-sensitivity-binding": 1,
-    }  # fmt: skip
-    assert all(plot.is_further for plot in parts)
-
-
-def test_axes_densities_and_undefined_values(
-    monkeypatch: pytest.MonkeyPatch, plots: dict[str, list[Plot]], forms: dict[str, Run]
-) -> None:
+def test_axes_and_undefined_values() -> None:
     for values, low in (([0.5, 0.02], 0.01), ([1e-30, 0.5], 1e-8), ([0.0], 0.1)):
         axis = axis_of("x", "p", "p", pd.Series(values), False)
         assert axis.to_dict()["scale"]["domain"] == [pytest.approx(low), 1]
-    monkeypatch.setattr("lmdiag.report.charts.items.MAX_LISTED", 3)
-    counts = rows(charts(forms["pairs"]), "blimp-pairs")
-    assert sum(row["contrasts"] for row in counts) == len(rows(plots["pairs"], "blimp-pairs"))
     row = {"label": "a", "series": "b", "value": 0.5, "low": None, "high": float("nan")}
-    assert dot_chart(pd.DataFrame([row])).to_dict()["data"]["values"] == [
-        {"label": "a", "series": "b", "value": 0.5}
-    ]
+    known = {"label": "a", "series": "b", "value": 0.5}
+    assert dot_chart(pd.DataFrame([row])).to_dict()["data"]["values"] == [known]
     # an interval of surprisals is cut at 0
     mean = {"level": "a", "series": "b", "panel": "", "value": 1.0, "low": -1.0, "high": 3.0}
     chart = means_chart(pd.DataFrame([mean]), "bits", possible=(0, 99)).to_dict()
     assert chart["layer"][0]["encoding"]["y"]["scale"] == {"zero": False, "domainMin": 0}
 
 
-# ---- text from outside ---------------------------------------------------------------------------
+# ---- text, files and notebooks -------------------------------------------------------------------
 
 
 def texts_outside_data(value: Any) -> set[str]:
     """All texts of a specification that are neither data nor domains of scales."""
     if isinstance(value, dict):
-        parts = [part for key, part in value.items() if key not in ("data", "domain", "sort")]
-        return set().union(*map(texts_outside_data, parts))
+        value = [part for key, part in value.items() if key not in ("data", "domain", "sort")]
     if isinstance(value, list):
         return set().union(*map(texts_outside_data, value))
     return {value} if isinstance(value, str) else set()
@@ -200,39 +176,31 @@ def test_text_from_outside_is_data_only(tmp_path: Path) -> None:
         assert not {"\x1b", "\x00", "\u202e"} & set(json.dumps(plot.spec, ensure_ascii=False))
 
 
-# ---- files and notebooks -------------------------------------------------------------------------
-
-
-def test_figures_have_the_width_of_a_column(plots: dict[str, list[Plot]], tmp_path: Path) -> None:
+def test_figures_have_the_width_of_a_column(plots: Plots, tmp_path: Path) -> None:
     plot = next(plot for plot in plots["one"] if plot.name == "role88-pairs")
-    for kind in ("svg", "pdf", "png"):
-        (path,) = output.write_figures([plot], tmp_path / kind, kind, 8)
-        assert path.name == f"role88-pairs.{kind}"
-        assert path.with_suffix(".txt").read_text() == f"{plot.caption}\n"
-    svg = (tmp_path / "svg/role88-pairs.svg").read_text()
-    width = re.search(r'width="([\d.]+)pt"', svg)
-    assert width is not None
-    assert float(width[1]) == pytest.approx(8 / 2.54 * 72, abs=3)
+    paths = [output.write_figures([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
+    assert [path.name for path in paths] == [
+        f"role88-pairs.{kind}" for kind in ("svg", "pdf", "png")
+    ]
+    assert (tmp_path / "role88-pairs.txt").read_text() == f"{plot.caption}\n"
+    svg = paths[0].read_text()
+    width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
+    assert width == pytest.approx(8 / 2.54 * 72, abs=3)
     assert set(re.findall(r'font-family="(.*?)"', svg)) == {"sans-serif"}
     assert "var(" not in svg
-    box = re.search(rb"/MediaBox \[0 0 ([\d.]+)", (tmp_path / "pdf/role88-pairs.pdf").read_bytes())
-    assert box is not None
-    assert float(box[1]) == pytest.approx(float(width[1]), abs=0.1)
-    header = (tmp_path / "png/role88-pairs.png").read_bytes()[16:20]
+    (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+)", paths[1].read_bytes())
+    assert float(box) == pytest.approx(width, abs=0.1)
+    header = paths[2].read_bytes()[16:20]
     assert int.from_bytes(header) == pytest.approx(8 / 2.54 * 300, abs=12)
-
-
-def test_colours_of_a_file_come_from_the_style_sheet_and_data_keep_their_text() -> None:
+    # colours come from the style sheet, and data keep their text
     spec = {"mark": "var(--c1)", "data": {"values": [{"x": "var(--c1)"}]}}
-    assert resolved(spec) == spec | {"mark": palette()["var(--c1)"]}
-    assert "var(" not in json.dumps(resolved(json.loads(theme())))
+    assert output.resolved(spec) == spec | {"mark": output.palette()["var(--c1)"]}
 
 
 def test_the_library_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "cache"))
-    made = iter(["first", "second"])
-    monkeypatch.setattr("vl_convert.javascript_bundle", lambda: next(made))
-    assert gzip.decompress(output.library()) == b"first"
-    assert gzip.decompress(output.library()) == b"first"
+    made = iter([b"first", b"second"])
+    monkeypatch.setattr("vl_convert.javascript_bundle", lambda: next(made).decode())
+    assert {gzip.decompress(output.library()) for _ in range(2)} == {b"first"}
     monkeypatch.setenv("LMDIAG_CACHE", "/dev/null/nowhere")  # which cannot be written to
     assert gzip.decompress(output.library()) == b"second"

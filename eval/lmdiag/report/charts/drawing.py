@@ -163,7 +163,7 @@ def dot_plot(kind: str, name: str, title: str, data: pd.DataFrame, **options: An
 def meanings(data: pd.DataFrame) -> str:
     """Returns the part of a caption that says what the marks of figures mean."""
     texts = {
-        "low": "Lines are 95% intervals",
+        "low": "Lines are 95% intervals over items",
         "sd": "thick lines ± one standard deviation over shuffles",
         "published": "◇ is the published figure",
         "chance": "the dashed line is chance",

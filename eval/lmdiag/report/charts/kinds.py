@@ -84,9 +84,8 @@ class TaskRuns:
         """The figures of the levels of a chart, in their order and with their labels."""
         known = distinct(table, "level")
         levels = chart.levels or self.diagnostic.levels_in_order(chart.by, known)
-        labels = {x: visible(self.diagnostic.level_label(chart.by, x)) for x in levels}
-        ordered = _in_order(table, "level", levels)
-        return ordered.assign(label=ordered["level"].map(labels))
+        table, label = _in_order(table, "level", levels), self.diagnostic.level_label
+        return table.assign(label=[visible(label(chart.by, level)) for level in table["level"]])
 
     def plot(self, i: int, kind: str, name: str, caption: str, chart: Any) -> Plot:
         """The chart of run i, which names its model where there are several."""
@@ -218,50 +217,49 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
 
 def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """EW and MW over cut-offs: of one run in one chart, of several runs a chart per measure."""
+    """MW and EW over cut-offs: of one run, or a panel per score of several; then by break-down."""
     names = [f"{score}@{end}=*" for score in ("mw", "ew") for end in ("top", "bottom")]
     table, several = data.table(*names), len(data.runs) > 1
     if table.empty:  # a server gives no whole distribution
         return
-    for scores in (("MW",), ("EW",)) if several else (("MW", "EW"),):
-        caption = (
-            f"{' and '.join(scores)} of the verbs in the top of the distribution, then of those in "
-            f"its bottom.{meanings(table)}"
-        )
-        drawn = _cutoff_chart(table, scores, "model" if several else "score")
-        yield Plot(chart.kind, f"cutoffs-{'-'.join(scores).lower()}", caption, drawn)
+    caption = "MW and EW of the verbs in the top of the distribution, then of those in its bottom."
+    drawn = _cutoff_chart(table, "score" if several else "")
+    yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), drawn)
     by = data.levels(chart, data.table(*names, by=chart.by))
     if len(by) and not several:
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
-        drawn = _cutoff_chart(by, ("MW", "EW"), "score", "label")
-        yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, drawn)
+        name = f"cutoffs-{name_part(chart.by)}s"
+        yield Plot(chart.kind, name, caption, _cutoff_chart(by, "label"))
 
 
-def _cutoff_chart(data: pd.DataFrame, scores: Sequence[str], series: str, panel: str = "") -> Any:
+def _cutoff_chart(data: pd.DataFrame, panel: str) -> Any:
     """Scores by cut-off of the distribution: of its top, then of its bottom.
 
-    A column `panel` has a panel for each of its values, without intervals and points.
+    With panels by `score` the series are models; panels by `label` have no points and intervals.
     """
     named = data["measure"].str.split("[@=]", regex=True)
     cuts = named.str[1] + named.str[2].map(lambda cut: f" {float(cut):g}")
     data = data.assign(score=named.str[0].str.upper(), **{"cut-off": cuts})
-    data = data[data["score"].isin(scores)]
-    title = None if panel else "probability mass kept: top | bottom of the distribution"
-    label = "replace(datum.label, regexp('.* 0?'), '')"
-    axis = alt.Axis(labelExpr=label, labelAngle=0, labelOverlap=True)
+    axis = alt.Axis(labelAngle=0, labelOverlap=True)
+    axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
+    title = None if panel == "label" else "probability mass kept: top | bottom of the distribution"
     x = alt.X("cut-off:O", sort=None, title=title, axis=axis)
     first = next((cut for cut in cuts if cut.startswith("bottom")), cuts.iloc[-1])
     border = drawing.rule(x=alt.XDatum(first, bandPosition=0))
-    lowest = 0 if panel else max(0, min(0.48, data[["value", "low"]].min().min() - 0.02))
+    column = "model" if panel == "score" else "score"
+    looks = drawing.series(column, distinct(data, column), color=COLORS, shape=SHAPES)
+    is_small = panel == "label"
+    lowest = 0 if is_small else min(0.48, data[["value", "low"]].min().min())
     y = drawing.numeric("y", "value", domain=[lowest, 1])
-    looks = drawing.series(series, distinct(data, series), color=COLORS, shape=SHAPES)
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(x=x, y=y, color=looks["color"])
-    if panel:
-        return drawing.panels(drawing.layered(data, line, border, height=80), data, panel)
-    shown = drawing.tooltip(data, f"{series}, cut-off, n, versus_chance, value, low, high, chance")
-    dots = drawing.points(data, "y", {"x": x, "y": y} | looks, tooltip=shown)
-    chance = drawing.reference_lines(data, "y")
-    return drawing.layered(data, line, *chance, *dots, border, height=190)
+    layers = [border, line]
+    if not is_small:
+        columns = f"{column}, cut-off, n, versus_chance, value, low, high, chance"
+        shown = drawing.tooltip(data, columns)
+        layers += drawing.reference_lines(data, "y")
+        layers += drawing.points(data, "y", {"x": x, "y": y} | looks, tooltip=shown)
+    chart = drawing.layered(data, *layers, height=80 if is_small else 190)
+    return drawing.panels(chart, data, panel, 2 if is_small else 1) if panel else chart
 
 
 CHART_KINDS: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {
