@@ -80,7 +80,7 @@ def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Pa
 
     expected = {c: literal(p[c].tolist(), ids[label]) for c, label in labels.items()}  # type: ignore[arg-type]
     for name in next(iter(expected.values())):
-        values = [value for of in expected.values() if (value := of[name]) is not None]
+        values = [value for scores in expected.values() if (value := scores[name]) is not None]
         if not values:
             assert name not in measures
             continue

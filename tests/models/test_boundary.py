@@ -76,9 +76,8 @@ class Continued(Convention):
 
     marks_ends = True
 
-    @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast) -> Continued | None:
-        return cls() if any(name.endswith("@@") for name in tokenizer.get_vocab()) else None
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.applies = any(name.endswith("@@") for name in tokenizer.get_vocab())
 
     def read(self, name: str) -> VocabularyItem:
         text = name.removesuffix("@@")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_origin
+from typing import Annotated, Any, get_origin
 
 from cyclopts import Group, Parameter, Token
 
-from lmdiag.cli.exits import say
 from lmdiag.files import is_file, is_folder, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import Conventions, Protocol, checked_ranks, checked_threshold
@@ -71,17 +68,6 @@ Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, n
 # ---- records -------------------------------------------------------------------------------------
 
 
-class RequestedModel(NamedTuple):
-    """A model to run."""
-
-    id: str
-    revision: str | None
-    name: str | None
-
-    def __str__(self) -> str:
-        return self.id if self.revision is None else f"{self.id} at {self.revision}"
-
-
 @dataclass(frozen=True, kw_only=True)
 class Models:
     """The options that name models."""
@@ -99,8 +85,8 @@ class Models:
     name: tuple[str, ...] = ()
     """name of each model in folders and tables (default: its id or folder)"""
 
-    def requested(self, output: Path) -> list[RequestedModel]:
-        """Returns every model at every revision; `output` is the folder of all runs.
+    def requested(self, output: Path) -> list[tuple[str, str | None, str | None]]:
+        """Returns id, revision and name of every run; `output` is the folder of all of them.
 
         Raises:
             BadInput: options that exclude each other, a file that is not a list of models, a
@@ -137,7 +123,7 @@ class Models:
                         f"the results of {other} and {model} would share the folder "
                         f"{output / slug}: give each model a name of its own with --name"
                     )
-                requested.append(RequestedModel(model, revision, name))
+                requested.append((model, revision, name))
         return requested
 
 
@@ -233,7 +219,7 @@ class TextOptions:
         return {"revision": self.revision, **options}
 
 
-# ---- files and warnings --------------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 
 def text_or_file(text: str) -> str:
@@ -254,12 +240,3 @@ def check_new_file(file: Path, suffixes: Sequence[str], *, overwrite: bool) -> N
         raise BadInput(f"{file} exists already: choose another name, or add --overwrite")
     if not file.parent.is_dir():
         raise BadInput(f"no directory {file.parent}: make it first")
-
-
-@contextmanager
-def warnings_as_lines() -> Iterator[None]:
-    """Prints the warnings of the Python API as lines on standard error."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
-        yield

@@ -124,18 +124,19 @@ def run_command(
             requested = models.requested(running.output)
             inputs = data.load(asking, scoring)
         requested = processes.share(requested)  # what the Hub lists may change
-        for model in requested:
-            how = replace(load_options, revision=model.revision, device=processes.device)
+        for model, revision, name in requested:
+            how = replace(load_options, revision=revision, device=processes.device)
             try:
-                if run := run_model(model.id, how, inputs, running.of(model.name), processes):
+                if run := run_model(model, how, inputs, running.of(name), processes):
                     _finish(run, as_json=running.json)
                     runs.append(run)
             except BadInput as error:
                 if len(requested) == 1:
                     raise
-                failures.append(str(model))  # the error holds on to what was loaded of the model
+                # not the error, which holds on to what was loaded of the model
+                failures.append(f"{model} at {revision}" if revision else model)
                 if processes.first:
-                    say(f"lmdiag: {model} failed: {error}")
+                    say(f"lmdiag: {failures[-1]} failed: {error}")
     if runs and running.json:
         documents = [run.results.to_json() for run in runs]
         print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
@@ -271,9 +272,9 @@ def multiverse_command(
             inputs = data.load(Asking(), scoring)
             framings = knobs.framings(inputs.asks)
         members = []
-        for model in requested:
-            of_model = replace(load_options, revision=model.revision), inputs, knobs.knobs, framings
-            members.append(run_members(model.id, *of_model, running.of(model.name), processes))
+        for model, revision, name in requested:
+            of_model = replace(load_options, revision=revision), inputs, knobs.knobs, framings
+            members.append(run_members(model, *of_model, running.of(name), processes))
         if processes.first:
             _finish_multiverse(members, resamples, running)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -52,7 +53,9 @@ def surprisal_command(
         raise BadInput(f"{file} has no text: give one sentence or text per line")
     # Not `splitlines`, for which some characters within a sentence end a line, too.
     texts = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
-    with options.warnings_as_lines():
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
         table = lmdiag.load_model(model, **reading.keywords()).surprisals(
             texts, columns=columns, language=language, **vars(reading.batching)
         )

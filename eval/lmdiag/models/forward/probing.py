@@ -127,12 +127,11 @@ def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> boo
 
     NaN equals NaN here: a broken model is refused with the context that it cannot answer.
     """
-    epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
-    steps = _ROUNDING if _is_fine(reader) else _COARSE_ROUNDING
-    scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
     if log_probs.shape != expected.shape:  # a gate that is called otherwise than by position
         return False
-    tolerance = steps * epsilon * scale
+    epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
+    scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
+    tolerance = (_ROUNDING if _is_fine(reader) else _COARSE_ROUNDING) * epsilon * scale
     return torch.allclose(log_probs, expected, rtol=0.0, atol=tolerance, equal_nan=True)
 
 

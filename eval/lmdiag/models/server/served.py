@@ -35,9 +35,6 @@ from lmdiag.types import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-UNKNOWN = "unknown"
-"""Stands for a fact that a server does not tell."""
-
 _OF_WEIGHTS = (
     "revision", "dtype", "device_map", "quantization", "attention", "allow_pickle", "packing", "tp",
 )  # fmt: skip
@@ -267,10 +264,10 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
     info = ModelInfo(
         id=model_id,
         revision=None,
-        commit=UNKNOWN,
+        commit="unknown",
         kind="causal",
-        architecture=UNKNOWN,
-        dtype=UNKNOWN,
+        architecture="unknown",
+        dtype="unknown",
         tokenizer=type(tokenizer).__name__,
         cased=is_cased(tokenizer),
         vocab_size=len(tokenizer),
@@ -299,12 +296,12 @@ def _longest_input(client: Client, model_id: str) -> int | None:
         return None
     except WrongReply as wrong:
         raise BadInput(f"server {client.address} {wrong}, asked for its models") from wrong
-    names = [model.id for model in models]
-    if names and model_id not in names:
-        known = shortened(", ".join(names[:5]), 300)
+    lengths = {model.id: model.max_model_len for model in models}
+    if lengths and model_id not in lengths:
+        known = shortened(", ".join([*lengths][:5]), 300)
         raise BadInput(
-            f"server {client.address} has no model {model_id}{suggest(model_id, names)}: give "
+            f"server {client.address} has no model {model_id}{suggest(model_id, lengths)}: give "
             f"--model one of {known}"
         )
-    lengths = [model.max_model_len for model in models if model.id == model_id]
-    return lengths[0] - 1 if lengths and lengths[0] else None
+    longest = lengths.get(model_id)
+    return longest - 1 if longest else None

@@ -51,17 +51,17 @@ class Convention(ABC):
     """How the items of one vocabulary are written.
 
     Attributes:
+        applies: whether the tokenizer follows the convention.
         marks_ends: whether the last piece of a word is marked, and not the first.
         writes_blanks: whether white space is a part of items, so that "bird ." and "bird." differ.
     """
 
+    applies = True
     marks_ends = False
     writes_blanks = False
 
-    @classmethod
     @abstractmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast) -> Convention | None:
-        """Returns the convention if the tokenizer follows it, else None."""
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None: ...
 
     @abstractmethod
     def read(self, name: str) -> VocabularyItem:
@@ -77,12 +77,8 @@ class ByteLevel(Convention):
 
     writes_blanks = True
 
-    @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast) -> ByteLevel | None:
-        is_byte_level = "ByteLevel(" in repr(tokenizer.backend_tokenizer.decoder)
-        return cls() if is_byte_level else None
-
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.applies = "ByteLevel(" in repr(tokenizer.backend_tokenizer.decoder)
         # Bytes visible in Latin-1 stand for themselves, the others for U+0100 and following.
         visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
         hidden = [code for code in range(0x100) if code not in visible]
@@ -102,13 +98,10 @@ class ByteLevel(Convention):
 class WordPiece(Convention):
     """BERT: `##s` continues a word."""
 
-    def __init__(self, prefix: str) -> None:
-        self._prefix = prefix
-
-    @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast) -> WordPiece | None:
-        prefix = getattr(tokenizer.backend_tokenizer.model, "continuing_subword_prefix", None)
-        return cls(prefix) if prefix else None
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        model = tokenizer.backend_tokenizer.model
+        self._prefix = getattr(model, "continuing_subword_prefix", None) or ""
+        self.applies = bool(self._prefix)
 
     def read(self, name: str) -> VocabularyItem:
         text = name.removeprefix(self._prefix)
@@ -123,13 +116,10 @@ class EndOfWord(Convention):
 
     marks_ends = True
 
-    def __init__(self, suffix: str) -> None:
-        self._suffix = suffix
-
-    @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast) -> EndOfWord | None:
-        suffix = getattr(tokenizer.backend_tokenizer.model, "end_of_word_suffix", None)
-        return cls(suffix) if suffix else None
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        model = tokenizer.backend_tokenizer.model
+        self._suffix = getattr(model, "end_of_word_suffix", None) or ""
+        self.applies = bool(self._suffix)
 
     def read(self, name: str) -> VocabularyItem:
         text = name.removesuffix(self._suffix)
@@ -143,15 +133,11 @@ class EndOfWord(Convention):
 class SentencePiece(Convention):
     """Llama, T5: `▁bird` starts a word, `<0x41>` is a byte; without the mark, every item does."""
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
-        self.writes_blanks = bool(mark)
-
-    @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerFast) -> SentencePiece:
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         backend = tokenizer.backend_tokenizer
         steps = (backend.normalizer, backend.pre_tokenizer, backend.decoder)
-        return cls("▁" if any("▁" in repr(step) for step in steps) else "")
+        self.writes_blanks = any("▁" in repr(step) for step in steps)
+        self._mark = "▁" if self.writes_blanks else ""
 
     def read(self, name: str) -> VocabularyItem:
         if byte := re.fullmatch(r"<0x([0-9A-F]{2})>", name):
@@ -184,8 +170,8 @@ class Vocabulary:
         self._name = tokenizer.backend_tokenizer.id_to_token
         self._added = tokenizer.added_tokens_decoder
         self._special = frozenset(tokenizer.all_special_ids)
-        # the first convention that the tokenizer follows
-        self._convention = next(known for kind in CONVENTIONS if (known := kind.of(tokenizer)))
+        known = (convention(tokenizer) for convention in CONVENTIONS)
+        self._convention = next(convention for convention in known if convention.applies)
         self._items: dict[int, VocabularyItem] = {}
         self.marks_ends = self._convention.marks_ends
         self.writes_blanks = self._convention.writes_blanks
