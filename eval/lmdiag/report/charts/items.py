@@ -56,7 +56,8 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
             form, titles = ".1f", {}
             if not bits:
-                curve = np.geomspace(ends[0], 1 - threshold)
+                curve = np.geomspace(*ends)
+                curve = curve[curve + threshold <= 1]
                 lines.append(_line(curve, curve + threshold, axes, strokeDash=DASHED))
                 looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
                 form, titles = ".3g", {"good": "p(good)", "bad": "p(bad)"}
