@@ -201,19 +201,3 @@ def test_what_cannot_be_computed_is_named(
         rows.columns(), **{name: [value] * len(rows) for name, value in given.items()}
     )
     assert [line.split(":")[0] for line in not_computed(rows, run, Protocol())] == missing
-
-
-def test_too_short_lists_are_named_and_their_accuracy_is_left_out(demo_dir: Path) -> None:
-    rows = stimuli.load(str(demo_dir), "neg136")
-    first = next(i for i, words in enumerate(rows.columns()["expected"]) if words)
-    tops = [["a"] * (3 if i == first else 10) for i in range(len(rows))]
-    run = predictions_of(rows.columns(), [-1.0] * len(rows), tops)
-    protocol = Protocol(k=(1, 3, 5, 10))
-    measured = evaluate(rows, [run], protocol, cased=True).measures
-    assert [name for name in measured if name.startswith("accuracy")] == [
-        "accuracy@1", "accuracy@3",
-    ]  # fmt: skip
-    row = rows.columns()["id"][first]
-    assert not_computed(rows, run, protocol) == [
-        f"accuracy@5, accuracy@10: {row} has 3 top words only; give 10 for each row"
-    ]

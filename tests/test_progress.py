@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 from rich.console import Console
 
-from lmdiag.runs.progress import show_progress
+from lmdiag.runs.asking import show_progress
 
 
 def test_a_log_gets_one_line_at_the_start_and_one_at_the_end() -> None:

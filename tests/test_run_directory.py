@@ -7,10 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import Commands
@@ -22,7 +21,6 @@ from lmdiag.runs.journal import Journal
 from lmdiag.types import Answer, WordScore
 
 FILES = {"results.json", "predictions.parquet", "report.html"}
-Change = Callable[[Path], object]
 
 
 @pytest.fixture(scope="module")
@@ -58,45 +56,28 @@ def is_whole(output: Path, finished: Path) -> bool:
     return there == FILES and (folder / right.name).read_bytes() == right.read_bytes()
 
 
-def foreign_predictions(folder: Path) -> None:
-    """Predictions for the same rows, but of another model."""
-    table = pq.read_table(folder / "predictions.parquet")
-    column = table.schema.get_field_index("log_prob")
-    other = table.set_column(column, "log_prob", pa.array([-1.0] * table.num_rows))
-    pq.write_table(other, folder / "predictions.parquet")
+def damage(folder: Path, name: str, how: object) -> None:
+    """Removes a file (None), cuts it, changes keys of it, or writes other content into it.
 
-
-def change_results(**changes: object) -> Change:
-    def change(folder: Path) -> None:
-        file = folder / "results.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-
-    return change
-
-
-def unfinished(content: bytes | None = None) -> Change:
-    """Leaves the directory of a run that has only begun, with this run.json or its own."""
-
-    def change(folder: Path) -> None:
-        identity = json.loads((folder / "results.json").read_text())["identity"]
-        for name in FILES:
-            (folder / name).unlink(missing_ok=True)
-        (folder / "run.json").write_bytes(content or json.dumps(identity).encode())
-
-    return change
-
-
-def remove(name: str) -> Change:
-    return lambda folder: (folder / name).unlink(missing_ok=True)
-
-
-def write(name: str, content: bytes) -> Change:
-    return lambda folder: (folder / name).write_bytes(content)
-
-
-def cut(name: str) -> Change:
-    """Cuts a file in the middle."""
-    return lambda folder: os.truncate(folder / name, (folder / name).stat().st_size // 2)
+    A changed run.json is that of a run that has only begun. Foreign predictions are for the same
+    rows, but of another model.
+    """
+    file = folder / name
+    if name == "run.json":
+        for other in FILES:
+            (folder / other).unlink()
+    if how is None:
+        file.unlink()
+    elif how == "cut":
+        os.truncate(file, file.stat().st_size // 2)
+    elif how == "foreign":
+        table = pq.read_table(file)
+        column = table.schema.get_field_index("log_prob")
+        pq.write_table(table.set_column(column, "log_prob", [[-1.0] * len(table)]), file)
+    elif isinstance(how, bytes):
+        file.write_bytes(how)
+    elif isinstance(how, dict):
+        file.write_text(json.dumps(json.loads(file.read_text()) | how))
 
 
 def leave_after_a_kill(folder: Path) -> None:
@@ -108,7 +89,8 @@ def leave_after_a_kill(folder: Path) -> None:
 
 
 def leave_foreign_journal(folder: Path) -> None:
-    unfinished()(folder)
+    identity = json.loads((folder / "results.json").read_text())["identity"]
+    damage(folder, "run.json", json.dumps(identity).encode())
     answer = Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))
     with Journal(folder / "journal", owner="another") as journal:
         journal.append(dict.fromkeys(range(5), answer))
@@ -117,15 +99,15 @@ def leave_foreign_journal(folder: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        remove("predictions.parquet"),
-        remove("report.html"),
+        lambda folder: damage(folder, "predictions.parquet", None),
+        lambda folder: damage(folder, "report.html", None),
         leave_after_a_kill,
         leave_foreign_journal,
     ],
     ids=["no predictions", "no report", "after a kill", "journal of another run"],
 )
 def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
-    command: Commands, arguments: list[object], finished: Path, output: Path, change: Change
+    command: Commands, arguments: list[object], finished: Path, output: Path, change: Any
 ) -> None:
     change(folder_of(output))
     code, out, _ = command(*arguments, output)
@@ -134,30 +116,29 @@ def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
     assert set(out.rstrip().rpartition(": ")[2].split(", ")) == FILES
 
 
-DAMAGE: dict[str, tuple[Change, str]] = {
-    "results missing": (remove("results.json"), "it has no results.json"),
-    "results cut": (cut("results.json"), "not valid JSON"),
-    "results empty": (write("results.json", b""), "not valid JSON"),
-    "results a list": (write("results.json", b"[]"), "should be an object"),
-    "results not text": (write("results.json", b"\xff"), "not UTF-8"),
-    "results without identity": (change_results(identity=None), "identity: "),
-    "results without model": (change_results(model=None), "model: "),
-    "predictions cut": (cut("predictions.parquet"), "is not the file that this run wrote"),
-    "predictions foreign": (foreign_predictions, "is not the file that this run wrote"),
-    "run.json cut": (unfinished(b'{"mod'), "run.json: not valid JSON"),
-    "run.json a list": (unfinished(b"[]"), "run.json: expected an object"),
-    "run.json nested": (unfinished(b"[" * 100_000), "recursion limit exceeded"),
-}
-
-
-@pytest.mark.parametrize(("change", "message"), DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize(
+    ("name", "how", "message"),
+    [
+        ("results.json", None, "it has no results.json"),
+        ("results.json", "cut", "not valid JSON"),
+        ("results.json", b"[]", "should be an object"),
+        ("results.json", b"\xff", "not UTF-8"),
+        ("results.json", {"identity": None}, "identity: "),
+        ("predictions.parquet", "cut", "is not the file that this run wrote"),
+        ("predictions.parquet", "foreign", "is not the file that this run wrote"),
+        ("run.json", b'{"mod', "run.json: not valid JSON"),
+        ("run.json", b"[]", "run.json: expected an object"),
+        ("run.json", b"[" * 100_000, "recursion limit exceeded"),
+    ],
+)
 def test_a_damaged_directory_is_one_line_and_keeps_its_files(
-    command: Commands, arguments: list[object], output: Path, change: Change, message: str
+    command: Commands, arguments: list[object], output: Path, name: str, how: object, message: str
 ) -> None:
-    change(folder_of(output))
-    if message == "is not the file that this run wrote":
-        assert message in command.refused("report", folder_of(output))
-    before = {path: path.read_bytes() for path in folder_of(output).iterdir() if path.is_file()}
+    folder = folder_of(output)
+    damage(folder, name, how)
+    if name == "predictions.parquet":
+        assert message in command.refused("report", folder)
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     error = command.refused(*arguments, output)
     assert message in error
     assert "--overwrite" in error

@@ -61,21 +61,12 @@ def test_intervals_by_hand(interval: stats.Interval, expected: stats.Interval) -
         (np.empty((0, 2)), "spearman", (math.nan,) * 3),
         ([[1.0, 2.0]], "pearson", (math.nan,) * 3),
         # r = .5, n = 28: z = .549306, standard error 1 / 5, z -+ .391993 = .157313, .941299
-        (
-            [
-                [1, 0.5 + 0.75**0.5],
-                [1, 0.5 - 0.75**0.5],
-                [-1, 0.75**0.5 - 0.5],
-                [-1, -0.5 - 0.75**0.5],
-            ]
-            * 7,
-            "pearson",
-            (0.5, 0.156028, 0.735818),
-        ),
+        ([[x, x / 2 + y * 0.75**0.5] for x in (1, -1) for y in (1, -1)] * 7, "pearson",
+         (0.5, 0.156028, 0.735818)),
         ([[i, 2 * i] for i in range(10)], "pearson", (1, 1, 1)),
         ([[1.0, 2.0], [1.0, 3.0], [1.0, 4.0], [1.0, 5.0]], "spearman", (math.nan,) * 3),
     ],
-)
+)  # fmt: skip
 def test_estimates_by_hand(values: Any, statistic: str, expected: tuple[float, ...]) -> None:
     one = stats.estimate(np.array(values, dtype=np.float64), statistic)
     assert one.n == len(values)

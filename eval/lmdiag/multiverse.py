@@ -28,9 +28,6 @@ MULTIVERSE, MULTIVERSE_PAGE = "multiverse.json", "multiverse.html"
 ALPHA = 0.05
 """A test whose p is below this rejects."""
 
-Choices = Mapping[str, str]
-"""Knob -> choice."""
-
 MemberRuns = tuple[Sequence[tuple[dict[str, str], Run | None]], int, int, int]
 """The runs of one model with their choices, that of the default protocol first, no run on all
 processes but the first; and its `combinations`, `questions` and `asked`, see `Multiverse`."""
@@ -222,7 +219,7 @@ def counts_of(differences: Sequence[MemberDifference]) -> dict[str, int]:
     }
 
 
-def effects_of(members: Sequence[Choices], values: Sequence[float]) -> dict[str, float]:
+def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) -> dict[str, float]:
     """Returns knob -> how far it moves a figure.
 
     Of each two choices of a knob, the values are averaged over the combinations of all other knobs

@@ -27,6 +27,8 @@ from lmdiag.report.items import items
 from lmdiag.results import Place, Run, load_run
 from lmdiag.text import visible
 
+from .forms import run_on, write_pairs
+
 Plots = dict[str, list[Plot]]
 
 
@@ -149,6 +151,13 @@ def test_axes_and_undefined_values() -> None:
     mean = {"level": "a", "series": "b", "panel": "", "value": 1.0, "low": -1.0, "high": 3.0}
     chart = means_chart(pd.DataFrame([mean]), "bits", possible=(0, 99)).to_dict()
     assert chart["layer"][0]["encoding"]["y"]["scale"] == {"zero": False, "domainMin": 0}
+
+
+def test_runs_without_figures_have_no_charts(tmp_path: Path) -> None:
+    data = write_pairs(tmp_path / "blimp")
+    sizes = {"a": 10**7, "b": 10**8, "c": 10**9}
+    facts = {name: {"id": name, "n_parameters": n, "unscorable": 99} for name, n in sizes.items()}
+    assert charts([run_on(data, tmp_path / name, **facts[name]) for name in sizes]) == []
 
 
 # ---- text, files and notebooks -------------------------------------------------------------------

@@ -49,11 +49,11 @@ def render(
         BadInput: several runs that cannot be compared, no such region, or a data file of the
             package is missing.
     """
-    several, sources, close = _in_order(runs)
+    several, sources, close, data = _in_order(runs)
     results = [source.results for source in sources]
     columns = {task: rows.columns() for run in several for task, rows in run.stimuli.items()}
     views = [
-        _view(section, _task_runs(section.task, several, sources, close), chosen)
+        _view(section, data[section.task], chosen)
         | {"headlines": headlines(section.task, [sources[i] for i in close])}
         for section in sections(results, columns)
     ]
@@ -95,34 +95,33 @@ def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
     Raises:
         BadInput: several runs that cannot be compared.
     """
-    several, sources, close = _in_order(runs)
-    tasks = dict.fromkeys(task for run in several for task in run.results.tasks)
+    several, sources, close, data = _in_order(runs)
     designs = designs_of([several[i] for i in close], region)
     return [
         *(plot for design in designs for plot in design.plots),
         *trend_plots(sources),
         *(ranked_plots(sources) if len(sources) > MOST_BESIDE else ()),
         *differences(compared(several, sources)),
-        *(plot for task in tasks for plot in plots(_task_runs(task, several, sources, close))),
+        *(plot for of_task in data.values() for plot in plots(of_task)),
     ]
 
 
-def _in_order(runs: Run | Sequence[Run]) -> tuple[list[Run], list[Source], list[int]]:
-    """The runs, joined by models, checkpoints in the order of training.
+def _in_order(
+    runs: Run | Sequence[Run],
+) -> tuple[list[Run], list[Source], list[int], dict[str, TaskRuns]]:
+    """The runs, joined by models, checkpoints in the order of training; the same as sources.
 
-    Then the same as sources, and the positions of those that are shown in detail.
+    Then the positions of the runs that are shown in detail, and these with their items by task.
     """
     given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
     several = [given[i] for i in labels.training_order([run.results for run in given])]
-    return several, sources_of([run.results for run in several]), in_detail(several)
-
-
-def _task_runs(
-    task: str, runs: Sequence[Run], sources: Sequence[Source], close: Sequence[int]
-) -> TaskRuns:
-    having = [i for i in close if task in runs[i].results.tasks]
-    of_task = [runs[i] for i in having]
-    return TaskRuns(task, of_task, [sources[i] for i in having], [items(r, task) for r in of_task])
+    sources, close = sources_of([run.results for run in several]), in_detail(several)
+    data = {}
+    for task in dict.fromkeys(task for run in several for task in run.results.tasks):
+        having = [i for i in close if task in several[i].results.tasks]
+        shown, of_task = [several[i] for i in having], [sources[i] for i in having]
+        data[task] = TaskRuns(task, shown, of_task, [items(run, task) for run in shown])
+    return several, sources, close, data
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric, tooltip
 from lmdiag.report.formats import render_tables
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading
-from lmdiag.report.numbers import p_value
+from lmdiag.report.numbers import decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
 
@@ -44,7 +44,8 @@ def fit_grid(fit: HumanFit) -> Grid:
             "AIC": f"{model.aic:.2f}", "baseline AIC": f"{model.baseline_aic:.2f}",
             "mean surprisal": f"{model.mean_surprisal:.3f}", "per bit": f"{model.per_bit:.4g}",
         }  # fmt: skip
-        cells = tuple(CellText("" if "nan" in cell.lower() else cell) for cell in labels.values())
+        texts = (text.replace("-", "−") for text in labels.values())
+        cells = tuple(CellText("" if "nan" in text.lower() else text) for text in texts)
         rows.append(GridRow((visible(model.name),), 0, cells))
     caption = f"{visible(sides(fit.full)[0])}: predictive power of surprisal"
     return Grid(caption, ("model",), tuple(Heading(x, is_figure=True) for x in labels), tuple(rows))
@@ -65,7 +66,7 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield from fit.notes
     for model in fit.models:
         names = (("Pearson", model.pearson), ("Spearman", model.spearman))
-        figures = (f"{n} {e.value:.3f} [{e.ci_low:.3f}, {e.ci_high:.3f}]" for n, e in names)
+        figures = (f"{n} {_bounded(e.value, e.ci_low, e.ci_high, 3)}" for n, e in names)
         yield f"{model.name}: correlation of response and surprisal: {', '.join(figures)}"
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
@@ -77,12 +78,16 @@ def further_lines(fit: HumanFit) -> Iterator[str]:
             reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
             yield f"{model.name}: rows left out: {reasons}"
     for pair in fit.comparisons:
+        apart = _bounded(pair.difference, pair.ci_low, pair.ci_high, 5)
         yield (
-            f"{pair.first} minus {pair.second}: {pair.difference:+.5f} per word "
-            f"[{pair.ci_low:.5f}, {pair.ci_high:.5f}], p {p_value(pair.p)}, adjusted by Holm "
-            f"{p_value(pair.p_adjusted)}"
+            f"{pair.first} minus {pair.second}, per word: {apart}, p {p_value(pair.p)}, adjusted "
+            f"by Holm {p_value(pair.p_adjusted)}"
         )
     yield fit.signature
+
+
+def _bounded(value: float, low: float, high: float, digits: int) -> str:
+    return f"{decimals(value, digits)} [{decimals(low, digits)}, {decimals(high, digits)}]"
 
 
 def as_text(fit: HumanFit, form: str) -> str:
@@ -207,6 +212,6 @@ def human_page(fit: HumanFit) -> str:
         title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
         names=[model.name for model in fit.models], plots=human_plots(fit),
         reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
-        remarks=list(method_lines(fit)), p_value=p_value,
+        remarks=list(method_lines(fit)), p_value=p_value, decimals=decimals,
         **frame("report", charts=True),
     )  # fmt: skip

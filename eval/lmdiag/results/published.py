@@ -22,9 +22,6 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.results.results import Figure, Place, Results
 
-ROUNDING = 0.05
-"""Percentage points by which rounding to one decimal may change a published figure."""
-
 _ORGANISATIONS = frozenset(
     {"google-bert", "FacebookAI", "distilbert", "albert", "google-t5", "openai-community"}
 )
@@ -64,7 +61,8 @@ class PublishedFigure:
         """
         if figure.ci_low is None or figure.ci_high is None:
             return None
-        return 100 * figure.ci_low - ROUNDING <= self.value <= 100 * figure.ci_high + ROUNDING
+        rounding = 0.05  # of one decimal
+        return 100 * figure.ci_low - rounding <= self.value <= 100 * figure.ci_high + rounding
 
 
 @cache

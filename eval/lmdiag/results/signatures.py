@@ -119,14 +119,9 @@ def identity(
     info: ModelInfo, protocol: Protocol, fingerprint: str, *, asks_words: bool = True
 ) -> dict[str, Any]:
     """Returns what must be equal for two runs to share a directory: what decides the numbers."""
-    facts = {
-        "model": info.id,
-        "commit": info.commit,
-        "kind": info.kind,
-        "dtype": info.dtype,
-        "quantization": info.quantization,
-        "signature": signature(protocol, fingerprint, asks_words=asks_words),
-    }
+    facts: dict[str, Any] = {"model": info.id}
+    facts |= {name: getattr(info, name) for name in ("commit", "kind", "dtype", "quantization")}
+    facts["signature"] = signature(protocol, fingerprint, asks_words=asks_words)
     if info.server is not None:  # nothing else tells two servers' models of one name apart
         facts |= {"server": info.server, "tokenizer": info.tokenizer}
     return {key: redacted(value) for key, value in facts.items()}

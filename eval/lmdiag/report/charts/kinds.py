@@ -21,12 +21,18 @@ from lmdiag.report.charts.items import cloze, scatter
 from lmdiag.report.items import Item, run_scores
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import Source, measured, sets_shape
-from lmdiag.results import Figure
+from lmdiag.results import Figure, Place
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
+
+_FIGURE = {
+    "value": "value", "low": "ci_low", "high": "ci_high", "n": "n", "chance": "chance",
+    "versus_chance": "versus_chance", "sd": "sd",
+}  # fmt: skip
+"""Column of a chart -> attribute of a figure."""
 
 _MOST_LEVELS = 40
 """Levels in a chart; more make it longer than a page of a paper."""
@@ -67,7 +73,8 @@ class TaskRuns:
                 published = source.published.get(place)
                 facts = {"model": source.label, "published": published and published.value / 100}
                 rows.append(place._asdict() | figure_row(figure) | facts)
-        return pd.DataFrame(rows).dropna(subset="value")
+        columns = [*Place._fields, *_FIGURE, "model", "published"]
+        return pd.DataFrame(rows, columns=columns).dropna(subset="value")
 
     def table(self, *measures: str, by: str = "", setting: str = "none", **where: str) -> Any:
         """The figures of measures in their order, of which `*` stands for any part of a name."""
@@ -101,9 +108,7 @@ class TaskRuns:
 
 def figure_row(figure: Figure) -> dict[str, Any]:
     """Returns a figure as a row of the charts of figures."""
-    names = {"low": "ci_low", "high": "ci_high"}
-    columns = ("value", "low", "high", "n", "chance", "versus_chance", "sd")
-    return {name: getattr(figure, names.get(name, name)) for name in columns}
+    return {name: getattr(figure, attribute) for name, attribute in _FIGURE.items()}
 
 
 def _in_order(data: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataFrame:

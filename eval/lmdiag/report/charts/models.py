@@ -47,7 +47,7 @@ def model_figures(sources: Sequence[Source]) -> list[tuple[str, HeadlineFigure]]
 
 def _figures(sources: Sequence[Source]) -> pd.DataFrame:
     """The headline figures of all models: a row per figure and model that has it."""
-    return pd.DataFrame(
+    rows = [
         {
             "task": figure.place.task, "title": title, "figure": visible(figure.label),
             "model": source.label, "human": figure.human and figure.human.value,
@@ -56,13 +56,16 @@ def _figures(sources: Sequence[Source]) -> pd.DataFrame:
         for title, figure in model_figures(sources)
         for source, value in zip(sources, figure.figures, strict=True)
         if value and value.value is not None
-    )  # fmt: skip
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
     """Returns a chart per headline figure: every model, the highest value first."""
     plots = []
-    groups = _figures(sources).groupby(["task", "title", "figure", "is_percent"], sort=False)
+    if (data := _figures(sources)).empty:
+        return []
+    groups = data.groupby(["task", "title", "figure", "is_percent"], sort=False)
     for (task, title, figure, is_percent), rows in groups:
         data = rows.sort_values("value", ascending=False, kind="stable")
         data = data.assign(label=data["model"], series="")
@@ -86,11 +89,11 @@ def trend_plots(sources: Sequence[Source]) -> list[Plot]:
         places |= {} if place is None else {label: place}
         of_steps = trained_model(model.id, model.revision) if is_step else ""
         families[label] = of_steps or family(model.name or model.id)
-    if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3):
+    data = _figures(sources)
+    if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3) or data.empty:
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
-    data = _figures(sources)
     data["family"] = data["model"].map(families).map(names).fillna(_OTHERS)
     data = data.assign(at=data["model"].map(places)).dropna(subset="at")
     plots = []
