@@ -276,9 +276,7 @@ def test_ew_and_mw_of_one_side_and_of_both_are_not_compared(rows: dict[str, Stim
     ("changes", "message"),
     [
         ({"k": (1, 10)}, r"differ in k \(1,2 and 1,10\);"),
-        ({"threshold": 0.05}, r"differ in t \(0.01 and 0.05\);"),
         ({"unit": "word", "seed": 3}, r"in unit \(token and word\); seed \(0 and 3\);"),
-        ({"limit": 3}, r"differ in limit \(- and sample3\);"),
         ({"data": "ffffffff"}, r"differ in data \(\w{8} and ffffffff\);"),
     ],
 )

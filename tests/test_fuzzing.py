@@ -33,7 +33,7 @@ from lmdiag import evaluation, results, stimuli
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, collect
-from lmdiag.report.formats import format_names, render_tables
+from lmdiag.report.formats import render_tables
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
 from lmdiag.results.predictions import read_external
@@ -134,7 +134,7 @@ def read_run(folder: Path) -> None:
     """Reads a run and writes its tables in all formats, the page only sometimes (it is slow)."""
     run = results.load_run(folder)
     print_results(run.results, Console(file=StringIO(), width=100))
-    for name in format_names():
+    for name in ("markdown", "latex", "csv"):
         render_tables(name, [run.results])
     if run.predictions and (folder / "results.json").stat().st_size % 16 == 0:
         render([run])

@@ -58,7 +58,7 @@ def resource_path(*parts: str) -> Path:
     other under `share/lmdiag` (setup.cfg, `[options.data_files]`).
 
     Raises:
-        BadInput: neither of them has it.
+        BadInput: neither has it.
     """
     roots = (Path(__file__).resolve().parents[2], Path(sysconfig.get_path("data"), "share/lmdiag"))
     for root in roots:
@@ -174,11 +174,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def parse_yaml(text: str, where: str) -> Any:
-    """Returns the value of a YAML text, read with the safe loader.
-
-    Raises:
-        BadInput: not YAML, too long, impossible dates, numbers with too many digits.
-    """
+    """Returns the value of a YAML text; `BadInput` if it is none, or has impossible values."""
     import yaml
 
     if len(text) > _MAX_YAML:
@@ -278,12 +274,12 @@ _TOKENS = (
     (re.compile(r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}"), "hf_***"),
     (re.compile(r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@"), "***@"),  # user:password@
 )
+_KEY = r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+"
 _SUSPECTS = (
     (re.compile(r"(?<=://)[^\s/@?#:'\"<>]+@"), "***@"),  # a token, or the name of a user
-    (re.compile(r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+"),
-     r"\1***"),
+    (re.compile(_KEY), r"\1***"),
     (re.compile(r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}"), r"\1***"),
-)  # fmt: skip
+)
 _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY", "LMDIAG_SERVER_KEY")
 _MIN_SECRET = 8
 """Characters of a secret that is searched for literally; a shorter one would match in any text."""

@@ -61,8 +61,14 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
     assert values == sorted(values, reverse=True)
 
 
-def opened(page: Page, runs: list[Run], path: Path) -> Page:
-    path.write_text(render(runs))
+@pytest.fixture(scope="module")
+def many_page(many: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render(many))
+    return path
+
+
+def opened(page: Page, path: Path) -> Page:
     assert path.stat().st_size < 1.5e6
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")
@@ -74,10 +80,10 @@ def opened(page: Page, runs: list[Run], path: Path) -> Page:
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (800, "dark"), (420, "light")])
 def test_the_page_of_twenty_models(
-    new_page: NewPage, many: list[Run], tmp_path: Path, width: int, scheme: str
+    new_page: NewPage, many_page: Path, width: int, scheme: str
 ) -> None:
     new = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = opened(new, many, tmp_path / "report.html")
+    page = opened(new, many_page)
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert page.locator("figure[data-name^=role88-pairs]").count() == 2  # of the first models
     region = page.get_by_role("region", name="Models")
@@ -120,7 +126,9 @@ def test_the_page_of_thirty_checkpoints(page: Page, demo_dir: Path, tmp_path: Pa
         step = {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}
         facts = {"id": "org/x", "skill": i / 6, "seed": i, **step}
         runs.append(load_run(make_run(tmp_path / f"{i}", demo_dir, ONE_TASK, **facts)))
-    opened(page, runs[::-1], tmp_path / "report.html")
+    path = tmp_path / "report.html"
+    path.write_text(render(runs[::-1]))
+    opened(page, path)
     steps = page.locator("#section-headline .models tbody th").all_inner_texts()
     assert (steps[:3], len(steps)) == (["step 0", "step 1", "step 2"], 30)
     titles = page.locator("figure[data-name=role88-steps] svg text").all_text_contents()

@@ -29,11 +29,6 @@ _NUMBERS = (
 """Columns of csv with what `results.json` has of a figure."""
 
 
-def format_names() -> list[str]:
-    """Returns the names of the formats that are written to a file."""
-    return [*_ESCAPING, "csv"]
-
-
 def render_tables(
     name: str,
     runs: Sequence[Results],

@@ -127,13 +127,11 @@ def grid_of(
     rows = [r for r in rows if not r.is_published and any(cell.value for cell in r.cells)]
     kept = [i for i in range(len(columns)) if any(row.cells[i].value for row in rows)]
     rows = [row._replace(cells=tuple(row.cells[i] for i in kept)) for row in rows]
-    by_column = list(zip(*(row.cells for row in rows), strict=True))
-    counts = [_facts(cells)[0] for cells in by_column]
-    levels = [_facts(cells)[1] for cells in by_column]
-    has_n = any(len(n) != 1 for n in counts) or all(len(_facts(x.cells)[0]) <= 1 for x in rows)
-    has_chance = any({*of} - {""} for of in levels) and any(len(of) > 1 for of in levels)
+    facts_of = [_facts(cells) for cells in zip(*(row.cells for row in rows), strict=True)]
+    has_n = any(len(n) != 1 for n, _ in facts_of) or all(len(_facts(x.cells)[0]) <= 1 for x in rows)
+    has_chance = any(any(of) for _, of in facts_of) and any(len(of) > 1 for _, of in facts_of)
     headings = []
-    for i, n, chance in zip(kept, counts, levels, strict=True):
+    for i, (n, chance) in zip(kept, facts_of, strict=True):
         facts = [] if has_n else [f"n = {n[0]}"]
         facts += [] if has_chance else [f"chance {level}" for level in chance if level]
         headings.append(Heading(columns[i], tuple(facts), is_figure=True))
