@@ -114,4 +114,4 @@ def _shown(default: Any) -> str | None:
     """Returns the text of a default value in the help; None to show none."""
     if isinstance(default, tuple):
         default = " ".join(map(str, default))
-    return None if default in ("", None, False) else str(default)
+    return None if default is None or default is False or default == "" else str(default)
