@@ -7,7 +7,6 @@ so help is instant.
 
 from __future__ import annotations
 
-import gc
 import io
 import signal
 import sys
@@ -62,7 +61,6 @@ _STOPPED = {
 def program(argv: Sequence[str] | None = None) -> NoReturn:
     """Runs one command as this process and ends the process."""
     signal.signal(signal.SIGTERM, exits.terminate)
-    gc.set_threshold(200_000)  # a quarter of the time to import torch and transformers otherwise
     exits.leave(main(argv))
 
 
@@ -116,4 +114,4 @@ def _shown(default: Any) -> str | None:
     """Returns the text of a default value in the help; None to show none."""
     if isinstance(default, tuple):
         default = " ".join(map(str, default))
-    return None if default in ("", None, False) else str(default)
+    return None if default is None or default is False or default == "" else str(default)

@@ -11,7 +11,6 @@ from lmdiag.analysis.designs import UNITS, Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -73,6 +72,8 @@ def designs_of(runs: Sequence[Run], region: str = "") -> list[Design]:
 
 def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Design:
     """The plot of the chosen region or of whole rows, then that of all regions on one scale."""
+    from lmdiag.report.charts.conditions import condition_plot  # loads altair
+
     chosen, name, part = whole, name_part(task), ""
     n_suites = whole.cells["suite"].nunique() if "suite" in whole.cells else 0
     conditions = [] if n_suites else [*whole.conditions]

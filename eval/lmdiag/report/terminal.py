@@ -51,7 +51,7 @@ def print_results(
 
     The console is standard output by default; the stimuli of suites have formulas of predictions.
     """
-    console = console or Console(highlight=False)
+    console = console or output_console()
     model = results.model
     *facts, commit = labels.model_facts(model)
     facts = [*facts, "cased" if model.cased else "uncased", commit]
@@ -71,7 +71,7 @@ def print_sections(
     results: Results, console: Console | None = None, stimuli: Mapping[str, Stimuli] = {}
 ) -> None:
     """Prints the tables of each diagnostic; arguments as for `print_results`."""
-    console = console or Console(highlight=False)
+    console = console or output_console()
     for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
         remarks = [*section.remarks, *filter(None, section.signatures)]
         _print_part(section.title, section.tables, remarks, console)
@@ -79,7 +79,7 @@ def print_sections(
 
 def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
     """Prints the headline figures of several models: a table per task with a row per model."""
-    grids, console = overviews(runs), console or Console(highlight=False)
+    grids, console = overviews(runs), console or output_console()
     _print_part(f"All {len(runs)} models", grids, signs(grids), console)
 
 
