@@ -248,7 +248,7 @@ def _cutoff_chart(data: pd.DataFrame, panel: str) -> Any:
     axis = alt.Axis(labelAngle=0, labelOverlap=True)
     axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
     title = None if panel == "label" else "probability mass kept: top | bottom of the distribution"
-    x = alt.X("cut-off:O", sort=None, title=title, axis=axis)
+    x = alt.X("cut-off:O", sort=distinct(data, "cut-off"), title=title, axis=axis)
     first = next((cut for cut in cuts if cut.startswith("bottom")), cuts.iloc[-1])
     border = drawing.rule(x=alt.XDatum(first, bandPosition=0))
     column = "model" if panel == "score" else "score"
@@ -257,7 +257,7 @@ def _cutoff_chart(data: pd.DataFrame, panel: str) -> Any:
     lowest = 0 if is_small else min(0.48, data[["value", "low"]].min().min())
     y = drawing.numeric("y", "value", domain=[lowest, 1])
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(x=x, y=y, color=looks["color"])
-    layers = [border, line]
+    layers = [line, border]
     if not is_small:
         columns = f"{column}, cut-off, n, versus_chance, value, low, high, chance"
         shown = drawing.tooltip(data, columns)

@@ -111,10 +111,14 @@ def _trend_chart(data: pd.DataFrame, is_step: bool, percent: bool) -> Any:
     """Figures against the training step or the number of parameters (`at`), a panel for each."""
     places = sorted(distinct(data, "at"))
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
-    axis = alt.Axis(labelExpr=label, labelOverlap="greedy", grid=False, tickCount=3)
+    axis = alt.Axis(labelExpr=label, labelOverlap=True, grid=False, tickCount=3)
     scale = alt.Scale(type="log", nice=False, padding=8)
     if is_step:  # linear up to the first step, so that there is room for step 0
-        axis["values"] = places
+        ticks = places[:1]
+        for place in places:  # each at least eight times the tick before
+            if place >= max(1, 8 * ticks[-1]):
+                ticks.append(place)
+        axis["values"] = ticks
         scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
     x = alt.X("at:Q", title="training step" if is_step else "parameters", scale=scale, axis=axis)
     families = sorted(distinct(data, "family"), key=lambda name: name == _OTHERS)
