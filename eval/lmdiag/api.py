@@ -48,8 +48,7 @@ from lmdiag.protocol import (
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
-from lmdiag.runs.human import ask_about_words
-from lmdiag.runs.surprisals import to_arrow, word_surprisals
+from lmdiag.runs.surprisals import ask_about_words, to_arrow, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.types import BadInput

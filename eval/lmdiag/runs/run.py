@@ -159,15 +159,7 @@ def save(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Writes the predictions of a run and returns its results, computed from them as read back.
-
-    Args:
-        path: the run directory.
-        model, inputs: what was asked.
-        predictions: of each setting of the inputs.
-        n_contexts, n_processes: numbers of distinct contexts and of processes.
-        seconds: step -> duration.
-    """
+    """Writes predictions, one per setting, and returns the results, computed as they read back."""
     info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
     asks_words = inputs.asks == "word"
     write(path / results.PREDICTIONS, predictions)
