@@ -58,7 +58,7 @@ def folder(upstream: Path, tmp_path: Path) -> Path:
 def server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setattr(sources, "PAUSE", 0.0)
     with Server(folder) as running:
-        thread = threading.Thread(target=running.serve_forever)
+        thread = threading.Thread(target=running.serve_forever, args=(0.02,))
         thread.start()
         yield running
         running.shutdown()

@@ -80,7 +80,7 @@ class Refusing(BaseHTTPRequestHandler):
 def refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process set to speak to a Hub that refuses everything."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         point_to(f"http://127.0.0.1:{server.server_port}", tmp_path, monkeypatch)
         yield
         server.shutdown()

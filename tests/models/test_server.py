@@ -254,7 +254,10 @@ SPOILED: dict[str, tuple[Callable[[Document, Document], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SPOILED)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "drop by drop")) for name in SPOILED],
+)
 def test_a_server_whose_answers_cannot_be_used_is_refused(
     weights: Weights, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from parsed import ParsedPage
 from runs import PERTURBED, WITH_AGREEMENT, make_run
 
+from lmdiag.report.html import render
 from lmdiag.results import Run, load_run
 
 from .forms import run_on, write_pairs, write_sentences, write_suites
@@ -51,3 +53,31 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         "suites of weak": run_on(suites, root / "d", **weak),
         "sentences": run_on(texts, root / "e", id="org/none", kind="causal"),
     }
+
+
+class Pages(dict[str, ParsedPage]):
+    """Name -> page of the runs of that name, which is rendered when a test first reads it.
+
+    Attributes:
+        sizes: name -> size in bytes, of the pages that were read.
+    """
+
+    def __init__(self, shown: dict[str, list[Run]]) -> None:
+        super().__init__()
+        self.shown, self.sizes = shown, dict[str, int]()
+
+    def __missing__(self, name: str) -> ParsedPage:
+        text = render(self.shown[name])
+        self.sizes[name] = len(text.encode())
+        return self.setdefault(name, ParsedPage(text))
+
+
+@pytest.fixture(scope="session")
+def pages(runs: dict[str, Run], forms: dict[str, Run]) -> Pages:
+    """The page of one run, of two, of checkpoints out of order, and on sentences."""
+    shown = {"one": [runs["strong"]], "two": [runs["strong"], runs["weak"]]}
+    shown["checkpoints"] = [runs[f"step{step}"] for step in (64000, 0, 1000)]
+    shown |= {name: [run] for name, run in forms.items()}
+    shown |= {f"two on {form}": [forms[form], forms[f"{form} of weak"]]
+              for form in ("pairs", "suites")}  # fmt: skip
+    return Pages(shown)

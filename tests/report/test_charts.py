@@ -18,7 +18,7 @@ from runs import make_run
 import lmdiag
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
-from lmdiag.report.charts import Plot, kinds, output
+from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.conditions import means_chart
 from lmdiag.report.charts.drawing import dot_chart
 from lmdiag.report.charts.items import axis_of
@@ -27,56 +27,46 @@ from lmdiag.report.items import items
 from lmdiag.results import Place, Run, load_run
 from lmdiag.text import visible
 
+from .conftest import Pages
 from .forms import run_on, write_pairs
 
-Plots = dict[str, list[Plot]]
 
-
-@pytest.fixture(scope="module")
-def plots(runs: dict[str, Run], forms: dict[str, Run]) -> Plots:
-    """The charts of one run, of one with agreement, of two models, of checkpoints, of suites."""
-    given = {
-        "one": [runs["strong"]], "agreement": [runs["all"]], "two": [runs["strong"], runs["weak"]],
-        "checkpoints": [runs[f"step{step}"] for step in (0, 1000, 64000)],
-        "suites": [forms["suites"]], "pairs": [forms["pairs"]],
-    }  # fmt: skip
-    return {name: charts(several) for name, several in given.items()}
-
-
-def rows(plots: list[Plot], name: str) -> list[dict[str, Any]]:
-    return list(next(plot for plot in plots if plot.name == name).spec["data"]["values"])
-
-
-def test_every_declared_kind_is_made(plots: Plots) -> None:
-    declared = {chart.kind for one in diagnostics.built_in().values() for chart in one.charts}
-    assert declared <= set(kinds.CHART_KINDS)
-    made = {plot.kind for of_runs in plots.values() for plot in of_runs}
-    assert made >= {*kinds.CHART_KINDS, "steps", "differences"}
-    for of_runs in plots.values():
-        assert len({plot.name for plot in of_runs}) == len(of_runs)
+def rows(charts: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    return list(charts[name]["data"]["values"])
 
 
 @pytest.mark.slow
-def test_altair_takes_every_chart(plots: Plots, run_dirs: dict[str, Path]) -> None:
+def test_every_declared_kind_is_made_and_altair_takes_it(
+    runs: dict[str, Run], run_dirs: dict[str, Path], forms: dict[str, Run]
+) -> None:
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
-    for plot in {plot.kind: plot for plot in chain(*plots.values())}.values():
+    steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
+    shown = [[runs["strong"]], [runs["all"]], [runs["strong"], runs["weak"]], steps]
+    plots = [charts(several) for several in (*shown, [forms["suites"]], [forms["pairs"]])]
+    for of_runs in plots:
+        assert len({plot.name for plot in of_runs}) == len(of_runs)
+    kind_of = {plot.kind: plot for plot in chain(*plots)}
+    declared = {chart.kind for one in diagnostics.built_in().values() for chart in one.charts}
+    assert declared <= {*kinds.CHART_KINDS} < {*kind_of}
+    assert {"steps", "differences"} <= {*kind_of}
+    for plot in kind_of.values():
         output.notebook(plot).properties(background="white").to_dict()
-    shown: Any = lmdiag.load_run(run_dirs["strong"]).charts()
-    assert len((shown["role88-cloze"] + shown["role88-pairs"]).layer) == 2
+    notebook: Any = lmdiag.load_run(run_dirs["strong"]).charts()
+    assert len((notebook["role88-cloze"] + notebook["role88-pairs"]).layer) == 2
 
 
 # ---- figures are those of the runs ---------------------------------------------------------------
 
 
-def test_figures_shuffles_and_levels(plots: Plots, runs: dict[str, Run]) -> None:
+def test_figures_shuffles_and_levels(pages: Pages, runs: dict[str, Run]) -> None:
     results = runs["strong"].results
     settings = {"Orig": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
     names = {"low": "ci_low", "high": "ci_high"}
-    for row in rows(plots["one"], "cprag102-measures"):
+    for row in rows(pages["one"].charts, "cprag102-measures"):
         figure = results.figure(Place("cprag102", settings[row["series"]], row["label"]))
         for column in ("value", "low", "high", "n", "sd", "chance"):
             assert row.get(column) == getattr(figure, names.get(column, column))
-    shuffled = rows(plots["one"], "cprag102-shuffles")
+    shuffled = rows(pages["one"].charts, "cprag102-shuffles")
     means = [row for row in shuffled if row["series"] == "mean"]
     assert len(means) == 4
     for row in means:
@@ -84,30 +74,32 @@ def test_figures_shuffles_and_levels(plots: Plots, runs: dict[str, Run]) -> None
         assert sum(x["shuffles"] for x in counted) == 3
         assert sum(x["shuffles"] * x["value"] for x in counted) / 3 == pytest.approx(row["value"])
     place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
-    levels = rows(plots["one"], "neg136-subset-polarity-sensitivity")
+    levels = rows(pages["one"].charts, "neg136-subset-polarity-sensitivity")
     (row,) = (x for x in levels if (x["series"], x["level"]) == ("sensitivity", place.level))
     assert row["value"] == getattr(results.figure(place), "value", None)
 
 
-def test_cutoffs(plots: Plots, runs: dict[str, Run]) -> None:
+def test_cutoffs(runs: dict[str, Run]) -> None:
     results = runs["all"].results
-    for row in rows(plots["agreement"], "agreement-cutoffs-mw-ew"):
+    plots = {plot.name: plot for plot in charts(runs["all"])}
+    specs = {name: plot.spec for name, plot in plots.items()}
+    for row in rows(specs, "agreement-cutoffs-mw-ew"):
         end, cutoff = row["cut-off"].split()
         name = f"{row['score'].lower()}@{end}={float(cutoff):g}"
         assert row["value"] == results.tasks["agreement"]["none"].measures[name].value
-    (plot,) = (x for x in plots["agreement"] if x.name == "agreement-cutoffs-mw-ew")
+    plot = plots["agreement-cutoffs-mw-ew"]
     ends = [cut.split()[0] for cut in plot.spec["layer"][0]["encoding"]["x"]["sort"]]
     assert ends == sorted(ends, reverse=True)  # all of the top, then all of the bottom
-    small = rows(plots["agreement"], "agreement-cutoffs-constructions")
+    small = rows(specs, "agreement-cutoffs-constructions")
     constructions = results.tasks["agreement"]["none"].measures["ew"].by["construction"]
     assert len({row["label"] for row in small}) == len(constructions)
 
 
 def test_pairs_in_bits(
-    plots: Plots, forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+    pages: Pages, forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_id = {item.id: item for item in items(forms["pairs"], "blimp")}
-    marks = rows(plots["pairs"], "blimp-pairs")
+    marks = rows(pages["pairs"].charts, "blimp-pairs")
     assert len(marks) == len(by_id) - 1
     for mark in marks:
         item = by_id[mark["item"]]
@@ -117,7 +109,8 @@ def test_pairs_in_bits(
     monkeypatch.setattr("lmdiag.report.charts.items.MAX_LISTED", 3)
     monkeypatch.setattr(kinds, "_MOST_LEVELS", 2)
     many = charts(forms["pairs"])
-    assert sum(cell["contrasts"] for cell in rows(many, "blimp-pairs")) == len(marks)
+    specs = {plot.name: plot.spec for plot in many}
+    assert sum(cell["contrasts"] for cell in rows(specs, "blimp-pairs")) == len(marks)
     parts = [plot for plot in many if "-uid-" in plot.name]
     assert {plot.name: len(plot.spec["data"]["values"]) for plot in parts} == {
         "blimp-uid-sensitivity-island-effects": 2, "blimp-uid-sensitivity-argument-structure": 1,
@@ -126,8 +119,8 @@ def test_pairs_in_bits(
     assert all(plot.is_further for plot in parts)
 
 
-def test_regions_have_the_mean_of_each_condition(plots: Plots, forms: dict[str, Run]) -> None:
-    means = rows(plots["suites"], "gym-regions-2-two-predictions")
+def test_regions_have_the_mean_of_each_condition(pages: Pages, forms: dict[str, Run]) -> None:
+    means = rows(pages["suites"].charts, "gym-regions-2-two-predictions")
     of_suite = [item for item in items(forms["suites"], "gym") if "two" in item.levels["suite"]]
     levels = ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
     assert [row["level"] for row in means if row["series"] == "plaus"] == levels
@@ -139,7 +132,7 @@ def test_regions_have_the_mean_of_each_condition(plots: Plots, forms: dict[str, 
         assert row["n"] == 8
     assert ("implaus", "2 comma") not in {(row["series"], row["level"]) for row in means}
     # of the first suite, whose prediction reads regions 3 and 4, the others are shown by a checkbox
-    named = rows(plots["suites"], "gym-regions-1-center-embed")
+    named = rows(pages["suites"].charts, "gym-regions-1-center-embed")
     assert {row["level"] for row in named if row["named"]} == {"3 verb1", "4 verb2"}
 
 
@@ -188,13 +181,13 @@ def test_text_from_outside_is_data_only(tmp_path: Path) -> None:
         assert not {"\x1b", "\x00", "\u202e"} & set(json.dumps(plot.spec, ensure_ascii=False))
 
 
-def test_figures_have_the_width_of_a_column(plots: Plots, tmp_path: Path) -> None:
-    plot = next(plot for plot in plots["one"] if plot.name == "role88-pairs")
+def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Path) -> None:
+    plot = next(plot for plot in charts(forms["pairs"]) if plot.name == "blimp-pairs")
     paths = [output.write_figures([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
     assert [path.name for path in paths] == [
-        f"role88-pairs.{kind}" for kind in ("svg", "pdf", "png")
+        f"blimp-pairs.{kind}" for kind in ("svg", "pdf", "png")
     ]
-    assert (tmp_path / "role88-pairs.txt").read_text() == f"{plot.caption}\n"
+    assert (tmp_path / "blimp-pairs.txt").read_text() == f"{plot.caption}\n"
     svg = paths[0].read_text()
     width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
     assert width == pytest.approx(8 / 2.54 * 72, abs=3)

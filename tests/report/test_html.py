@@ -21,34 +21,26 @@ from lmdiag.report.tables import sources_of
 from lmdiag.results import Run
 from lmdiag.types import BadInput
 
+from .conftest import Pages
 from .forms import SUM
 
-
-@pytest.fixture(scope="module")
-def pages(runs: dict[str, Run], forms: dict[str, Run]) -> dict[str, ParsedPage]:
-    """The page of one run and of two, on rows with blanks and on sentences."""
-    shown = {"one": [runs["strong"]], "two": [runs["strong"], runs["weak"]]}
-    shown |= {name: [run] for name, run in forms.items()}
-    shown |= {f"two on {form}": [forms[form], forms[f"{form} of weak"]]
-              for form in ("pairs", "suites")}  # fmt: skip
-    texts = {name: render(several) for name, several in shown.items()}
-    assert len(texts["one"].encode()) < 1.5e6
-    return {name: ParsedPage(text) for name, text in texts.items()}
+SENTENCES = ("pairs", "suites", "sentences", "two on pairs", "two on suites")
 
 
-def test_pages_are_complete(pages: dict[str, ParsedPage]) -> None:
-    for name, page in pages.items():
-        assert page.open == []
-        assert len(page.ids) == len(set(page.ids))
-        if name not in ("one", "two"):
-            assert "−log₂ of a probability" in page.text
-            for word in ("p(good)", "contexts", "threshold", "top words", "object at"):
-                assert word not in page.text, name
+@pytest.mark.parametrize("name", ["one", "two", "checkpoints", *SENTENCES])
+def test_pages_are_complete(pages: Pages, name: str) -> None:
+    page = pages[name]
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    if name in SENTENCES:
+        assert "−log₂ of a probability" in page.text
+        for word in ("p(good)", "contexts", "threshold", "top words", "object at"):
+            assert word not in page.text
+    else:
+        assert pages.sizes[name] < 1.5e6
 
 
-def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(
-    pages: dict[str, ParsedPage],
-) -> None:
+def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(pages: Pages) -> None:
     one = pages["one"]
     (content,) = [
         value for tag, name, value in one.attributes
@@ -66,9 +58,7 @@ def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(
     assert not re.search(r"@import|url\((?!#)", one.code["style"])
 
 
-def test_a_page_gives_the_method_and_every_figure(
-    pages: dict[str, ParsedPage], runs: dict[str, Run]
-) -> None:
+def test_a_page_gives_the_method_and_every_figure(pages: Pages, runs: dict[str, Run]) -> None:
     results, text = runs["strong"].results, pages["one"].text
     word = runs["strong"].stimuli["cprag102"].columns()["target"][0]
     for fact in (
@@ -87,7 +77,7 @@ def test_a_page_gives_the_method_and_every_figure(
 
 
 def test_every_item_has_an_anchor_and_every_link_an_item(
-    pages: dict[str, ParsedPage], runs: dict[str, Run], forms: dict[str, Run]
+    pages: Pages, runs: dict[str, Run], forms: dict[str, Run]
 ) -> None:
     one = pages["one"]
     for task in ("cprag102", "role88", "neg136"):
@@ -108,7 +98,7 @@ def test_every_item_has_an_anchor_and_every_link_an_item(
 
 
 def test_words_have_their_bits_and_verdicts_stand_beside(
-    pages: dict[str, ParsedPage], forms: dict[str, Run]
+    pages: Pages, forms: dict[str, Run]
 ) -> None:
     item = items(forms["pairs"], "blimp")[1]
     for row in item.choices:
@@ -118,7 +108,7 @@ def test_words_have_their_bits_and_verdicts_stand_beside(
         ("pairs", f"good preferred by {abs(item.difference or 0):.1f} bits"),
         ("pairs", "unscorable: 1 row (adjunct_island?)"),
         ("sentences", "first word of 6 sentences"),
-        ("suites of weak", "1 of 2 predictions hold", SUM, "3 verb1", "✗", "does not hold"),
+        ("two on suites", "1 of 2 predictions hold", SUM, "3 verb1", "✗", "does not hold"),
         ("two on pairs", "org/strong: good preferred by"),
         ("two on suites", "org/strong − org/weak"),
     ):
@@ -126,9 +116,7 @@ def test_words_have_their_bits_and_verdicts_stand_beside(
             assert text in pages[name].text
 
 
-def test_several_runs_are_compared_item_by_item(
-    pages: dict[str, ParsedPage], runs: dict[str, Run]
-) -> None:
+def test_several_runs_are_compared_item_by_item(pages: Pages, runs: dict[str, Run]) -> None:
     two, strong, weak = pages["two"], runs["strong"], runs["weak"]
     assert "org/strong − org/weak" in two.text
     assert "CPRAG-102: commonsense and pragmatic inference, Shuf + Trunc" in two.text
@@ -153,8 +141,8 @@ def test_several_runs_are_compared_item_by_item(
         render([strong, runs["all"]])
 
 
-def test_checkpoints_become_curves_in_the_order_of_training(runs: dict[str, Run]) -> None:
-    page = ParsedPage(render([runs["step64000"], runs["step0"], runs["step1000"]]))
+def test_checkpoints_become_curves_in_the_order_of_training(pages: Pages) -> None:
+    page = pages["checkpoints"]
     for text in ("org/trained: 3 checkpoints", "Over training", "step 0 − step 64000"):
         assert text in page.text
     places = [page.text.index(f"step {step} ·") for step in (0, 1000, 64000)]
