@@ -95,6 +95,9 @@ def test_cutoffs(plots: Plots, runs: dict[str, Run]) -> None:
         end, cutoff = row["cut-off"].split()
         name = f"{row['score'].lower()}@{end}={float(cutoff):g}"
         assert row["value"] == results.tasks["agreement"]["none"].measures[name].value
+    (plot,) = (x for x in plots["agreement"] if x.name == "agreement-cutoffs-mw-ew")
+    ends = [cut.split()[0] for cut in plot.spec["layer"][0]["encoding"]["x"]["sort"]]
+    assert ends == sorted(ends, reverse=True)  # all of the top, then all of the bottom
     small = rows(plots["agreement"], "agreement-cutoffs-constructions")
     constructions = results.tasks["agreement"]["none"].measures["ew"].by["construction"]
     assert len({row["label"] for row in small}) == len(constructions)
