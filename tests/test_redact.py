@@ -13,7 +13,8 @@ import pytest
 from families import FAMILIES
 
 from lmdiag import cli
-from lmdiag.files import find_secret, redacted, without_secrets
+from lmdiag.files import find_secret, without_secrets
+from lmdiag.text import change_texts
 
 TOKEN = "hf_" + "Ab1" * 11
 OWN = "my-own-kind-of-token"
@@ -44,7 +45,8 @@ def test_every_text_of_a_value_is_cleaned_and_files_are_searched(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", OWN)
     value = {TOKEN: [TOKEN, 1, None, {"a": (TOKEN,)}]}
-    assert redacted(value) == {"hf_***": ["hf_***", 1, None, {"a": ["hf_***"]}]}
+    cleaned = {"hf_***": ["hf_***", 1, None, {"a": ["hf_***"]}]}
+    assert change_texts(value, without_secrets) == cleaned
     assert find_secret(b"\xff https://me:secret@host")
     assert find_secret(b"\xff " + OWN.encode())
     assert not find_secret(b"hf_hub_download is a function, hf_test a word")

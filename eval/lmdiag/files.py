@@ -12,7 +12,6 @@ import logging
 import math
 import os
 import re
-import stat
 import sys
 import sysconfig
 import traceback
@@ -22,7 +21,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from lmdiag.text import change_texts, shortened, truncated
+from lmdiag.text import shortened, truncated
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 MAX_DOCUMENT = 64_000_000
 """Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
 
-_MAX_YAML = 200_000
-"""Characters of YAML: the parser is slow, and a data set card has a few thousand."""
+_MAX_YAML = 200_000  # characters: the parser is slow, and a data set card has a few thousand
 
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 """For paths of users: False for names that the system does not accept, where `Path`'s may raise."""
@@ -55,10 +53,7 @@ def resource_path(*parts: str) -> Path:
     """Returns the path of a file that is not Python, e.g. `resource_path("cards", "base.css")`.
 
     An editable install has `cards/`, `metrics/` and `datasets/` in the root of the repository, any
-    other under `share/lmdiag` (setup.cfg, `[options.data_files]`).
-
-    Raises:
-        BadInput: neither has it.
+    other under `share/lmdiag` (setup.cfg, `[options.data_files]`); `BadInput` if neither has it.
     """
     roots = (Path(__file__).resolve().parents[2], Path(sysconfig.get_path("data"), "share/lmdiag"))
     for root in roots:
@@ -77,12 +72,11 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror or error}") from None
-    except UnicodeEncodeError:
-        raise BadInput(f"{str(path)!r} is not a file name: it is not valid UTF-8") from None
     except ValueError as error:
-        if "null" not in str(error):
+        if not isinstance(error, UnicodeEncodeError) and "null" not in str(error):
             raise
-        raise BadInput(f"{str(path)!r} is not a file name: it has a NUL character") from None
+        reason = "has a NUL character" if "null" in str(error) else "is not valid UTF-8"
+        raise BadInput(f"{str(path)!r} is not a file name: it {reason}") from None
 
 
 def has_file(path: Path) -> bool:
@@ -92,17 +86,13 @@ def has_file(path: Path) -> bool:
 
 
 def read_bytes(path: Path, limit: int | None = None) -> bytes:
-    """Returns the content of a regular file of at most `limit` bytes.
-
-    Raises:
-        BadInput: it does not exist, is a directory or a device, is too large, or cannot be read.
-    """
+    """Returns the content of a regular file; `BadInput` if it is none, or exceeds the limit."""
     with readable(path):
-        state = path.stat()
-        if not stat.S_ISREG(state.st_mode):
+        size = path.stat().st_size
+        if not path.is_file():
             raise BadInput(f"{path} is not a regular file")
-        if limit is not None and state.st_size > limit:
-            raise BadInput(f"{path} has {state.st_size:,} bytes; at most {limit:,} are read")
+        if limit is not None and size > limit:
+            raise BadInput(f"{path} has {size:,} bytes; at most {limit:,} are read")
         return path.read_bytes()
 
 
@@ -122,34 +112,28 @@ def decoded(content: bytes, where: str) -> str:
 
 
 def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
-    """Returns the value of a JSON text.
+    """Returns the value of a JSON text, which messages call `where`, e.g. "my.jsonl:3".
 
-    Args:
-        text: as text, or as bytes in UTF-8.
-        where: names the text in messages, e.g. "my.jsonl:3".
-        finite: refuse NaN and infinite numbers, which are not JSON but which Python writes.
-
-    Raises:
-        BadInput: not JSON, nested deeper than about 200 levels, an integer beyond 64 bits, half of
-            a surrogate pair, bytes that are not UTF-8.
+    `BadInput` for what is not JSON, nested deeper than about 200 levels, an integer beyond 64 bits,
+    half of a surrogate pair, bytes that are not UTF-8, and, if it has to be `finite`, for NaN and
+    infinite numbers, which are not JSON but which Python writes.
     """
     from pydantic_core import from_json
 
     content = text if isinstance(text, bytes) else text.encode()
     try:
-        value = from_json(content.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=not finite)
+        values = [from_json(content.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=not finite)]
+        for item in values:  # which grows
+            if isinstance(item, list | dict):
+                values += item.values() if isinstance(item, dict) else item
+            elif isinstance(item, int) and not -(2**63) <= item < 2**63:
+                number = truncated(str(item), 20)
+                raise ValueError(f"the integer {number} does not fit into 64 bits")
+            elif finite and isinstance(item, float) and math.isinf(item):
+                raise ValueError("a number is too large")
     except ValueError as error:
         raise BadInput(f"{where}: not valid JSON ({error})") from None
-    values = [value]
-    for item in values:  # which grows
-        if isinstance(item, list | dict):
-            values += item.values() if isinstance(item, dict) else item
-        elif isinstance(item, int) and not -(2**63) <= item < 2**63:
-            problem = f"the integer {truncated(str(item), 20)} does not fit into 64 bits"
-            raise BadInput(f"{where}: not valid JSON ({problem})")
-        elif finite and isinstance(item, float) and math.isinf(item):
-            raise BadInput(f"{where}: not valid JSON (a number is too large)")
-    return value
+    return values[0]
 
 
 def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
@@ -158,11 +142,7 @@ def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields ("FILE:LINE", object) for each line that is not empty.
-
-    Raises:
-        BadInput: the file cannot be read, or a line is not a JSON object.
-    """
+    """Yields ("FILE:LINE", object) for each line that is not empty; `BadInput` if it is none."""
     with readable(path), path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
@@ -193,15 +173,10 @@ def read_parquet(
 ) -> pa.Table:
     """Returns a Parquet file as a table in which every value can become a Python object.
 
-    Args:
-        path: of the file.
-        columns: to read, those of them that the file has; None for all.
-        schema: types to cast to; its columns are read, in its order.
-
-    Raises:
-        BadInput: the file is missing or damaged, lacks a column or names one twice, has text that
-            is not UTF-8, dates or time zones that do not exist, or columns of other types than the
-            schema's.
+    It has those of `columns` that are in the file, or all columns of `schema` in its order and
+    types, or else whatever there is. `BadInput` if the file is missing or damaged, lacks a column
+    or names one twice, has text that is not UTF-8, dates or time zones that do not exist, or
+    columns of other types than the schema's.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -237,11 +212,9 @@ def read_parquet(
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file that replaces `path` when the block ends without an error.
 
-    At any moment the old or the new content is there, complete. A process that is killed leaves the
-    temporary file behind, which `clear_drafts` removes: nobody holds its lock.
-
-    Raises:
-        OSError: it cannot be written; the old file is unchanged.
+    At any moment the old or the new content is there, complete; an `OSError` leaves the old file. A
+    process that is killed leaves the temporary file behind, which `clear_drafts` removes: nobody
+    holds its lock.
     """
     draft = path.with_name(f".{path.name}.draft-{uuid.uuid4().hex}")
     try:
@@ -271,18 +244,15 @@ def clear_drafts(folder: Path) -> None:
 
 
 _TOKENS = (
-    (re.compile(r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}"), "hf_***"),
-    (re.compile(r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@"), "***@"),  # user:password@
+    (r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}", "hf_***"),
+    (r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@", "***@"),  # user:password@
 )
-_KEY = r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+"
 _SUSPECTS = (
-    (re.compile(r"(?<=://)[^\s/@?#:'\"<>]+@"), "***@"),  # a token, or the name of a user
-    (re.compile(_KEY), r"\1***"),
-    (re.compile(r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}"), r"\1***"),
+    (r"(?<=://)[^\s/@?#:'\"<>]+@", "***@"),  # a token, or the name of a user
+    (r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+", r"\1***"),
+    (r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}", r"\1***"),
 )
 _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY", "LMDIAG_SERVER_KEY")
-_MIN_SECRET = 8
-"""Characters of a secret that is searched for literally; a shorter one would match in any text."""
 
 
 def without_secrets(text: str, *, suspects: bool = True) -> str:
@@ -299,10 +269,10 @@ def without_secrets(text: str, *, suspects: bool = True) -> str:
     with suppress(OSError, UnicodeDecodeError):
         secrets.add(Path(HF_TOKEN_PATH).read_text("utf-8").strip())
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _MIN_SECRET:
+        if len(secret) >= 8:  # a shorter one would match in any text
             text = text.replace(secret, "hf_***")
     for pattern, replacement in _TOKENS + _SUSPECTS if suspects else _TOKENS:
-        text = pattern.sub(replacement, text)
+        text = re.sub(pattern, replacement, text)
     return text
 
 
@@ -312,16 +282,8 @@ def find_secret(content: bytes) -> bool:
     return without_secrets(text, suspects=False) != text
 
 
-def redacted(value: Any) -> Any:
-    """Returns a JSON value without secrets in any of its texts, keys included."""
-    return change_texts(value, without_secrets)
-
-
 def redact_output() -> None:
     """Removes secrets from tracebacks and log records of this process before they are shown."""
-
-    def hook(*error: Any) -> None:
-        print(without_secrets("".join(traceback.format_exception(*error))), end="", file=sys.stderr)
 
     def make_redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
         record, text = make(*args, **kwargs), ""
@@ -330,7 +292,9 @@ def redact_output() -> None:
         record.msg, record.args = without_secrets(text or str(record.msg)), None
         return record
 
-    sys.excepthook = hook
+    sys.excepthook = lambda *error: print(
+        without_secrets("".join(traceback.format_exception(*error))), end="", file=sys.stderr
+    )
     make = logging.getLogRecordFactory()
     if make.__qualname__ != make_redacted.__qualname__:
         logging.setLogRecordFactory(make_redacted)

@@ -154,7 +154,8 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    table = RawTable.of_rows("references", rows, lambda row: f"reference {row + 1}")
+    named = ((f"reference {number}", row) for number, row in enumerate(rows, start=1))
+    table = RawTable.of_rows("references", named)
     columns = converted(table, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")

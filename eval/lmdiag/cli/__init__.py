@@ -86,12 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
-    """Returns the function to call and its arguments: that of a command, or one for `--help`.
-
-    Raises:
-        CycloptsError: an argument is unknown or missing, or has a value that is not allowed.
-        BadInput: no command is named.
-    """
+    """Returns the function to call and its arguments: that of a command, or one for `--help`."""
     if not argv:
         raise BadInput(f"which command? choose from {', '.join(COMMANDS)}; see `lmdiag --help`")
     app = App(

@@ -45,12 +45,8 @@ def end(error: BaseException, command: str, state: str) -> int:
     """Prints one line for what ended a command, and returns the exit code.
 
     An error that all processes have is printed by the first alone, and only there it is a failure:
-    a launcher terminates all processes when one fails, before they can print.
-
-    Args:
-        error: an error of the arguments, bad input, an error of the system, or an interruption.
-        command: its name; "" where none is known.
-        state: what an interrupted command leaves, and how to continue.
+    a launcher terminates all processes when one fails, before they can print. An interruption is
+    followed by the `state` that the command leaves, and how to continue.
     """
     is_first = os.environ.get("RANK", "0") == "0"
     if isinstance(error, KeyboardInterrupt):
@@ -74,13 +70,11 @@ def end(error: BaseException, command: str, state: str) -> int:
         code = 2 if error.errno in _PROTECTED | _WRONG else 1
         if error.errno is not None:
             where = f" ({error.filename})" if error.filename else ""
-            action, remedy = "read or write", ""
+            problem = f"{where}: {(error.strerror or message).lower()}"
+            message = f"cannot read or write{problem}"
             if error.errno in _FULL | _PROTECTED:
-                action = "write"
-                remedy = (
-                    "; what was saved is kept: make room or choose another place, and run again"
-                )
-            message = f"cannot {action}{where}: {(error.strerror or message).lower()}{remedy}"
+                remedy = "make room or choose another place, and run again"
+                message = f"cannot write{problem}; what was saved is kept: {remedy}"
     elif isinstance(error, CycloptsError):
         message += f" See `{f'lmdiag {command}'.strip()} --help`."
     if isinstance(error, CycloptsError | SharedError) and not is_first:

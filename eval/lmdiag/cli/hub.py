@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -110,12 +111,10 @@ def submit_command(
 def _parameter_count(_: Any, tokens: Sequence[Token]) -> int:
     """Returns a number of parameters: 7000000000, 7e9 or 7B."""
     text, units = tokens[0].value, {"K": 1e3, "M": 1e6, "B": 1e9}
-    try:
+    with suppress(ValueError):
         value = float(text.rstrip("KMB")) * units.get(text[-1:], 1)
         if 1 <= value < 1e15:
             return int(value)
-    except ValueError:
-        pass
     raise ValueError(f"{text!r} is not a number of parameters, such as 7B or 7e9")
 
 

@@ -27,9 +27,6 @@ def section(title: str) -> Parameter:
     return Parameter(name="*", group=Group.create_ordered(title))
 
 
-# ---- types of options ----------------------------------------------------------------------------
-
-
 def _whole(least: int | None = 1, *, auto: bool = False) -> Parameter:
     """Reads whole numbers from `least` up; `auto` is None."""
 
@@ -46,14 +43,13 @@ def _whole(least: int | None = 1, *, auto: bool = False) -> Parameter:
     return Parameter(converter=read)
 
 
-def _names(_: Any, tokens: Sequence[Token]) -> tuple[str, ...]:
-    return tuple(name for token in tokens for name in token.value.split(","))
-
-
 Count = Annotated[int, _whole()]
 Ranks = Annotated[tuple[int, ...], _whole()]
 Seed = Annotated[int, _whole(None)]
-Names = Annotated[tuple[str, ...], Parameter(converter=_names)]
+Names = Annotated[
+    tuple[str, ...],
+    Parameter(converter=lambda _, tokens: tuple(",".join(t.value for t in tokens).split(","))),
+]
 DataOfRuns = Annotated[
     str | None,
     Parameter(
@@ -63,9 +59,6 @@ DataOfRuns = Annotated[
 ]
 Overwrite = Annotated[bool, Parameter(help="replace existing files")]
 Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, nothing else")]
-
-
-# ---- records -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,13 +79,7 @@ class Models:
     """name of each model in folders and tables (default: its id or folder)"""
 
     def requested(self, output: Path) -> list[tuple[str, str | None, str | None]]:
-        """Returns id, revision and name of every run; `output` is the folder of all of them.
-
-        Raises:
-            BadInput: options that exclude each other, a file that is not a list of models, a
-                pattern that matches no revision, not as many names as models, or two models with
-                one folder for their results.
-        """
+        """Returns id, revision and name of every run; `output` is the folder of all of them."""
         from lmdiag.results import model_slug
 
         models: list[tuple[str, Sequence[str | None]]]
@@ -128,13 +115,9 @@ class Models:
 
 
 def read_models(file: str) -> list[tuple[str, str | None]]:
-    """Returns the models and revisions of a file.
+    """Returns the models and revisions of a file, none of them twice; errors name the line.
 
     A line has a model and optionally a revision; `#` at the beginning of a word begins a comment.
-
-    Raises:
-        BadInput: the file cannot be read or names no model, a line has more words, or repeats
-            another one; names the file and the line.
     """
     lines: dict[tuple[str, str | None], int] = {}
     for number, line in enumerate(read_text(user_path(file)).split("\n"), start=1):
@@ -154,10 +137,9 @@ def read_models(file: str) -> list[tuple[str, str | None]]:
 
 
 def matching_revisions(model: str, pattern: str) -> list[str]:
-    """Returns the branches and tags of a model that match a pattern, in the order of their steps.
+    """Returns the branches and tags of a model that match a pattern, in order of their steps.
 
-    Raises:
-        BadInput: none matches; the model is a folder or cannot be found on the Hub.
+    `BadInput` if none matches, or if the model is a folder or cannot be found on the Hub.
     """
     if is_folder(user_path(model)) or model.startswith("demo:"):
         raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
@@ -219,9 +201,6 @@ class TextOptions:
         return {"revision": self.revision, **options}
 
 
-# ---- files ---------------------------------------------------------------------------------------
-
-
 def text_or_file(text: str) -> str:
     """Returns a text, or the content of the file of that name, without its last end of line."""
     path = user_path(text)
@@ -229,11 +208,7 @@ def text_or_file(text: str) -> str:
 
 
 def check_new_file(file: Path, suffixes: Sequence[str], *, overwrite: bool) -> None:
-    """Refuses a file that a command cannot write or must not replace.
-
-    Raises:
-        BadInput: its name ends in none of the suffixes, it exists, or its directory does not.
-    """
+    """Refuses a file that a command cannot write or must not replace, or of another suffix."""
     if file.suffix not in suffixes:
         raise BadInput(f"{file}: the file name must end in {', '.join(suffixes)}")
     if file.exists() and not overwrite:

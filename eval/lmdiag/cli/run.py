@@ -54,11 +54,7 @@ class Data:
     """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
 
     def load(self, asking: Asking, scoring: options.Scoring) -> Inputs:
-        """Loads the rows in every setting, with the protocol.
-
-        Raises:
-            BadInput: see `load_inputs`; or a perturbation is not known.
-        """
+        """Loads the rows in every setting, with the protocol."""
         from lmdiag import stimuli
         from lmdiag.runs.inputs import load_inputs
 
@@ -194,9 +190,6 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
 
 
-# ---- multiverse ----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True)
 class Knobs:
     """What varies."""
@@ -216,12 +209,8 @@ class Knobs:
     def framings(self, asks: str) -> list[dict[str, Any]]:
         """Returns the fields of `LoadOptions` for each value of the knob `prompt`, none first.
 
-        Args:
-            asks: what the rows ask, see `Diagnostic.asks`.
-
-        Raises:
-            BadInput: a name is not a knob or does not apply to the rows; a prompt or an instruction
-                cannot be used, or is given although the prompt does not vary.
+        `BadInput` for knobs, prompts and instructions that do not apply to rows that ask this, see
+        `Diagnostic.asks`.
         """
         known = dict.fromkeys(k for (_, of), ks in APPLICABLE.items() if of == asks for k in ks)
         rows = "whole sentences" if asks == "sentence" else "rows with a blank"

@@ -20,19 +20,11 @@ from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results import Run
     from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
 _FIGURES = ("svg", "pdf", "png")
-
-
-def _load_runs(paths: tuple[Path, ...], data: str | None) -> list[Run]:
-    """Reads finished runs, or those of folders."""
-    from lmdiag.results import load_run, run_folders
-
-    return [load_run(path, data) for path in run_folders(paths)]
 
 
 def score_command(
@@ -111,11 +103,7 @@ def score_command(
 def _run_of(
     path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
 ) -> tuple[Stimuli, External, Protocol, bool, Kind]:
-    """Returns rows and predictions of a run directory, and its protocol, case rule and kind.
-
-    Raises:
-        BadInput: no finished run, other data, or a task, setting or rank that it does not have.
-    """
+    """Rows and predictions of a run directory, and its protocol, case rule and kind."""
     from lmdiag.results import load_run
     from lmdiag.results.predictions import External
 
@@ -168,8 +156,9 @@ def compare_command(
     from lmdiag.comparison import not_compared
     from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
     from lmdiag.report.terminal import output_console
+    from lmdiag.results import load_run, run_folders
 
-    loaded = _load_runs(runs, data)
+    loaded = [load_run(path, data) for path in run_folders(runs)]
     compared = lmdiag.compare(
         *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
     )
@@ -327,9 +316,11 @@ def items_command(
         task: one of the tasks of the runs (default: all)
     """
     from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
+    from lmdiag.results import load_run, run_folders
 
     options.check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
-    table = items_of(_load_runs(runs, data), task=task, per=per)
+    loaded = [load_run(path, data) for path in run_folders(runs)]
+    table = items_of(loaded, task=task, per=per)
     write_items(table, out)
     print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
 

@@ -12,9 +12,10 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.files import MAX_DOCUMENT, read_json, redacted
+from lmdiag.files import MAX_DOCUMENT, read_json, without_secrets
 from lmdiag.measures.scores import Statistic
 from lmdiag.protocol import Protocol
+from lmdiag.text import change_texts
 from lmdiag.types import BadInput, ModelInfo
 
 RESULTS, PREDICTIONS, REPORT = "results.json", "predictions.parquet", "report.html"
@@ -300,8 +301,8 @@ class Results:
         """Returns the results without secrets in their texts."""
         return replace(
             self,
-            model=replace(self.model, **redacted(asdict(self.model))),
-            data=replace(self.data, source=redacted(self.data.source)),
+            model=replace(self.model, **change_texts(asdict(self.model), without_secrets)),
+            data=replace(self.data, source=without_secrets(self.data.source)),
         )
 
     @classmethod

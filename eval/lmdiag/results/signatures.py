@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import __version__
-from lmdiag.files import is_folder, real_path, redacted, user_path
+from lmdiag.files import is_folder, real_path, user_path, without_secrets
 from lmdiag.protocol import KNOBS, Protocol
+from lmdiag.text import change_texts
 from lmdiag.training_steps import trained_model
 from lmdiag.types import DIAGNOSTICS, ModelInfo
 
@@ -124,4 +125,4 @@ def identity(
     facts["signature"] = signature(protocol, fingerprint, asks_words=asks_words)
     if info.server is not None:  # nothing else tells two servers' models of one name apart
         facts |= {"server": info.server, "tokenizer": info.tokenizer}
-    return {key: redacted(value) for key, value in facts.items()}
+    return {key: change_texts(value, without_secrets) for key, value in facts.items()}

@@ -43,10 +43,8 @@ def user_cache() -> Path:
 def cached(name: str) -> Path:
     """Returns the directory of a key of `BUILT` in the user's cache; the first call builds it.
 
-    If several processes call it at the same time, one builds and the others wait.
-
-    Raises:
-        BadInput: the source files cannot be fetched, or the cache cannot be written.
+    If several processes call it at the same time, one builds and the others wait. `BadInput` if
+    the source files cannot be fetched, or the cache cannot be written.
     """
     from filelock import FileLock
 

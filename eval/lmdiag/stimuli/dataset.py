@@ -46,9 +46,8 @@ class Dataset:
     Attributes:
         root: directory of the files; of a Hub data set the snapshot, whose name is the commit.
         is_hub: whether its files are downloaded when they are read.
-        by_file: for a folder of test suites or of minimal pairs, the column that the name of a file
-            is written to if the pairs lack it: `language` in a folder of languages, otherwise
-            `UID`. "" for data whose files are parts of one table.
+        by_file: of a folder of suites or minimal pairs: the column for the names of files, if the
+            pairs lack it (`language` or `UID`); "" for data whose files are parts of one table.
     """
 
     name: str
@@ -175,29 +174,26 @@ def _configs(root: Path, data: str) -> Configs:
     has_card = files.is_file(root / _CARD)
     text = files.read_text(root / _CARD, files.MAX_DOCUMENT) if has_card else ""
     front = re.match(r"---\r?\n(.*?)\r?\n---", text, re.DOTALL)
+    configs: dict[str, list[str]] = {}
     try:
-        entries = ((_parsed(front[1], where) if front else {}) or {}).get("configs") or []
-        configs = {str(x["config_name"]): _patterns(x["data_files"], where) for x in entries}
+        for entry in ((_parsed(front[1], where) if front else {}) or {}).get("configs") or []:
+            name, found = str(entry["config_name"]), entry["data_files"]
+            if isinstance(found, list) and all(isinstance(part, dict) for part in found):
+                splits = {part["split"]: part["path"] for part in found}
+                if "test" not in splits and len(splits) != 1:
+                    raise BadInput(f"{where}: no split 'test' among {', '.join(splits)}")
+                found = splits.get("test") or next(iter(splits.values()))
+            configs[name] = found if isinstance(found, list) else [found]
+            for pattern in configs[name]:
+                inside = isinstance(pattern, str) and not pattern.startswith("/")
+                inside = inside and ".." not in Path(pattern).parts
+                # glob would take minutes for a long pattern, or for one with many **
+                if not inside or len(pattern) > 300 or "**/**" in pattern:
+                    raise BadInput(f"{where}: {pattern!r:.60} is not a path inside the data set")
     except (AttributeError, KeyError, TypeError) as error:
         raise BadInput(f"{where}: its YAML `configs:` cannot be read: {error}") from error
     names = {extended_task(path.name): path.name for path in root.glob(f"*{_TEXT}")}
     return configs or {task: [escape(names[task])] for task in EXTENDED_SETS if task in names}
-
-
-def _patterns(data_files: Any, where: str) -> list[str]:
-    """Patterns of the split `test`, or of the only split there is."""
-    if isinstance(data_files, list) and all(isinstance(part, dict) for part in data_files):
-        splits = {part["split"]: part["path"] for part in data_files}
-        if "test" not in splits and len(splits) != 1:
-            raise BadInput(f"{where}: no split 'test' among {', '.join(splits)}")
-        data_files = splits.get("test") or next(iter(splits.values()))
-    patterns = data_files if isinstance(data_files, list) else [data_files]
-    for pattern in patterns:
-        inside = isinstance(pattern, str) and not pattern.startswith("/")
-        # glob would take minutes for a long pattern, or for one with many **
-        if not inside or ".." in Path(pattern).parts or len(pattern) > 300 or "**/**" in pattern:
-            raise BadInput(f"{where}: {pattern!r:.60} is not a path inside the data set")
-    return patterns
 
 
 def _hub(repo: str, revision: str | None) -> Dataset:

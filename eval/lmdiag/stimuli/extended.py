@@ -33,9 +33,6 @@ _TAKES_AN = re.compile(
 )
 """Words that begin with the sound of a vowel; "utensil" does not, for example."""
 
-_LIKE = 0.5
-"""Smallest similarity of the subjects of a pair: the published files have a few misprints."""
-
 _Sentence = tuple[str, str, str]
 """What to call it in messages, the text before its last word, and that word."""
 
@@ -57,9 +54,8 @@ def _letters(text: str) -> str:
 def extended_rows(table: RawTable, task: str) -> RawTable:
     """Returns the rows of an extended set, four for each pair of sentences in the column `TEXT`.
 
-    Raises:
-        BadInput: a sentence without a comma at its end, half a pair, a pair of `neg1500_*` that is
-            not an affirmative sentence and its negation; the message names the line.
+    A sentence without a comma at its end, half a pair, or a pair of `neg1500_*` that is not an
+    affirmative sentence and its negation is a `BadInput`, which names the line.
     """
     sentences: list[_Sentence] = []
     for row, line in enumerate(table.columns[TEXT]):
@@ -78,11 +74,11 @@ def extended_rows(table: RawTable, task: str) -> RawTable:
         raise BadInput(f"{place}: {table.name} has {odd}")
     make = _role_rows if task == "role1500" else _negation_rows
     rows = [
-        {"item": str(number), "right_context": ""} | row
+        (pair[0][0], {"item": str(number), "right_context": ""} | row)
         for number, pair in enumerate(zip(sentences[::2], sentences[1::2], strict=True), start=1)
         for row in make(f"{task}-{number}", *pair)
     ]
-    return RawTable.of_rows(table.name, rows, lambda row: sentences[row // 4 * 2][0])
+    return RawTable.of_rows(table.name, rows)
 
 
 def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:
@@ -97,7 +93,8 @@ def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[d
             raise BadInput(f"{where}: {rule}, not {f'{context} {target},'!r:.90}: {remedy}")
         nouns.append(statement["subject"])
     bare = [_letters(re.sub(r"^an? ", "", noun, flags=re.IGNORECASE)) for noun in nouns]
-    if SequenceMatcher(None, bare[0], bare[1]).ratio() < _LIKE:
+    # the published files have a few misprints
+    if SequenceMatcher(None, bare[0], bare[1]).ratio() < 0.5:
         before = f"is not that of the line before, {nouns[0]!r}"
         rule = "the two sentences of a pair differ in the negation and the last word"
         raise BadInput(f"{second[0]}: its subject {nouns[1]!r} {before}: {rule}")

@@ -22,9 +22,6 @@ MEMORY = "rows"
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 """Between the fields of a csv file; spreadsheets write a semicolon or a tab in many languages."""
 
-_MISSING = "NA"
-"""How R writes a missing value into a csv file."""
-
 _KNOWN = {*(column.name for column in (*CORE, *SENTENCES)), *PAIR, *PAIR_ALIASES}
 """Columns by which the separator of a file is recognised."""
 
@@ -32,20 +29,19 @@ _KNOWN = {*(column.name for column in (*CORE, *SENTENCES)), *PAIR, *PAIR_ALIASES
 def read_file(path: Path) -> RawTable:
     """Reads a file of rows or a test suite; an error names the line if there is one."""
     if path.suffix not in READERS:
-        suffixes = ", ".join(READERS)
-        problem = "cannot be read as data: give a directory or a file ending in"
-        raise BadInput(f"{path} {problem} {suffixes}")
+        remedy = f"give a directory or a file ending in {', '.join(READERS)}"
+        raise BadInput(f"{path} cannot be read as data: {remedy}")
     return READERS[path.suffix](path)
 
 
 def _read_csv(path: Path) -> RawTable:
     text = read_text(path)
     head = text.partition("\n")[0]
-
-    def n_known(separator: str) -> int:
-        return len(_KNOWN & {field.strip(' "\r\n') for field in head.split(separator)})
-
-    separator = max(("\t" if path.suffix == ".tsv" else ",", *_SEPARATORS), key=n_known)
+    n_known = {
+        separator: len(_KNOWN & {field.strip(' "\r\n') for field in head.split(separator)})
+        for separator in ("\t" if path.suffix == ".tsv" else ",", *_SEPARATORS)
+    }
+    separator = max(n_known, key=n_known.__getitem__)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows, lines = [], []
     try:
@@ -57,7 +53,7 @@ def _read_csv(path: Path) -> RawTable:
                 problem = f"{len(fields)} fields, expected {len(header)}"
                 remedy = f"put text with {_SEPARATORS[separator]} in double quotes"
                 raise BadInput(f"{path}:{reader.line_num}: {problem}; {remedy}")
-            rows.append([None if field == _MISSING else field for field in fields])
+            rows.append([None if field == "NA" else field for field in fields])  # as R writes it
             lines.append(reader.line_num)
     except csv.Error as error:
         raise BadInput(f"{path}:{reader.line_num}: {error}") from error
@@ -65,15 +61,10 @@ def _read_csv(path: Path) -> RawTable:
     return RawTable(str(path), columns, lambda row: f"{path}:{lines[row]}")
 
 
-def _read_json_lines(path: Path) -> RawTable:
-    lines = list(read_json_lines(path))
-    return RawTable.of_rows(str(path), [row for _, row in lines], lambda row: lines[row][0])
-
-
 READERS: dict[str, Callable[[Path], RawTable]] = {
     ".csv": _read_csv,
     ".tsv": _read_csv,
-    ".jsonl": _read_json_lines,
+    ".jsonl": lambda path: RawTable.of_rows(str(path), read_json_lines(path)),
     ".parquet": lambda path: RawTable(
         str(path), read_parquet(path).to_pydict(), lambda row: f"{path}, row {row + 1}"
     ),
@@ -94,10 +85,6 @@ def read_memory(data: Any, task: str) -> RawTable:
     It is a pandas DataFrame (its index is ignored), a `datasets.Dataset`, a pyarrow Table, a
     mapping of column names to values, an iterable of mappings, one per row, or a suite.
     """
-
-    def where(row: int) -> str:
-        return f"{MEMORY}, row {row + 1}"
-
     if hasattr(data, "iloc"):  # pandas: missing values become None
         data = data.astype(object).where(data.notna(), None).to_dict("list")
     elif convert := getattr(data, "to_pydict", None) or getattr(data, "to_dict", None):
@@ -109,14 +96,15 @@ def read_memory(data: Any, task: str) -> RawTable:
             problem = f"cannot read stimuli from {type(data).__name__}"
             raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
         plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
-        return RawTable.of_rows(MEMORY, plain, where)
+        places = (f"{MEMORY}, row {number}" for number in range(1, len(plain) + 1))
+        return RawTable.of_rows(MEMORY, zip(places, plain, strict=True))
     if {"items", "predictions"} <= data.keys():
         return suite_rows(data, MEMORY, task)
     columns = {str(name): [_plain(value) for value in values] for name, values in data.items()}
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
-    return RawTable(MEMORY, columns, where)
+    return RawTable(MEMORY, columns, lambda row: f"{MEMORY}, row {row + 1}")
 
 
 def _plain(value: Any) -> Any:

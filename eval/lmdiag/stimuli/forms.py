@@ -29,9 +29,6 @@ PAIR_ALIASES: Mapping[str, str] = {
 
 _REGION = re.compile(r"region_([1-9]\d{0,3})").fullmatch
 
-_OPENING = ("Ps", "Pi")
-"""Unicode categories of opening brackets and quotation marks, which have a blank before them."""
-
 
 def form_of(names: Collection[str]) -> str:
     """Returns the form that a table of these columns has; "" for rows with a blank."""
@@ -58,23 +55,21 @@ def in_form(table: RawTable, task: str) -> RawTable:
     return replace(_joined_regions(table) if form else table, form=form)
 
 
-# ---- regions -------------------------------------------------------------------------------------
-
-
 def joined(
     regions: Iterable[tuple[int, str]], names: Mapping[str, str], place: str
 ) -> tuple[str, list[dict[str, Any]]]:
     """Returns the sentence of some regions, and each region with its position in it.
 
     Contents are stripped, empty ones left out, and the others joined by a blank, except before
-    punctuation that belongs to what precedes it, as a comma does. Names are by number, as text.
+    punctuation that belongs to what precedes it: a comma does, an opening bracket or quotation
+    mark (categories Ps and Pi of Unicode) does not. Names are by number, as text.
     """
     text = ""
     spans = []
     for number, content in regions:
         content = content.strip()
         category = unicodedata.category(content[0]) if content else "P"
-        if text and (not category.startswith("P") or category in _OPENING):
+        if text and (not category.startswith("P") or category in ("Ps", "Pi")):
             text += " "
         start, text = len(text), text + content
         name = names.get(str(number), "")
@@ -114,9 +109,6 @@ def _joined_regions(table: RawTable) -> RawTable:
     return replace(table, columns=columns | {"sentence": texts, "regions": spans})
 
 
-# ---- minimal pairs -------------------------------------------------------------------------------
-
-
 def pair_columns(names: Collection[str]) -> tuple[str, str]:
     """Returns the columns with the good and the bad sentence of a pair, present or not.
 
@@ -150,15 +142,13 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
         if column not in pair and (column or number)  # a first column without a name: row numbers
     }
     names = _pair_names(columns, len(table), task)
-
-    def interleaved(first: Sequence[Any], second: Sequence[Any]) -> list[Any]:
-        return list(chain.from_iterable(zip(first, second, strict=True)))
-
-    rows = {column: interleaved(values, values) for column, values in columns.items()} | {
+    sentences = zip(*(table.columns[column] for column in pair), strict=True)
+    twice = {column: [x for x in values for _ in pair] for column, values in columns.items()}
+    rows = twice | {
         "id": [f"{name}-{which}" for name in names for which in ("good", "bad")],
-        "sentence": interleaved(*(table.columns[column] for column in pair)),
+        "sentence": list(chain.from_iterable(sentences)),
         "good": [True, False] * len(table),
-        "contrast": interleaved(names, names),
+        "contrast": [name for name in names for _ in pair],
     }
     return RawTable(table.name, rows, lambda row: table.where(row // 2), "minimal_pairs")
 

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from lmdiag.diagnostics import Diagnostic
 
-_MOST_LEVELS = 24
-"""A column with more distinct values is text; a sample is not balanced over it."""
-
 _Levels = tuple[str, ...]
 
 
@@ -52,11 +49,7 @@ class Stimuli:
         cls, task: str, columns: Mapping[str, list[Any]], source: str,
         revision: str | None, form: str = "",
     ) -> Stimuli:  # fmt: skip
-        """Returns stimuli of columns whose values were checked.
-
-        Raises:
-            BadInput: a further column mixes types, or a text is not Unicode.
-        """
+        """Returns stimuli of checked columns; `BadInput` if one mixes types or is not Unicode."""
         import pyarrow as pa
 
         for name, values in columns.items():
@@ -142,15 +135,13 @@ def sample(
     whole = "item" if diagnostic.has_regions else "contrast"
     for row, name in enumerate(columns.get(whole, columns["id"])):
         contrasts.setdefault(name, []).append(row)
-    further = sorted(columns.keys() - diagnostic.core_columns)
-
-    def is_factor(name: str) -> bool:
+    balanced = [columns["condition"]]
+    for name in sorted(columns.keys() - diagnostic.core_columns):
         types = set(map(type, columns[name])) - {type(None)}
-        few = types <= {str, bool, int} and 2 <= len(set(columns[name])) <= _MOST_LEVELS
-        return name in diagnostic.breakdowns or few
-
-    factors = filter(is_factor, further)
-    balanced = [columns["condition"], *(columns[name] for name in factors)]
+        # a column with more distinct values is text
+        few = types <= {str, bool, int} and 2 <= len(set(columns[name])) <= 24
+        if few or name in diagnostic.breakdowns:
+            balanced.append(columns[name])
     is_shared = [not any(value is None or value == "" for value in column) for column in balanced]
     good = columns.get("good", [True] * len(columns["id"]))
     # levels that all contrasts have -> all levels of the good row -> contrasts, next one last

@@ -49,12 +49,10 @@ class _Suite(BaseModel):
 
 
 def suite_rows(value: Any, name: str, stem: str) -> RawTable:
-    """Returns a row for each item and condition of a suite.
+    """Returns a row for each item and condition of a suite in a file of this name.
 
-    Its file has the name `name`; `stem` is the name of the suite where `meta` has none.
-
-    Raises:
-        BadInput: it breaks a rule; the message names file, item, condition and field.
+    `stem` is the name of the suite where `meta` has none. A suite that breaks a rule is a
+    `BadInput`, which names file, item, condition and field.
     """
     if not isinstance(value, Mapping) or "items" not in value:
         rule = "one has `items` and `predictions` as SyntaxGym's have; save rows of other forms"
@@ -87,7 +85,7 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
                 "regions": spans,
                 "formulas": [formula.text for formula in formulas],
             }
-    return RawTable.of_rows(name, list(rows.values()), list(rows).__getitem__, "suites")
+    return RawTable.of_rows(name, rows.items(), "suites")
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -99,8 +97,8 @@ def _first_problem(error: ValidationError) -> str:
             place, field = f"{place}, {field.removesuffix('s')} {part + 1}", ""
         else:
             field = f"{field}.{part}" if field else part
-    found = problem["input"]
-    shown = "" if isinstance(found, Mapping | list) else f", not {found!r:.60}"
+    shown = f", not {problem['input']!r:.60}"
+    shown = "" if isinstance(problem["input"], Mapping | list) else shown
     message = problem["msg"].replace("Input should", "must") + shown
     plain = {"missing": "is missing", "too_short": "is empty", "model_type": "must be an object"}
     return f"{place}: {field} {plain.get(problem['type'], message)}"

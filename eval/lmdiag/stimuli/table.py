@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -17,9 +17,6 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import Column
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput
-
-_ROW_NAMES = ("", "__index_level_0__")
-"""Column of row names that R or pandas add: it is ignored."""
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 """How text files write truth values; compared in lower case."""
@@ -74,12 +71,13 @@ class RawTable:
 
     @classmethod
     def of_rows(
-        cls, name: str, rows: Sequence[Mapping[str, Any]], where: Callable[[int], str],
-        form: str = "",
-    ) -> RawTable:  # fmt: skip
-        """Returns a table of mappings; a column that a row does not have is None there."""
-        names = dict.fromkeys(column for row in rows for column in row)
-        return cls(name, {name: [row.get(name) for row in rows] for name in names}, where, form)
+        cls, name: str, rows: Iterable[tuple[str, Mapping[str, Any]]], form: str = ""
+    ) -> RawTable:
+        """Returns a table of rows, each with what to call it; an absent column is None."""
+        found = list(rows)
+        names = dict.fromkeys(column for _, row in found for column in row)
+        columns = {name: [row.get(name) for _, row in found] for name in names}
+        return cls(name, columns, lambda row: found[row][0], form)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -118,17 +116,12 @@ def concatenate(parts: Sequence[RawTable]) -> RawTable:
     return RawTable(first.name, columns, lambda row: places[row][0](places[row][1]), first.form)
 
 
-# ---- conversion ----------------------------------------------------------------------------------
-
-
 def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
     """Returns the columns with converted values, core columns first.
 
     `good` and `contrast` are present if rows are compared; the other core columns always are. Only
-    the columns that the diagnostic of the task declares have types.
-
-    Raises:
-        BadInput: a column is missing, has another type, or lacks a value in some row.
+    the columns that the diagnostic of the task declares have types. A column that is missing, has
+    another type, or lacks a value in some row is a `BadInput`.
     """
     if not len(table):
         raise BadInput(f"{table.name} has no rows")
@@ -141,7 +134,8 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
             raise BadInput(f"{table.name}: a column has no name: name it in the header")
         # an optional core column without any value counts as absent
         is_absent = empty and name in diagnostic.core_columns and name not in needed
-        if name not in _ROW_NAMES and not is_absent:
+        # names of rows, which R or pandas add, are ignored
+        if name not in ("", "__index_level_0__") and not is_absent:
             columns[name] = values
     for name in filter(lambda name: name not in columns, needed):
         other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
@@ -208,11 +202,7 @@ def _value(kind: str, value: Any) -> Any:
 
 
 def _words(value: Any) -> list[str]:
-    """A list of words from one that is written as `bird|tree`, in JSON's or in Python's notation.
-
-    Commas and semicolons outside a written list are refused: "a, b" as one word would never be
-    predicted, and accuracy would be 0 without a hint.
-    """
+    """A list of words from one written as `bird|tree`, or in JSON's or Python's notation."""
     if value is None or value == "":
         return []
     if isinstance(value, str) and value.startswith("["):
@@ -226,12 +216,10 @@ def _words(value: Any) -> list[str]:
         return list(value)
     if not isinstance(value, str):
         raise ValueError(f"expected a list of words, not {value!r}")
+    # "a, b" as one word would never be predicted: accuracy would be 0 without a hint
     if len(value) > 1 and re.search("[,;]", value):
         raise ValueError(f'{value!r}: separate words by |, or write a list: ["bird", "tree"]')
     return [word.strip() for word in value.split("|")]
-
-
-# ---- checks --------------------------------------------------------------------------------------
 
 
 def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
@@ -239,13 +227,12 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
     for name in diagnostics.get("", table.form).core_columns:
         if name not in _RULES_OF or name not in columns:
             continue
-        is_list = name == "expected"
-        texts = chain.from_iterable(columns[name]) if is_list else columns[name]
-        if any(text_problem(name, text) for text in set(texts)):
-            for row, value in enumerate(columns[name]):
-                for text in value if is_list else [value]:
-                    if problem := text_problem(name, text):
-                        raise table.error(row, f"the column {name} {problem}")
+        values = columns[name]
+        rows = values if name == "expected" else [(text,) for text in values]
+        wrong = {text for text in set(chain.from_iterable(rows)) if text_problem(name, text)}
+        if wrong:
+            row, text = next((i, x) for i, texts in enumerate(rows) for x in texts if x in wrong)
+            raise table.error(row, f"the column {name} {text_problem(name, text)}")
     first: dict[str, int] = {}
     for row, identifier in enumerate(columns["id"]):
         if (earlier := first.setdefault(identifier, row)) != row:
