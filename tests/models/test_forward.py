@@ -262,8 +262,10 @@ class TestNumbers:
 class TestMemory:
     CONTEXTS = ("a", "the robin is a", "a tree", "near the robin is the tree", "is")
 
-    @pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError, MemoryError])
-    @pytest.mark.parametrize("packing", ["auto", "never"])
+    @pytest.mark.parametrize(
+        ("packing", "error"),
+        [("auto", torch.OutOfMemoryError), ("auto", RuntimeError), ("never", MemoryError)],
+    )
     def test_halves(self, packing: str, error: type[Exception]) -> None:
         """Down to one question a time, with the same numbers, and no attempt twice too large."""
         model = asked(bert(len(TOKENIZER)), TOKENIZER, "masked", packing=packing)
