@@ -27,7 +27,7 @@ from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.hub.requests import RunRequest, parse_request
 from lmdiag.leaderboard import board as board_module
 from lmdiag.leaderboard.board import Board
-from lmdiag.leaderboard.entries import Row, ranked, read_requests
+from lmdiag.leaderboard.entries import RankedEntry, ranked, read_requests
 from lmdiag.results import Figure, load_run, read_results
 from lmdiag.types import BadInput
 
@@ -103,7 +103,7 @@ def test_equal_figures_share_a_rank_and_a_row_without_one_has_none() -> None:
     run: Any = None
     rows = []
     for name, value in {"e": None, "d": 0.5, "c": 0.7, "b": 0.7, "a": 0.9}.items():
-        row = Row(name, run=run)
+        row = RankedEntry(name, run=run)
         vars(row)["figures"] = {} if value is None else {FIRST: Figure(value, 34)}
         rows.append(row)
     ranks = [("a", 1), ("b", 2), ("c", 2), ("d", 4), ("e", None)]

@@ -1,4 +1,4 @@
-"""From rows and predictions to figures: the one way, for run, score, verification and metric."""
+"""From rows and predictions to figures: the only way, for runs, `score` and the metric."""
 
 from __future__ import annotations
 

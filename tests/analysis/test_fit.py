@@ -171,6 +171,16 @@ def test_coefficients_are_per_unit_and_per_bit() -> None:
     assert scaled == pytest.approx(plain)
 
 
+def test_a_bar_in_the_name_of_a_column_is_no_random_effect() -> None:
+    frame = corpus().rename(columns={"rt": "rt|ms", "log_frequency": "f|log"})
+    frame["b"] = frame["a"] * 2
+    fit = fitted(frame, "a", "b", response="rt|ms", controls=("f|log",), lags=0)
+    plain = fitted(corpus(), "a", response="rt", controls=("log_frequency",), lags=0)
+    assert not fit.is_mixed
+    assert len(fit.comparisons) == 1
+    assert fit.models[0].per_word == pytest.approx(plain.models[0].per_word)
+
+
 def test_models_are_compared_on_the_same_rows() -> None:
     frame = corpus()
     rng = np.random.default_rng(5)

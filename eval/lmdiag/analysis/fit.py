@@ -14,7 +14,7 @@ from lmdiag import stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.linear import Term
 from lmdiag.analysis.procedures import SURPRISAL
-from lmdiag.analysis.regression import evaluated, fit_formula, sides
+from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, sides
 from lmdiag.analysis.selection import Selection
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
@@ -116,7 +116,7 @@ class HumanFit:
     @property
     def is_mixed(self) -> bool:
         """Whether the models are mixed models."""
-        return "|" in self.full
+        return is_mixed(self.full)
 
     def to_json(self) -> dict[str, Any]:
         """Returns all figures as plain values; undefined is None."""
@@ -170,7 +170,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
         selection.leave_out("no surprisal of another model", ~common)
     fits = [_fit(selection, full, baseline) for selection in selections]
     pairs = []
-    if "|" not in full:
+    if not is_mixed(full):
         first = fits[0].words["delta"].to_numpy()
         pairs = [(fit.name, first - fit.words["delta"].to_numpy()) for fit in fits[1:]]
     p_values = [stats.sign_flip(apart) for _, apart in pairs]
@@ -179,7 +179,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
         for (other, apart), p, adjusted in zip(pairs, p_values, stats.holm(p_values), strict=True)
     ]
     notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
-    signature = f"lmdiag:fit|human:{table.fingerprint}|full:{full}|baseline:{baseline}|"
+    signature = f"lmdiag:fit|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
     return HumanFit(signature, full, baseline, fits, compared, list(notes), table)
 

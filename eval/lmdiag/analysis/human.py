@@ -59,7 +59,10 @@ class HumanTable:
         if doubled := frame.columns[frame.columns.duplicated()].tolist():
             raise BadInput(f"{name}: the column {doubled[0]} stands there twice: rename one")
         self.frame, self.name, self.procedure = frame, name, procedure
-        self.fingerprint = hashlib.sha256(frame.to_csv(index=False).encode()).hexdigest()[:8]
+
+    def fingerprint(self) -> str:
+        """Returns eight hexadecimal digits that identify the content."""
+        return hashlib.sha256(self.frame.to_csv(index=False).encode()).hexdigest()[:8]
 
     def where(self, row: int) -> str:
         """Returns what to call a row of the file, counted from 0, in a message."""
@@ -159,13 +162,13 @@ class HumanTable:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
         words = self.texts(column)
         for row, (number, word) in enumerate(zip(self.word, words, strict=True)):
-            where, first = f"{self.where(row)}: column {column}", self.first_rows[number]
+            first = self.first_rows[number]
             if word.split() != [word]:
                 what = f"{word!r} contains a blank" if word.strip() else "is empty"
-                raise BadInput(f"{where} {what}; a row is one word")
+                raise BadInput(f"{self.where(row)}: column {column} {what}; a row is one word")
             if word != words[first]:
-                has = f"{self.where(first)} has {words[first]!r}"
-                raise BadInput(f"{where}: {word!r} stands where {has}")
+                has = f"{word!r} stands where {self.where(first)} has {words[first]!r}"
+                raise BadInput(f"{self.where(row)}: column {column}: {has}")
         names = self.texts(self.procedure.text)
         for row in self.first_rows:
             texts.setdefault(names[row], []).append(words[row])
@@ -244,8 +247,9 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     columns = [*other.frame.columns]
     surprisal = next((name for name in columns if name.lower() == SURPRISAL), "")
     pairs = {name: name for name in columns if name in table.frame.columns}
-    for place in {"text", "position", "word"} & {*columns}:
-        pairs[getattr(table.procedure, place)] = place
+    for place in ("text", "position", "word"):
+        if place in columns:
+            pairs[getattr(table.procedure, place)] = place
     pairs = {key: name for key, name in pairs.items() if key and name not in (surprisal, *COMPUTED)}
     if not surprisal or not pairs:
         missing = f"a column of {table.name}" if surprisal else f"a column {SURPRISAL!r}"

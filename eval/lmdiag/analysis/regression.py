@@ -49,6 +49,11 @@ def grouping_columns(formula: str) -> list[str]:
     return names_in(" ".join(group for _, _, group in _BARS.findall(formula)))
 
 
+def is_mixed(formula: str) -> bool:
+    """Returns whether a formula has random effects, as `(1 | subject)`."""
+    return bool(_BARS.search(sides(formula)[1]))
+
+
 def sides(formula: str) -> tuple[str, str]:
     """Returns the response and the terms of a formula.
 
@@ -140,7 +145,7 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
             `fit_least_squares` and `fit_mixed`.
     """
     left, right = sides(formula)
-    if "|" not in right:
+    if not is_mixed(formula):
         y = evaluated(f"0 + {left}", rows).to_numpy(float)[:, 0]
         return fit_least_squares(evaluated(right, rows), y, folds)
     if folds:

@@ -28,7 +28,7 @@ from lmdiag import results, stimuli
 from lmdiag.files import is_file, read_json, without_secrets, write_atomically
 from lmdiag.hub.client import plain_errors
 from lmdiag.hub.requests import RunRequest
-from lmdiag.leaderboard.entries import Entry, Row, ranked
+from lmdiag.leaderboard.entries import Entry, RankedEntry, ranked
 from lmdiag.protocol import Protocol
 from lmdiag.results import REPORT, RESULTS, Run
 from lmdiag.stimuli import Stimuli
@@ -107,14 +107,14 @@ class Board:
         reason, seconds = read_json(file) if is_file(file) else ("not run yet", 0.0)
         return reason, seconds
 
-    def rows(self, entries: Iterable[Entry]) -> tuple[list[Row], list[Entry]]:
+    def rows(self, entries: Iterable[Entry]) -> tuple[list[RankedEntry], list[Entry]]:
         """Returns the rows in order of rank, and by name the entries without a run."""
         rows, others = [], []
         for entry in entries:
             if entry.request is None:
                 others.append(entry)
             elif run := self.run(entry.request):
-                rows.append(Row(**vars(entry) | {"run": run}))
+                rows.append(RankedEntry(**vars(entry) | {"run": run}))
             else:
                 others.append(replace(entry, reason=self.failure(entry.request)[0]))
         return ranked(rows), sorted(others, key=lambda entry: (entry.name, entry.key))

@@ -48,7 +48,7 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Entry):
+class RankedEntry(Entry):
     """A request that the leaderboard has run.
 
     Attributes:
@@ -86,11 +86,11 @@ class Row(Entry):
         }
 
 
-def ranked(rows: Iterable[Row]) -> list[Row]:
+def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
     """Returns rows in order, with ranks by the first column; the next ones decide the order."""
     overview = [column.task_id for column in columns().values() if column.is_overview]
 
-    def values(row: Row) -> list[float]:
+    def values(row: RankedEntry) -> list[float]:
         return [row.figures[key].value or 0.0 if key in row.figures else -1.0 for key in overview]
 
     ordered = sorted(rows, key=lambda row: ([-x for x in values(row)], row.page))

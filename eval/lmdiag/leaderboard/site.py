@@ -22,7 +22,7 @@ from lmdiag.hub.benchmark import columns
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.leaderboard.board import Board
-from lmdiag.leaderboard.entries import Entry, Row
+from lmdiag.leaderboard.entries import Entry, RankedEntry
 from lmdiag.report.charts.output import svg
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
@@ -48,7 +48,9 @@ def check_target(out: Path) -> None:
         raise BadInput(f"--out {out} is not a leaderboard directory: choose an empty one")
 
 
-def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: Board) -> None:
+def write_site(
+    out: Path, rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board
+) -> None:
     """Writes the site into a directory of its own, completely or not at all.
 
     Args:
@@ -94,7 +96,7 @@ def write_site(out: Path, rows: Sequence[Row], others: Sequence[Entry], board: B
     shutil.rmtree(before, ignore_errors=True)
 
 
-def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str) -> str:
+def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, data: str) -> str:
     """Returns the page of the site; `data` is the name of the data."""
     titles = {place.task: diagnostics.get(place.task).short_title for place in columns()}
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -124,7 +126,7 @@ def _page(rows: Sequence[Row], others: Sequence[Entry], board: Board, data: str)
     )  # fmt: skip
 
 
-def _compared(rows: Sequence[Row]) -> dict[str, Any]:
+def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
     """Returns the distinct results of comparing every two rows, and where each of them belongs.
 
     A result is difference, ends of the interval and p, six digits each, None where undefined.
@@ -141,7 +143,7 @@ def _compared(rows: Sequence[Row]) -> dict[str, Any]:
     return {"results": [*index], "columns": tables}
 
 
-def _chart(column: Mapping[str, Any], rows: Sequence[Row]) -> str:
+def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     """Returns the chart of one figure; a point's number is the rank of its model.
 
     Args:

@@ -19,7 +19,7 @@ def suite_measures(trials: Trials) -> list[Scores]:
     prediction_accuracy: over items and predictions, whether the prediction holds for the item, by
     `SUITE/NUMBER` of the prediction. suite_accuracy: over items, the share of the predictions of
     its suite that hold, by suite. A prediction is left out of an item where a region that it reads
-    has no surprisal; see `part_bits`. There is no chance level: it depends on the formula.
+    has no surprisal; see `part_bits`. No chance level is defined: it depends on the formula.
 
     Source: Hu et al. (2020), section 3.
     """

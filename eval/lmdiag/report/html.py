@@ -19,7 +19,14 @@ from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
 from lmdiag.report.designs import Design, designs_of
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
-from lmdiag.report.tables import HeadlineFigure, Section, Source, headlines, sections, sources_of
+from lmdiag.report.tables import (
+    HeadlineFigure,
+    LabelledRun,
+    Section,
+    headlines,
+    sections,
+    sources_of,
+)
 from lmdiag.results import Figure, Place
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
@@ -108,7 +115,7 @@ def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
 
 def _in_order(
     runs: Run | Sequence[Run],
-) -> tuple[list[Run], list[Source], list[int], dict[str, TaskRuns]]:
+) -> tuple[list[Run], list[LabelledRun], list[int], dict[str, TaskRuns]]:
     """The runs, joined by models, checkpoints in the order of training; the same as sources.
 
     Then the positions of the runs that are shown in detail, and these with their items by task.
@@ -205,7 +212,7 @@ class RunPair(NamedTuple):
         return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
 
 
-def compared(runs: Sequence[Run], sources: Sequence[Source]) -> list[RunPair]:
+def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPair]:
     """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
 
     The p-values are adjusted over all of them. `sources` are those of the runs, parallel.

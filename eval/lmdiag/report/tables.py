@@ -29,7 +29,7 @@ _NAMED = 5
 """Words that are named before the rest is only counted."""
 
 
-class Source(NamedTuple):
+class LabelledRun(NamedTuple):
     """A run, a name that tells it from the others, and the published figures of its model."""
 
     results: Results
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
     """
 
     diagnostic: Diagnostic
-    sources: Sequence[Source]
+    sources: Sequence[LabelledRun]
     label_headings: tuple[str, ...]
     settings: list[str]
     measures: dict[str, dict[str, list[str]]]
@@ -84,13 +84,15 @@ class Measured(NamedTuple):
         return line.label or usual or self.diagnostic.setting_label(line.setting)
 
 
-def sources_of(runs: Sequence[Results]) -> list[Source]:
+def sources_of(runs: Sequence[Results]) -> list[LabelledRun]:
     """Returns the runs with their names and the published figures of their models."""
     labels = run_labels(runs)
-    return [Source(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)]
+    return [
+        LabelledRun(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)
+    ]
 
 
-def measured(task: str, sources: Sequence[Source]) -> Measured:
+def measured(task: str, sources: Sequence[LabelledRun]) -> Measured:
     """Returns what was measured on a task, over all runs."""
     having = [source for source in sources if task in source.results.tasks]
     runs = [source.results for source in having]
@@ -236,7 +238,7 @@ class HeadlineFigure(NamedTuple):
     published: list[PublishedFigure | None]
 
 
-def headlines(task: str, sources: Sequence[Source]) -> list[HeadlineFigure]:
+def headlines(task: str, sources: Sequence[LabelledRun]) -> list[HeadlineFigure]:
     """Returns the headline figures of a task that any run has, one entry per run in each.
 
     Where no run has those that the diagnostic declares, they are the usual ones.
@@ -397,7 +399,7 @@ def _tests_and_undefined(task: str, present: Measured) -> Iterator[str]:
         yield f"human baseline: {fact['fact']} {fact['value']} ({source_text})"
 
 
-def _left_out(task: str, sources: Sequence[Source]) -> Iterator[str]:
+def _left_out(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
     """One line per model and setting that counts and names the words without a figure."""
     for source in sources:
         by = f" by {source.label}" if len(sources) > 1 else ""

@@ -182,7 +182,7 @@ def _values(table: RawTable, column: Column, values: Sequence[Any], *, core: boo
 
 
 def _value(kind: str, value: Any) -> Any:
-    """A value in the type of its column; None if it is missing, which is no word for `words`."""
+    """A value in the type of its column; None if it is missing, or an empty list for `words`."""
     if kind == "words":
         return _words(value)
     if value is None or (kind != "text" and value == ""):

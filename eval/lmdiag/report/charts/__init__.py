@@ -1,8 +1,7 @@
 """Charts of results with altair, for the report page, files and notebooks.
 
-`drawing` has a function per kind of chart, from a pandas DataFrame to an altair chart, and `parts`
-what they share. `kinds`, `models` and `conditions` collect the data. `output` sizes and colours
-charts, writes files and has the script that draws in a page.
+`kinds`, `models`, `items` and `conditions` make altair charts from runs; `drawing` has what they
+share. `output` sizes and colours charts, writes files and has the script that draws in a page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What charts share, and the charts of figures that several rooms draw.
+"""What charts share, and the charts that several modules draw.
 
 Text from data and models is only in the data and in the domains of scales, where Vega takes it as
 text and never as an expression.

@@ -20,7 +20,7 @@ from lmdiag.report.charts.drawing import COLORS, SHAPES, distinct, dot_plot, mea
 from lmdiag.report.charts.items import cloze, scatter
 from lmdiag.report.items import Item, run_scores
 from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import Source, measured, sets_shape
+from lmdiag.report.tables import LabelledRun, measured, sets_shape
 from lmdiag.results import Figure, Place
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -51,7 +51,7 @@ class TaskRuns:
 
     task: str
     runs: Sequence[Run]
-    sources: Sequence[Source]
+    sources: Sequence[LabelledRun]
     items: Sequence[Sequence[Item]]
 
     @property

@@ -14,7 +14,7 @@ from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, tooltip
 from lmdiag.report.charts.kinds import figure_row
-from lmdiag.report.tables import HeadlineFigure, Source, headlines
+from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
@@ -35,7 +35,7 @@ def family(name: str) -> str:
     return "-".join(part for part in re.split("[-_]", last) if not _SIZE.fullmatch(part)) or last
 
 
-def model_figures(sources: Sequence[Source]) -> list[tuple[str, HeadlineFigure]]:
+def model_figures(sources: Sequence[LabelledRun]) -> list[tuple[str, HeadlineFigure]]:
     """Returns each headline figure that any model has, with the title of its diagnostic."""
     return [
         (visible(diagnostics.get(task).short_title or task), figure)
@@ -45,7 +45,7 @@ def model_figures(sources: Sequence[Source]) -> list[tuple[str, HeadlineFigure]]
     ]
 
 
-def _figures(sources: Sequence[Source]) -> pd.DataFrame:
+def _figures(sources: Sequence[LabelledRun]) -> pd.DataFrame:
     """The headline figures of all models: a row per figure and model that has it."""
     rows = [
         {
@@ -60,7 +60,7 @@ def _figures(sources: Sequence[Source]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
+def ranked_plots(sources: Sequence[LabelledRun]) -> list[Plot]:
     """Returns a chart per headline figure: every model, the highest value first."""
     plots = []
     if (data := _figures(sources)).empty:
@@ -74,7 +74,7 @@ def ranked_plots(sources: Sequence[Source]) -> list[Plot]:
     return plots
 
 
-def trend_plots(sources: Sequence[Source]) -> list[Plot]:
+def trend_plots(sources: Sequence[LabelledRun]) -> list[Plot]:
     """Returns the headline figures of each task in panels, against training step or model size.
 
     The figures in percent have one scale. Against the training step where all models have one,
