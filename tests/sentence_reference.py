@@ -10,25 +10,16 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reference import items, load, read_bytes, run
 
-
-class ReferenceWord(NamedTuple):
-    """A word of a text, by the reference; the fields of `lmdiag.types.WordSpan`."""
-
-    start: int
-    end: int
-    log_prob: float | None
-    n_tokens: int
+from lmdiag.types import WordSpan
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(NamedTuple):
     """A text as the tokenizer splits it.
 
     Attributes:
@@ -85,7 +76,7 @@ class SentenceReference:
             default = [first] if first is not None and not self._opening else self._opening
             self._opening, self._closing = [] if bos == "never" else default, []
 
-    def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[ReferenceWord]:
+    def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[WordSpan]:
         """Returns the words of a text in their order.
 
         A span is represented by tokens, none of them special, or by a token before it that covers
@@ -100,11 +91,11 @@ class SentenceReference:
             visible = [i for i in range(start, end) if unicodedata.category(text[i])[0] not in "MC"]
             is_known = special.isdisjoint(tokens.ids[i] for i in inside)
             if not (is_known and covered.issuperset(visible)):
-                found.append(ReferenceWord(start, end, None, 0))
+                found.append(WordSpan(start, end, None, 0))
                 continue
             known = [values[i] for i in inside if values[i] is not None]
             total = sum(known) if len(known) == len(inside) else None
-            found.append(ReferenceWord(start, end, total, len(inside)))
+            found.append(WordSpan(start, end, total, len(inside)))
         return found
 
     def split(self, text: str, cuts: tuple[int, ...] = ()) -> Tokens:
@@ -131,27 +122,11 @@ class SentenceReference:
         ids, offsets = encoding.input_ids, encoding.offset_mapping
         return Tokens(list(self._opening), ids, spans, owners, whole, offsets)
 
-    # ---- causal ------------------------------------------------------------------------------
-
     def _causal(self, tokens: Tokens) -> list[float | None]:
         """Returns the log-probability of each token; None where nothing stands before it."""
-        before = self._before(tokens)  # [n]: what is predicted in the place of token n
-        values = [
-            None if p is None else float(p[i]) for p, i in zip(before[:-1], tokens.ids, strict=True)
-        ]
-        for n in range(len(values) if self._ends is not None else 0):
-            if values[n] is None:
-                continue
-            if n and tokens.words[n] != tokens.words[n - 1]:
-                values[n] -= float(before[n][self._ends].logsumexp(0))
-            if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
-                values[n] += float(before[n + 1][self._ends].logsumexp(0))
-        return values
-
-    def _before(self, tokens: Tokens) -> list[Any]:
-        """Returns the distribution in the place of each token, and of one after the last."""
         opening, ids = tokens.opening, tokens.ids
-        found: list[Any] = [None] * (len(ids) + 1)
+        # what is predicted in the place of each token, and in one after the last
+        before: list[Any] = [None] * (len(ids) + 1)
         width = (self.window or len(opening) + len(ids)) - len(opening)
         stride = max(1, width // 2)
         for start in range(0, max(1, len(ids) - width + stride), stride):
@@ -159,11 +134,18 @@ class SentenceReference:
             for place, distribution in enumerate(run(self.model, input_ids=row)):
                 n = start + place - len(opening) + 1
                 is_here = start <= n < start + width or n == len(ids)
-                if is_here and found[n] is None:
-                    found[n] = distribution
-        return found
-
-    # ---- masked ------------------------------------------------------------------------------
+                if is_here and before[n] is None:
+                    before[n] = distribution
+        values: list[Any] = [
+            None if before[n] is None else float(before[n][token]) for n, token in enumerate(ids)
+        ]
+        if self._ends is not None:
+            for n in range(before[0] is None, len(values)):
+                if n and tokens.words[n] != tokens.words[n - 1]:
+                    values[n] -= float(before[n][self._ends].logsumexp(0))
+                if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
+                    values[n] += float(before[n + 1][self._ends].logsumexp(0))
+        return values
 
     def _masked(self, tokens: Tokens) -> list[float | None]:
         """Returns the log-probability of each token, with the right tokens masked."""
@@ -207,7 +189,7 @@ def follows_blank(name: str | None, convention: str) -> bool:
     return bool(text) and (text[0] == "▁" or text[0].isspace())
 
 
-def total(words: list[ReferenceWord]) -> float:
+def total(words: list[WordSpan]) -> float:
     """Sums the words that have a probability; NaN where there is none."""
     known = [word.log_prob for word in words if word.log_prob is not None]
     return sum(known) if known else math.nan
