@@ -9,7 +9,6 @@ from commands import Commands
 from engines import TOKENIZER, Engine, Weights
 
 KEY = "sk-of-this-test-alone"
-WORDS = ("robin", "trout", "man", "bird", "stone", "nest", "hammer", "child", "tree", "dog")
 
 
 @pytest.fixture(scope="module")
