@@ -1,11 +1,15 @@
-"""Errors of the command line: one line, exit code 2, and a close match for a misspelt name."""
+"""Errors of the command line: one line, exit code 2, a close match; `lmdiag template`."""
 
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 from commands import Commands
+
+from lmdiag import stimuli
+from lmdiag.analysis.designs import find_conditions
 
 BAD = [
     # a misspelt name, and the closest one
@@ -52,10 +56,7 @@ BAD = [
     ("template my.csv --minimal --design 2", "leave it out"),
     ("compare {run} {second} --across promt", "across 'promt' (did you mean 'prompt'?): choose"),
     ("compare {run} {second} --measures acuracy", "no measure acuracy (did you mean"),
-    (
-        "score --task role88 --setting obj --predictions {run}",
-        "no role88 in setting obj: choose",
-    ),
+    ("score --task role88 --setting obj --predictions {run}", "no role88 in setting obj: choose"),
     ("score --task agreement --predictions {run}", "choose from cprag102 (none)"),
     ("score --task role88 --k 7 --predictions {run}", "keeps the first 5 words only"),
 ]
@@ -73,10 +74,42 @@ def test_bad_input_is_one_line_without_the_usage(
     assert list(command.folder.iterdir()) == []
 
 
-def test_several_processes_report_an_error_of_the_arguments_once(
-    command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RANK", "1")
-    assert command("run", "--modle", "x") == (0, "", "")
-    monkeypatch.setenv("RANK", "0")
-    command.refused("run", "--modle", "x")
+# ---- starter files -------------------------------------------------------------------------------
+
+NAMES = ("my.csv", "my.tsv", "my.jsonl")
+
+
+def test_starter_files_load_and_agree(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(command.folder)
+    assert command("template")[0] == 0
+    loaded = [stimuli.load("my_diagnostic.csv")]
+    for name in NAMES:
+        code, out, _ = command("template", command.folder / name)
+        assert code == 0
+        assert f"lmdiag run --model MODEL --data {command.folder / name}" in out
+        loaded.append(stimuli.load(name))
+        _, out, _ = command("template", name, "--minimal", "--overwrite")
+        first, second, *_ = Path(name).read_text().splitlines()
+        assert f"  {first}\n  {second}\n" in out
+        smallest = stimuli.load(name)
+        assert (len(smallest), smallest.compared) == (5, False)
+    assert len({rows.fingerprint for rows in loaded}) == 1
+    assert len(loaded[0]) == 5
+    Path("my.csv").write_text("years of work")
+    error = command.refused("template", "my.csv")
+    assert "my.csv exists already: choose another name, or add --overwrite" in error
+    assert Path("my.csv").read_text() == "years of work"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("options", [["--design", "2"], ["--design", "2x2"], ["--regions"]])
+def test_a_design_is_written_and_found(command: Commands, name: str, options: list[str]) -> None:
+    file = command.folder / name
+    assert command("template", file, *options)[0] == 0
+    rows = stimuli.load(str(file))
+    factors = ["between"] if "2" in options else ["subject", "between"]
+    assert len(rows) == 3 * 2 ** len(factors)
+    assert (rows.regions is not None) == (options == ["--regions"])
+    assert find_conditions(rows.table.to_pandas().assign(model="")) == factors
+    text = rows.columns()["sentence" if rows.regions else "context"]
+    assert text[1].startswith("The key to the cabinets")

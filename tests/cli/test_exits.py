@@ -19,23 +19,6 @@ from lmdiag.runs.processes import SharedError
 from lmdiag.types import BadInput
 
 
-def interrupt(command: list[str], output: Path, number: signal.Signals) -> tuple[int, str]:
-    """Starts a run and sends it a signal as soon as it has saved answers.
-
-    Returns:
-        exit code and standard error.
-    """
-    child = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + HANG
-    while not any(path.stat().st_size for path in output.rglob("journal/*.jsonl")):
-        assert child.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    child.send_signal(number)
-    _, err = child.communicate(timeout=HANG)
-    return child.returncode, err
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "number", "code", "word"),
@@ -51,15 +34,22 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     arguments = ["--model", str(command.models["bert"]), "--data", str(command.data)]
     arguments += ["--tasks", "cprag102", "--perturb", "shuf", "--shuffles", "6"]
     arguments += ["--batch-size", "1", "--output", str(command.folder)]
-    script = [sys.executable, SCRIPT] if count == 1 else torchrun(count)
-    ended, err = interrupt([*script, *arguments, "--quiet"], command.folder, number)
+    script = [*([sys.executable, SCRIPT] if count == 1 else torchrun(count)), *arguments, "--quiet"]
+    child = subprocess.Popen(script, env=environment(), stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + HANG
+    while not any(path.stat().st_size for path in command.folder.rglob("journal/*.jsonl")):
+        assert child.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    child.send_signal(number)
+    _, err = child.communicate(timeout=HANG)
     line = (
         f"lmdiag: {word}; answers saved so far are kept; run the same command again, without "
         "--overwrite, to continue\n"
     )
     assert err.count(line) == 1
     if count == 1:
-        assert (ended, err) == (code, line)
+        assert (child.returncode, err) == (code, line)
     assert f'{SCRIPT}"' not in err  # no traceback of ours; torchrun prints its own
     assert not [*command.folder.rglob("results.json")]
     code, err = alone("run", *arguments)
@@ -67,9 +57,12 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     assert " of them saved before" in err
 
 
-@pytest.mark.parametrize("name", ["report", "compare", "score"])
+@pytest.mark.parametrize(
+    "line",
+    ["report {0} --out new.html", "compare {0} {0}", "score --task role88 --predictions {0}"],
+)
 def test_other_commands_have_written_nothing(
-    command: Commands, monkeypatch: pytest.MonkeyPatch, name: str
+    command: Commands, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     """This process gets SIGINT while a run is read."""
 
@@ -78,21 +71,17 @@ def test_other_commands_have_written_nothing(
 
     monkeypatch.chdir(command.folder)
     monkeypatch.setattr("lmdiag.results.load_run", interrupted)
-    run = command.runs[0]
-    arguments = {
-        "report": [run, "--out", "new.html"],
-        "compare": [run, run],
-        "score": ["--task", "role88", "--predictions", run],
-    }[name]
-    said = (130, "", "lmdiag: interrupted; nothing was written\n")
-    assert command(name, *arguments) == said
+    expected = (130, "", "lmdiag: interrupted; nothing was written\n")
+    assert command(*line.format(command.runs[0]).split()) == expected
     assert list(command.folder.iterdir()) == []
 
 
 def test_only_the_first_of_several_processes_speaks(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, command: Commands, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    command.refused("run", "--modle", "x")
     monkeypatch.setenv("RANK", "1")
+    assert command("run", "--modle", "x") == (0, "", "")
     assert exits.end(KeyboardInterrupt(), "run", "nothing was written") == 130
     assert exits.end(SharedError("of all processes"), "run", "") == 0
     assert capsys.readouterr().err == ""

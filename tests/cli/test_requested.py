@@ -1,4 +1,4 @@
-"""Which models a command runs: lists in files, and patterns of revisions on the Hub."""
+"""Which models a command runs: lists in files, revisions on the Hub, and the steps they name."""
 
 from __future__ import annotations
 
@@ -10,41 +10,78 @@ from hub import LoopbackHub
 from huggingface_hub import HfApi
 
 from lmdiag.cli.options import matching_revisions, read_models
+from lmdiag.training_steps import by_step, trained_model, training_step
 from lmdiag.types import BadInput
 
 pytest_plugins = ["hub.fixtures"]
 
 
-def write(folder: Path, text: str) -> str:
-    path = folder / "models.txt"
-    path.write_text(text, "utf-8")
-    return str(path)
-
-
-def test_a_list_has_models_revisions_comments_and_blank_lines(tmp_path: Path) -> None:
-    file = write(
-        tmp_path,
-        "\ufeff# checkpoints\n\norg/one\n  org/two\tstep1000  # the first\n\r\norg/two main\n"
-        "org/three#4\n   # none",
-    )
-    assert read_models(file) == [
-        ("org/one", None), ("org/two", "step1000"), ("org/two", "main"), ("org/three#4", None),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "expected"),
     [
+        (
+            "\ufeff# checkpoints\n\norg/one\n  org/two\tstep1000  # the first\n\r\norg/two main\n"
+            "org/three#4\n   # none",
+            [
+                ("org/one", None),
+                ("org/two", "step1000"),
+                ("org/two", "main"),
+                ("org/three#4", None),
+            ],
+        ),
         ("org/one\norg/two step1 step2\n", "models.txt:2: expected a model and optionally"),
         ("org/one a\norg/one\n\norg/one a\n", "models.txt:4: repeats line 1"),
         ("# org/one\n\n", "models.txt names no model"),
-        ("", "models.txt names no model"),
     ],
 )
-def test_a_mistake_names_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_list_of_models_is_read_or_the_line_is_named(
+    tmp_path: Path, text: str, expected: object
+) -> None:
+    file = tmp_path / "models.txt"
+    file.write_text(text, "utf-8")
+    if not isinstance(expected, str):
+        assert read_models(str(file)) == expected
+        return
     with pytest.raises(BadInput) as caught:
-        read_models(write(tmp_path, text))
-    assert message in str(caught.value)
+        read_models(str(file))
+    assert expected in str(caught.value)
+
+
+# ---- training steps ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model_id", "revision", "model", "step"),
+    [
+        ("runs/tiny/step1", None, "runs/tiny", 1),
+        ("./runs/tiny/global_step20/", None, "runs/tiny", 20),
+        ("runs/tiny-step20k-hf", None, "runs/tiny-hf", 20_000),
+        ("step1000", None, ".", 1000),
+        ("google/multiberts-seed_0-step_20k", None, "google/multiberts-seed_0", 20_000),
+        ("EleutherAI/pythia-70m", "step1000", "EleutherAI/pythia-70m", 1000),
+        ("org/footstep-12", None, "org/footstep-12", None),
+        ("runs/step5/final", None, "runs/step5/final", None),
+    ],
+)
+def test_a_checkpoint_belongs_to_the_model_without_the_step(
+    model_id: str, revision: str | None, model: str, step: int | None
+) -> None:
+    assert trained_model(model_id, revision) == model
+    assert training_step(revision or model_id.rstrip("/").rpartition("/")[2]) == step
+
+
+def test_forms_and_order_of_steps() -> None:
+    forms = {
+        "step-1000": 1000, "checkpoint-500": 500, "1000-steps": 1000, "100k-steps": 100_000,
+        "stage1-step140000-tokens294B": 140_000, "iter_0010000": 10_000, "step1M": 1_000_000,
+        "step0": 0, "main": None, "v1.0": None, "step3b2f": None, "0123456789abcdef": None,
+    }  # fmt: skip
+    assert {name: training_step(name) for name in forms} == forms
+    names = ["step1000-tokens2B", "step9", "step_2", "stage2-step1", "stage1-step10", "step2k", "v"]
+    assert by_step([*names, "10", "9", ""]) == [
+        "", "9", "10", "stage1-step10", "stage2-step1", "step9", "step1000-tokens2B", "step2k",
+        "step_2", "v",
+    ]  # fmt: skip
 
 
 # ---- revisions -----------------------------------------------------------------------------------
@@ -63,15 +100,10 @@ def published(hub: LoopbackHub, api: HfApi, command: Commands) -> str:
     return "org/tiny"
 
 
-def test_revisions_are_in_the_order_of_their_steps(published: str) -> None:
+def test_revisions_are_in_the_order_of_their_steps(published: str, command: Commands) -> None:
     steps = ["step1", "step9", "step10", "step200", "step1k"]
     assert matching_revisions(published, "step[0-9]*") == steps
-    assert matching_revisions(published, "m*") == ["main"]
     assert set(matching_revisions(published, "*")) == {*STEPS, "step200", "main"}
-
-
-@pytest.mark.usefixtures("hub")
-def test_a_model_that_is_not_on_the_hub(command: Commands) -> None:
     error = command.refused("run", "--model", "org/none", "--revisions", "*", "--data", "demo")
     assert "cannot list the revisions of model org/none: not found" in error
 
