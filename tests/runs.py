@@ -11,8 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fakes import FakeModel
-
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.questions import row_keys
@@ -80,6 +78,39 @@ def make_run(
     record = results.to_json() | {"files": {}, "finished": "2025-03-01T12:00:00+00:00"}
     (folder / RESULTS).write_text(json.dumps(record, indent=1, allow_nan=False))
     return folder
+
+
+class FakeModel:
+    """A model without torch; see `lmdiag.models.model`. A subclass has `info` and `reply`."""
+
+    info: ModelInfo
+    device = "cpu"
+    prompt = ""
+
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+        return 0
+
+    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+        return [[] for _ in texts]
+
+    def encode(self, question: Any) -> Any:
+        return question
+
+    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
+        return [[number] for number in range(len(encoded))]
+
+    def answer(self, batch: Sequence[Any], top: int) -> list[Any]:
+        return [self.reply(question, top) for question in batch]
+
+    def key(self, encoded: Any, top: int) -> str:
+        return repr((encoded, top))
+
+    def with_options(self, options: Any) -> FakeModel | None:
+        return None
+
+    def reply(self, question: Any, top: int) -> Answer | SentenceAnswer:
+        """Returns the answer to one question."""
+        raise NotImplementedError
 
 
 class InventedModel(FakeModel):

@@ -54,7 +54,7 @@ def json_lines(path: Path, *lines: Any) -> Path:
 
 def read_lines(folder: Path, *lines: Any) -> Predictions:
     """Predictions for `ROWS` from JSON lines."""
-    [part] = read_external(json_lines(folder / "p.jsonl", *lines), ROWS).runs
+    [part], *_ = read_external(json_lines(folder / "p.jsonl", *lines), ROWS)
     return part
 
 
@@ -171,7 +171,7 @@ def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path: Pat
             "top_words": [["bird"]] * 2, "n_tokens": [2, None], "further": [1, 2],
         }  # fmt: skip
         pq.write_table(pa.table(columns), tmp_path / "p.parquet")
-        assert read_external(tmp_path / "p.parquet", ROWS).runs == [expected]
+        assert read_external(tmp_path / "p.parquet", ROWS) == ([expected], [], [])
 
 
 @pytest.mark.parametrize("mark", [" ", "Ġ", "▁"])
@@ -179,18 +179,18 @@ def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path: Path, mark:
     """Tokens of GPT-2 and Llama decode to " animal", and are "Ġanimal" and "▁animal"."""
     words = [f"{mark}bird", mark, "##s", "New York", ""]
     path = json_lines(tmp_path / "p.jsonl", *({**row, "top_words": words} for row in (GOOD, BAD)))
-    external = read_external(path, ROWS)
-    assert external.runs[0].top_words == [["bird", "", "##s", "New York", ""]] * 2
-    assert external.notes == [f"{path}: the leading space (or Ġ, ▁) of 4 top words was removed"]
-    scores = ROWS.diagnostic.score(ROWS.columns(), vars(external.runs[0]), k=[1])
+    [part], missing, notes = read_external(path, ROWS)
+    assert (part.top_words, missing) == ([["bird", "", "##s", "New York", ""]] * 2, [])
+    assert notes == [f"{path}: the leading space (or Ġ, ▁) of 4 top words was removed"]
+    scores = ROWS.diagnostic.score(ROWS.columns(), vars(part), k=[1])
     assert [x.values.tolist() for x in scores if x.name == "accuracy@1"] == [[1.0]]
 
 
 def test_rows_and_columns_may_be_missing(tmp_path: Path) -> None:
-    external = read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS)
-    assert external.missing == ["1-bad"]
+    given, missing, notes = read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS)
+    assert (missing, notes) == (["1-bad"], [])
     ids = {"id": ["1-good", "1-bad"]}
-    assert external.runs == [predictions_of(ids, [-0.5, None], [["bird"], None])]
+    assert given == [predictions_of(ids, [-0.5, None], [["bird"], None])]
     for name, kept in (("top_words", [["bird"]] * 2), ("log_prob", [-0.5, -3.0])):
         part = read_lines(tmp_path, *({"id": x["id"], name: x[name]} for x in (GOOD, BAD)))
         assert part == predictions_of(ids, **{name: kept})
@@ -202,7 +202,7 @@ def test_words_of_sentences(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     spans = [(0, 1, None, 1), (2, 5, -1.0, 1), (6, 11, -2.5, 2)]
     words = [dict(zip(WordSpan._fields, span, strict=True)) for span in spans]
-    [part] = read_external(json_lines(path, {"id": "1", "words": words}), rows).runs
+    [part], *_ = read_external(json_lines(path, {"id": "1", "words": words}), rows)
     assert (part.log_prob, part.n_tokens) == ([-3.5], [3])
     assert part.words == [tuple(WordSpan(*span) for span in spans)]
     json_lines(path, {"id": "1", "words": [{"start": 0, "end": 12, "log_prob": -1}]})
@@ -274,9 +274,9 @@ def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path: Path) 
     shuffled = [predictions_of(ids, [-1.0 - i, -2.0], perturbation="shuf", run=i) for i in range(2)]
     write(path, [other, *shuffled])
     assert UNNAMED not in read(path)
-    [part] = read_external(path, ROWS).runs
+    [part], *_ = read_external(path, ROWS)
     assert (part.id, part.log_prob) == (["1-good", "1-bad"], [-1.0, -2.0])
-    assert read_external(path, ROWS, "shuf").runs == shuffled
+    assert read_external(path, ROWS, "shuf")[0] == shuffled
     with pytest.raises(BadInput, match="no setting trunc"):
         read_external(path, ROWS, "trunc")
     with pytest.raises(BadInput, match="has no settings"):

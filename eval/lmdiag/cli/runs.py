@@ -15,12 +15,11 @@ import lmdiag
 from lmdiag.cli import options
 from lmdiag.cli.exits import say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
-from lmdiag.protocol import KNOBS, Protocol
+from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
@@ -59,20 +58,20 @@ def score_command(
 
     if is_folder(predictions):
         asked = _run_of(predictions, data, task, setting, scoring)
-        rows, read, protocol, own_rule, kind = asked
-        cased = own_rule if cased is None else cased
+        rows, parts, protocol, own_rule, kind = asked
+        cased, missing, notes = own_rule if cased is None else cased, list[str](), list[str]()
     else:  # of the model, only the options are known
         rows = stimuli.load(data or "lmdiag", task, revision=data_revision)
-        read = read_external(predictions, rows, setting)
+        parts, missing, notes = read_external(predictions, rows, setting)
         protocol, kind = scoring.of(Protocol(tasks=(task,))), "masked"
-    measured = evaluation.evaluate(rows, read.runs, protocol, cased is not False, kind)
-    reasons = evaluation.not_computed(rows, read.runs[0], protocol)
+    measured = evaluation.evaluate(rows, parts, protocol, cased is not False, kind)
+    reasons = evaluation.not_computed(rows, parts[0], protocol)
     needing: dict[str, bool] = {}  # measure -> whether it needs a row without a prediction
-    if read.missing or measures:
-        needing = evaluation.measures_needing(rows, read.missing, protocol, kind)
+    if missing or measures:
+        needing = evaluation.measures_needing(rows, missing, protocol, kind)
     incomplete = [name for name, needs in needing.items() if needs]
     if incomplete:
-        absent = f"{ids(read.missing)} missing, and they need these rows"
+        absent = f"{ids(missing)} missing, and they need these rows"
         reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
     known = dict.fromkeys([*needing, *measured.measures])
     wanted = evaluation.chosen_measures(measures, known) if measures else list(known)
@@ -85,10 +84,10 @@ def score_command(
         measured,
         signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
         measures=of_all,
-        unscorable=[word for word in measured.unscorable if word.id not in read.missing],
+        unscorable=[word for word in measured.unscorable if word.id not in missing],
     )
     not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]
-    for line in (*read.notes, *not_computed):
+    for line in (*notes, *not_computed):
         say(f"lmdiag: {line}")
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
@@ -98,10 +97,9 @@ def score_command(
 
 def _run_of(
     path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
-) -> tuple[Stimuli, External, Protocol, bool, Kind]:
+) -> tuple[Stimuli, list[Predictions], Protocol, bool, Kind]:
     """Rows and predictions of a run directory, and its protocol, case rule and kind."""
     from lmdiag.results import load_run
-    from lmdiag.results.predictions import External
 
     run = load_run(path, data)
     tasks, model, top = run.results.tasks, run.results.model, run.results.protocol.top
@@ -115,9 +113,8 @@ def _run_of(
         raise BadInput(
             f"--k {k}: {path} keeps the first {top} words only; run the model again with --k {k}"
         )
-    parts = sorted(run.predictions[task].items())
-    read = External([part for (name, _), part in parts if name == setting])
-    return run.stimuli[task], read, protocol, model.cased, model.kind
+    parts = [part for (name, _), part in sorted(run.predictions[task].items()) if name == setting]
+    return run.stimuli[task], parts, protocol, model.cased, model.kind
 
 
 def compare_command(

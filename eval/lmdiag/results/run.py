@@ -87,22 +87,28 @@ class RunDirectory:
         clear_drafts(self.path)
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
+        begun, owner = self.path / IDENTITY, dict(identity)  # of a new run
         results = read_results(self.path) if (self.path / RESULTS).exists() else None
-        begun = self.path / IDENTITY
         if results:
-            self._refuse_other(results.identity, identity)
+            owner = results.identity
         elif begun.exists():
             with advice_to_overwrite():
                 owner = read_json(begun)
                 if not isinstance(owner, dict):
                     raise BadInput(f"{begun}: expected an object, not {type(owner).__name__}")
-            self._refuse_other(owner, identity)
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
             is_run = others <= {PREDICTIONS, REPORT, self.journal.name}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
                 + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
             )
+        for key, value in identity.items():
+            old, new = str(owner.get(key)), str(value)
+            if old != new:
+                what = f"{self.path} holds a run of another {key} ({old}, not {new})"
+                if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
+                    what = f"the data changed since the run in {self.path} was made"
+                raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
         if results and (self.path / PREDICTIONS).exists():
             check_files(self.path, results)
             self._remove(IDENTITY)
@@ -126,16 +132,6 @@ class RunDirectory:
         shutil.rmtree(self.journal, ignore_errors=True)
         for name in names:
             (self.path / name).unlink(missing_ok=True)
-
-    def _refuse_other(self, owner: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        for key, value in identity.items():
-            old, new = str(owner.get(key)), str(value)
-            if old == new:
-                continue
-            what = f"{self.path} holds a run of another {key} ({old}, not {new})"
-            if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
-                what = f"the data changed since the run in {self.path} was made"
-            raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
 
 
 def digests(path: Path) -> dict[str, str]:
@@ -296,12 +292,11 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 def joined_runs(runs: Sequence[Run]) -> list[Run]:
     """Returns the runs, those of one model on different tasks as one; see `joined_results`."""
-    given = {id(run.results): run for run in runs}
     joined = []
     for group in _groups([run.results for run in runs]):
-        parts = [given[id(results)] for results in group]
+        parts = [runs[number] for number in group]
         stimuli = {task: rows for part in parts for task, rows in part.stimuli.items()}
-        run = Run(parts[0].path, _joined(group), stimuli, parts)
+        run = Run(parts[0].path, _joined([part.results for part in parts]), stimuli, parts)
         joined.append(run if len(parts) > 1 else parts[0])
     return joined
 
@@ -312,21 +307,21 @@ def joined_results(results: Sequence[Results]) -> list[Results]:
     They are joined if the model is the same (commit and dtype included), no task is in two of them,
     and their protocols differ in tasks, perturbations and verbs alone.
     """
-    return [_joined(group) for group in _groups(results)]
+    return [_joined([results[number] for number in group]) for group in _groups(results)]
 
 
-def _groups(results: Iterable[Results]) -> list[list[Results]]:
-    """The results that are joined, group by group."""
-    groups: list[tuple[Any, list[Results]]] = []
-    for result in results:
+def _groups(results: Sequence[Results]) -> list[list[int]]:
+    """The numbers of the results that are joined, group by group."""
+    groups: list[tuple[Any, list[int]]] = []
+    for number, result in enumerate(results):
         protocol = asdict(result.protocol) | dict.fromkeys(("tasks", "perturb", "verbs"))
-        key = result.model, protocol
+        key, tasks = (result.model, protocol), result.tasks.keys()
         for other, group in groups:
-            if other == key and all(result.tasks.keys().isdisjoint(x.tasks) for x in group):
-                group.append(result)
+            if other == key and all(tasks.isdisjoint(results[x].tasks) for x in group):
+                group.append(number)
                 break
         else:
-            groups.append((key, [result]))
+            groups.append((key, [number]))
     return [group for _, group in groups]
 
 
