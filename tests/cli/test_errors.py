@@ -55,6 +55,7 @@ BAD = [
     ("template no/my.csv", "no directory no: make it first"),
     ("template my.csv --minimal --design 2", "leave it out"),
     ("compare {run} {second} --across promt", "across 'promt' (did you mean 'prompt'?): choose"),
+    ("compare {run} {second} --tasks role8", "no task role8 (did you mean 'role88'?): choose"),
     ("compare {run} {second} --measures acuracy", "no measure acuracy (did you mean"),
     ("score --task role88 --setting obj --predictions {run}", "no role88 in setting obj: choose"),
     ("score --task agreement --predictions {run}", "choose from cprag102 (none)"),
