@@ -50,6 +50,7 @@ def api(
 def test_measures_are_those_of_the_command(api: Any, name: str, task: str) -> None:
     run, measures = api.results[name].tasks[task]["none"], api.measures[name, task]
     assert list(measures) == list(run.measures)
+    assert measures.cased == api.models[name].info.cased == (name == "gpt2")
     for measure, expected in run.measures.items():
         for part in ("value", "ci_low", "ci_high"):
             known = getattr(expected, part)
@@ -139,6 +140,7 @@ def test_only_what_was_measured_in_the_same_way_is_compared(api: Any) -> None:
     shuffled = [
         lmdiag.measure(plain.predict(rows, perturbation="shuf", run=run), rows) for run in (0, 1)
     ]
+    assert "|shuf:1|" in shuffled[0].signature  # a single one
     for models, message in (
         (shuffled, r"differ in run \(- and 1\);"),
         ([first], "takes two or more"),
