@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import scipy.stats
 from runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
-from lmdiag.comparison import Comparison, Pair, compare_pairs
+from lmdiag.comparison import Comparison, Pair, compare_all, compare_pairs
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
@@ -216,6 +217,22 @@ def test_ew_and_mw_of_one_side_and_of_both_are_not_compared(rows: dict[str, Stim
     names = [x.measure for x in compare(masked, masked, resamples=20)]
     assert names == ["sensitivity", "sensitivity@0.01", "tse", "ew", "mw"]
     assert [x.measure for x in compare(masked, causal, resamples=20)] == names[:3]
+
+
+def test_every_two_runs_are_compared_as_alone(rows: dict[str, Stimuli]) -> None:
+    agreement, rng = rows["agreement"], np.random.default_rng(0)
+    n = len(agreement)
+    runs = []
+    for seed, kind in enumerate(("masked", "causal", "masked", "causal")):
+        more = {"agreement": rng.random((n, len(AGREEMENT_LAYOUT))).tolist(), "n_tokens": [1] * n}
+        runs.append(run_of(agreement, guesses(agreement, seed, **more), kind=kind))
+    compared = compare_all(runs, [Place("agreement", "none", x) for x in ("sensitivity", "ew")])
+    for place, pairs in compared.items():
+        others = {(i, j) for i, j in permutations(range(4), 2) if (i + j) % 2}
+        assert pairs.keys() & others == (others if place.measure == "sensitivity" else set())
+        for (i, j), result in pairs.items():
+            (x,) = compare(runs[i], runs[j], measures=[place.measure])
+            assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
 
 
 @pytest.mark.parametrize(
