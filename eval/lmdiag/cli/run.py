@@ -23,7 +23,7 @@ from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
     from lmdiag.multiverse import MemberRuns
-    from lmdiag.report.designs import Design
+    from lmdiag.report.grid import Section
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.run import RunOptions
@@ -145,7 +145,7 @@ def run_command(
     return 1
 
 
-def write_report(run: Run, designs: Sequence[Design] | None = None) -> None:
+def write_report(run: Run, designs: Sequence[Section] | None = None) -> None:
     """Writes the report of a finished run if it is not there; `designs` as for `render`."""
     from lmdiag.report.html import render
     from lmdiag.results import REPORT
