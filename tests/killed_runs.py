@@ -1,10 +1,10 @@
-"""Kills a real run with SIGKILL at each of its operations on files, resumes it, and counts.
+"""Kills a real command with SIGKILL at each of its operations on files, resumes it, and counts.
 
-Run by `test_resume.py` as a program of its own, because it forks: a child that is forked after the
-imports is a whole `lmdiag run` without the seconds that importing torch takes. Nothing is computed
-before the fork, so no thread is lost by it. By hand, with the arguments of a run:
+Run by `test_processes.py` as a program of its own, because it forks: a child that is forked after
+the imports is a whole `lmdiag run` without the seconds that importing torch takes. Nothing is
+computed before the fork, so no thread is lost by it. By hand:
 
-    PYTHONPATH=tests python -m killed_runs FOLDER 1 --model demo:masked --data demo/lmdiag --quiet
+    PYTHONPATH=tests python -m killed_runs FOLDER 1 run --model demo:masked --data demo/lmdiag
 
 What a killed run leaves changes only where it opens, renames or removes a file, makes or removes a
 folder, or writes: a kill falls before each of the first, and into each write, which loses its last
@@ -20,13 +20,18 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from launched import outcome
 
 from lmdiag.cli import main
+from lmdiag.runs.journal import Journal
 
 IMPORTED = (
     "lmdiag.models.local",
+    "lmdiag.models.server.served",
     "lmdiag.report.terminal",
     "lmdiag.runs.run",
     "pyarrow.parquet",
@@ -39,23 +44,35 @@ OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 """Audit events of the interpreter that come just before an operation on a file."""
 
 
-def run(arguments: list[str], output: Path, kill_at: int = 0) -> bool:
-    """Forks a run; returns whether it finished, or was killed.
+def run(arguments: list[str], output: Path, kill_at: int = 0) -> int | None:
+    """Forks a command; returns the number of answers that it saved, None if it was killed.
 
     Args:
-        arguments: of `lmdiag run`.
+        arguments: the command, but for its `--output`.
         output: its `--output`.
         kill_at: number of the operation on files in `output` at which it dies; 0 for none.
     """
+    read, write = os.pipe()
     child = os.fork()
     if not child:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        saved, append = Counter[str](), Journal.append
+
+        def counted(journal: Journal, answers: Mapping[str, Any]) -> None:
+            append(journal, answers)
+            saved.update(answers.keys())
+
+        Journal.append = counted  # type: ignore[method-assign]
         if kill_at:
             die_at(kill_at, output)
-        os._exit(main(["run", *arguments, "--output", str(output)]))
+        code = main([*arguments, "--output", str(output)])
+        os.write(write, b"%d" % saved.total())
+        os._exit(code)
+    os.close(write)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert code in (0, -signal.SIGKILL), code
-    return code == 0
+    with os.fdopen(read) as counts:
+        return int(counts.read()) if code == 0 else None
 
 
 def die_at(step: int, folder: Path) -> None:
@@ -77,31 +94,29 @@ def die_at(step: int, folder: Path) -> None:
 
 
 def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
-    """Kills a run at its first operation on a file, another at a later one, and so on; resumes.
+    """Kills a command at its first operation on a file, another at a later one, and so on; resumes.
 
     With a stride of 1 each operation is met, with a larger one every second, third and so on.
-    Counts kills, those that left a journal or a torn record, questions that were saved twice,
-    resumed runs with the predictions of an undisturbed one, and files that are missing or needless.
+    Counts kills, those that left a journal or a torn record, answers that were saved twice, and
+    resumed commands that left the files of an undisturbed one.
     """
-    assert run(arguments, folder / "undisturbed")
-    (expected,) = (folder / "undisturbed").rglob("*.parquet")
-    facts = Counter[str]()
+    total = run(arguments, folder / "undisturbed")
+    expected, facts = outcome(folder / "undisturbed"), Counter[str]()
     for step in itertools.count(1, stride):
-        if run(arguments, output := folder / f"step{step}", step):
+        output = folder / f"step{step}"
+        if run(arguments, output, step) is not None:
             return facts
-        facts["kills"] += 1
-        lines = [line for path in output.rglob("journal/*.jsonl") for line in path.open("rb")]
+        lines = [line for path in output.rglob("*.jsonl") for line in path.open("rb")]
         whole = [json.loads(line.partition(b" ")[2]) for line in lines if line.endswith(b"\n")]
-        keys = [key for batch, _ in whole for key in batch]
+        rest = run(arguments, output)
+        assert total is not None
+        assert rest is not None
+        saved = sum(len(keys) for keys, _ in whole)
+        facts["kills"] += 1
         facts["midway"] += bool(lines)
         facts["torn"] += len(whole) < len(lines)
-        facts["twice"] += len(keys) - len({*keys})
-        assert run(arguments, output)
-        (results,) = output.rglob("results.json")
-        there = {path.name for path in results.parent.iterdir()} - {".lock"}
-        right = {"results.json", "predictions.parquet", "report.html"}
-        facts["same"] += (results.parent / expected.name).read_bytes() == expected.read_bytes()
-        facts["left"] += len(there ^ right)
+        facts["twice"] += max(0, saved + rest - total)  # a finished run has no journal
+        facts["same"] += outcome(output) == expected
     raise AssertionError  # no run has endless operations
 
 

@@ -1,4 +1,4 @@
-"""Starts `eval/run.py` as launchers do: on one or several processes of this machine.
+"""Starts commands as launchers do: on one or several processes of this machine.
 
 A process takes seconds to import torch and transformers, so what one process does alone is done in
 the process of the test (`alone`).
@@ -32,10 +32,10 @@ def free_port() -> str:
         return str(free.getsockname()[1])
 
 
-def torchrun(count: int) -> list[str]:
-    """The command of a run on so many processes, before its arguments."""
+def torchrun(count: int, *program: str) -> list[str]:
+    """A program (default: `SCRIPT`) on so many processes, before its arguments."""
     launcher = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={count}"]
-    return [*launcher, f"--master_port={free_port()}", SCRIPT]
+    return [*launcher, f"--master_port={free_port()}", *(program or [SCRIPT])]
 
 
 def alone(*arguments: object) -> tuple[int, str]:
@@ -51,14 +51,17 @@ def alone(*arguments: object) -> tuple[int, str]:
         torch.set_num_threads(threads)
 
 
-def launch(command: list[str], *arguments: object) -> str:
-    """Runs a command to its end, which must be a success; returns its standard error."""
-    done = finished(command, *arguments)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
-
-
 def finished(command: list[str], *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end."""
+    """Runs a program to its end."""
     words = [*command, *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+
+
+def outcome(output: Path) -> dict[str, bytes]:
+    """Path of each file of runs -> its content if it is the same for all equal runs, else b""."""
+    files = [path for path in output.rglob("*") if path.is_file() and path.name != ".lock"]
+    same = ("predictions.parquet", "multiverse.json")
+    return {
+        str(path.relative_to(output)): path.read_bytes() if path.name in same else b""
+        for path in files
+    }

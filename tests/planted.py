@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fakes import FakeModel
+from runs import FakeModel
 
 from lmdiag.models import LoadOptions
 from lmdiag.types import Answer, ModelInfo, Question, WordScore

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from runs import FakeModel
 
-from lmdiag.runs.asking import ask, unanswered
+from lmdiag.runs.asking import ask, show_progress
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.types import Answer, BadInput, Query, Question, WordScore
@@ -26,7 +27,7 @@ from lmdiag.types import Answer, BadInput, Query, Question, WordScore
 QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(23)]
 
 
-class Arithmetic:
+class Arithmetic(FakeModel):
     """Log-probabilities are made of lengths; raises `error` before batch number `fails_at`."""
 
     def __init__(self, fails_at: int | None = None, error: BaseException | None = None) -> None:
@@ -37,10 +38,7 @@ class Arithmetic:
     def asked(self) -> Counter[str]:
         return Counter(context for batch in self.batches for context in batch)
 
-    def encode(self, question: Question) -> Question:
-        return question
-
-    def plan(self, encoded: Sequence[Question], batch_size: int | None) -> list[list[int]]:
+    def plan(self, encoded: Sequence[Question], batch_size: int | None = None) -> list[list[int]]:
         size = batch_size or 4
         order = sorted(range(len(encoded)), key=lambda n: -len(encoded[n].query.context))
         return [order[start : start + size] for start in range(0, len(order), size)]
@@ -48,13 +46,13 @@ class Arithmetic:
     def key(self, encoded: Question, top: int) -> str:
         return encoded.query.context
 
-    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
+    def answer(self, batch: Sequence[Question], top: int) -> list[Any]:
         if self._fails_at == len(self.batches):
             raise self._error
         self.batches.append([question.query.context for question in batch])
-        return [self._answer(question, top) for question in batch]
+        return super().answer(batch, top)
 
-    def _answer(self, question: Question, top: int) -> Answer:
+    def reply(self, question: Question, top: int) -> Answer:
         words = {word: WordScore(-math.sqrt(len(word) + 1), 1, 1) for word in question.words}
         tops = tuple(f"{question.query.context}{number}" for number in range(top))
         return Answer(words, tops, tuple(-float(number) for number in range(top)))
@@ -62,7 +60,7 @@ class Arithmetic:
 
 def run(model: Arithmetic, folder: Path, **options: Any) -> list[Answer]:
     with Journal(folder) as journal:
-        return ask(model, QUESTIONS, top=5, journal=journal, **options)  # type: ignore[arg-type]
+        return ask(model, QUESTIONS, top=5, journal=journal, **options)
 
 
 def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(
@@ -71,10 +69,11 @@ def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(
     model = Arithmetic()
     answers = run(model, tmp_path, label="org/model")
     assert [a.top_words[0] for a in answers] == [f"{q.query.context}0" for q in QUESTIONS]
-    assert set(model.asked.values()) == {1}
     shown = r"org/model: 23 contexts\norg/model: asked 23 contexts in 0:00:\d\d, .* contexts/s\n"
     assert re.fullmatch(shown, capsys.readouterr().err)
-    assert ask(model, QUESTIONS, top=5) == answers  # type: ignore[arg-type]
+    again = ask(model, [*QUESTIONS, *QUESTIONS[:5]], top=5)  # questions with equal keys are one
+    assert again == [*answers, *answers[:5]]
+    assert set(model.asked.values()) == {2}
 
 
 @settings(max_examples=25)
@@ -96,20 +95,16 @@ def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
     assert sorted(asked) == sorted(undisturbed.batches)
 
 
-def test_another_batch_size_resumes_too(tmp_path: Path) -> None:
-    first, second = Arithmetic(fails_at=2), Arithmetic()
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("error", [KeyboardInterrupt("stopped"), BadInput("NaN in the logits")])
+def test_answers_before_an_error_are_kept_for_any_batch_size(
+    tmp_path: Path, error: BaseException
+) -> None:
+    first, second = Arithmetic(2, error), Arithmetic()
+    with pytest.raises(type(error), match=str(error)):
         run(first, tmp_path, batch_size=3)
     run(second, tmp_path, batch_size=5)
     assert set((first.asked + second.asked).values()) == {1}
     assert len(first.asked) == 6
-
-
-def test_a_context_that_cannot_be_answered_ends_the_run_and_keeps_the_rest(tmp_path: Path) -> None:
-    first = Arithmetic(fails_at=3, error=BadInput("NaN in the logits"))
-    with pytest.raises(BadInput, match="NaN in the logits"):
-        run(first, tmp_path)
-    assert len(Journal(tmp_path).read()) == sum(first.asked.values()) == 12
 
 
 class Several(Processes):
@@ -139,23 +134,83 @@ def test_several_processes_ask_each_batch_once_or_all_of_them_each(
     saved, shared = Journal(tmp_path).read(), list[Any]()
     models = [Arithmetic() for _ in range(3)]
     for rank, model in enumerate(models):
+        folder = tmp_path / str(rank) if rank else tmp_path
+        journal = None if rank and together else Journal(folder)
         processes = Several(rank, 3, shared, together=together)
-        journal = None if rank and together else Journal(tmp_path / str(rank))
-        if not rank:
-            journal = Journal(tmp_path)
         with suppress(KeyError):  # the first process lacks the answers of the others
-            ask(model, QUESTIONS, top=5, processes=processes, journal=journal)  # type: ignore[arg-type]
+            ask(model, QUESTIONS, top=5, processes=processes, journal=journal)
     left = {q.query.context for q in QUESTIONS} - {*saved}
     asked = sum((model.asked for model in models), Counter[str]())
     assert asked == Counter(dict.fromkeys(left, 3 if together else 1))
 
 
-@given(st.lists(st.text("abcdef", max_size=2), max_size=20), st.sets(st.sampled_from("abcdef")))
-def test_each_question_that_is_not_answered_is_in_one_batch(
-    keys: list[str], known: set[str]
+# ---- the journal ---------------------------------------------------------------------------------
+
+LOG_PROBS = st.floats(max_value=0.0, allow_nan=False, allow_infinity=False)
+SCORES = st.builds(WordScore, st.none() | LOG_PROBS, st.none() | st.integers(1), st.integers(0, 9))
+ANSWERS = st.builds(
+    Answer,
+    words=st.dictionaries(st.text(min_size=1), SCORES, max_size=3),
+    top_words=st.lists(st.text(), max_size=5).map(tuple),
+    top_log_probs=st.lists(LOG_PROBS, max_size=5).map(tuple),
+    agreement=st.none() | st.lists(st.none() | st.floats(0, 1), max_size=4).map(tuple),
+)
+
+
+@given(st.lists(st.dictionaries(st.text(), ANSWERS, min_size=1, max_size=3), max_size=4))
+def test_every_bit_of_an_answer_comes_back(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[dict[str, Answer]]
 ) -> None:
-    """Questions with equal keys are one question."""
-    batches = [[*range(start, min(start + 3, len(keys)))] for start in range(0, len(keys), 3)]
-    rest = unanswered(batches, keys, known)
-    assert all(rest)
-    assert sorted(keys[n] for batch in rest for n in batch) == sorted({*keys} - known)
+    folder = tmp_path_factory.mktemp("journal") / "inner"
+    with Journal(folder) as journal:
+        for batch in batches:
+            journal.append(batch)
+    assert folder.exists() == bool(batches)  # made only when something is saved
+    assert Journal(folder).read() == {n: a for batch in batches for n, a in batch.items()}
+
+
+def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path: Path) -> None:
+    first, second = ({x: Answer({"bird": WordScore(-1.5, 1, 1)}, (x,), (-1.5,))} for x in "ab")
+    with Journal(tmp_path, owner="model") as journal:
+        journal.append(first)
+        journal.append(second)
+    (path,) = tmp_path.glob("*.jsonl")
+    content = path.read_bytes()
+    for bit in range(8 * content.index(b"\n")):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        assert Journal(tmp_path, owner="model").read() == second, bit
+    path.write_bytes(content[:-1])  # torn
+    assert Journal(tmp_path, owner="model").read() == first
+    assert Journal(tmp_path, owner="model b").read() == {}  # records of another run
+
+
+# ---- progress ------------------------------------------------------------------------------------
+
+
+def test_a_log_gets_two_lines_and_a_terminal_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with show_progress(198, 60, "org/[model]") as show:
+        show(198)
+    with suppress(KeyboardInterrupt), show_progress(10) as show:
+        show(4)
+        raise KeyboardInterrupt
+    assert re.fullmatch(
+        r"org/\[model\]: 198 contexts, 60 of them saved before\n"
+        r"org/\[model\]: asked 138 contexts in \d:\d\d:\d\d, \S+ contexts/s\n"
+        r"10 contexts\n"
+        r"asked 4 contexts in \d:\d\d:\d\d, \S+ contexts/s, stopped at 4 of 10\n",
+        capsys.readouterr().err,
+    )
+    for terminal in ("", "1"):
+        monkeypatch.setenv("FORCE_COLOR", terminal)
+        with show_progress(3, label=None) as show:
+            show(3)
+        assert capsys.readouterr().err == ""  # nothing without a label
+    with show_progress(20, 2, "demo:[masked]", unit="sentences") as show:
+        show(5)
+        show(8)
+    shown = capsys.readouterr().err
+    assert all(words in shown for words in ("demo:[masked]", "8/20", "sentences/s"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import scipy.stats
 from runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
-from lmdiag.comparison import Comparison, Pair, compare_pairs
+from lmdiag.comparison import Comparison, Pair, compare_all, compare_pairs
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
@@ -30,6 +31,17 @@ POLARITIES = ("affirmative", "negative")
 def rows(demo_dir: Path) -> dict[str, Stimuli]:
     tasks = ("cprag102", "role88", "neg136", "agreement")
     return {task: stimuli.load(str(demo_dir), task) for task in tasks}
+
+
+@pytest.fixture(scope="module")
+def role(rows: dict[str, Stimuli]) -> Stimuli:
+    return rows["role88"]
+
+
+@pytest.fixture(scope="module")
+def runs(role: Stimuli) -> list[Any]:
+    """Runs of three models on ROLE-88."""
+    return [run_of(role, guesses(role, seed)) for seed in (1, 2, 3)]
 
 
 def guesses(rows: Stimuli, seed: int, **more: Any) -> Predictions:
@@ -57,126 +69,88 @@ def run_of(rows: Stimuli, *predictions: Predictions, kind: Any = "masked", **cha
     )
 
 
-def two_runs(rows: dict[str, Stimuli]) -> tuple[Stimuli, Any, Any]:
-    """The rows of ROLE-88, and the runs of two models on them."""
-    role = rows["role88"]
-    return role, *(run_of(role, guesses(role, seed)) for seed in (1, 2))
-
-
 def by_measure(comparisons: list[Comparison]) -> dict[str, Comparison]:
-    return {one.measure: one for one in comparisons}
+    return {comparison.measure: comparison for comparison in comparisons}
 
 
-def test_values_tests_and_adjustment(rows: dict[str, Stimuli]) -> None:
-    role, a, b = two_runs(rows)
-    compared = by_measure(compare(a, b, resamples=2000))
+def test_values_tests_and_adjustment(role: Stimuli, runs: list[Any]) -> None:
+    compared = by_measure(compare(*runs[:2], resamples=500))
     assert list(compared) == [
         "accuracy@1", "accuracy@2", "sensitivity", "sensitivity@0.01",
         "probability_difference", "spearman", "pearson",
     ]  # fmt: skip
-    columns = role.columns()
+    keys = list(zip(role.columns()["contrast"], role.columns()["good"], strict=True))
     wins = []
-    for run in (a, b):
-        p: dict[tuple[str, bool], float] = {}
-        for i, value in enumerate(run.predictions["role88"]["none", 0].log_prob):
-            p[columns["contrast"][i], columns["good"][i]] = value
-        wins.append([p[c, True] > p[c, False] for c, good in p if good])
-    only_a = sum(x and not y for x, y in zip(*wins, strict=True))
-    only_b = sum(y and not x for x, y in zip(*wins, strict=True))
-    one = compared["sensitivity"]
-    assert (one.n, one.test) == (len(wins[0]), "mcnemar")
-    assert (one.a, one.b) == (sum(wins[0]) / one.n, sum(wins[1]) / one.n)
-    assert one.difference == pytest.approx((only_a - only_b) / one.n)
-    assert one.p == pytest.approx(scipy.stats.binomtest(only_a, only_a + only_b).pvalue)
-    assert one.ci_low <= one.difference <= one.ci_high
+    for run in runs[:2]:
+        p = dict(zip(keys, run.predictions["role88"]["none", 0].log_prob, strict=True))
+        wins.append(np.array([p[c, True] > p[c, False] for c, good in keys if good]))
+    only_a, only_b = int((wins[0] & ~wins[1]).sum()), int((wins[1] & ~wins[0]).sum())
+    x = compared["sensitivity"]
+    assert (x.n, x.test, x.a, x.b) == (len(wins[0]), "mcnemar", wins[0].mean(), wins[1].mean())
+    assert x.difference == pytest.approx((only_a - only_b) / x.n)
+    assert x.p == pytest.approx(scipy.stats.binomtest(only_a, only_a + only_b).pvalue)
+    assert x.ci_low <= x.difference <= x.ci_high
     assert compared["spearman"].test == compared["pearson"].test == "permutation"
     assert compared["probability_difference"].test == "sign-flip"
-    tested = [each for each in compared.values() if not math.isnan(each.p)]
-    smallest = min(tested, key=lambda each: each.p)
+    tested = [x for x in compared.values() if not math.isnan(x.p)]
+    smallest = min(tested, key=lambda x: x.p)
     assert smallest.p_adjusted == pytest.approx(min(1, smallest.p * len(tested)))
-    assert all(each.p_adjusted >= each.p for each in tested)
+    assert all(x.p_adjusted >= x.p for x in tested)
+    # the seed alone decides the draws
+    assert by_measure(compare(*runs[:2], resamples=500)) == compared
+    assert by_measure(compare(*runs[:2], resamples=500, seed=1)) != compared
+    for name, x in by_measure(compare(*runs[1::-1], resamples=500)).items():
+        assert x.difference == pytest.approx(-compared[name].difference)
+        assert x.p == pytest.approx(compared[name].p)
 
 
-def test_what_differs_in_no_item_has_no_test_and_does_not_count(rows: dict[str, Stimuli]) -> None:
-    role = rows["role88"]
-    first, second = guesses(role, 1), guesses(role, 2)
-    run = run_of(role, first)
-    for one in compare(run, run, resamples=200):
-        assert (one.difference, one.test) == (0, "none")
-        assert all(map(math.isnan, (one.ci_low, one.ci_high, one.p, one.p_adjusted)))
-    same_words = run_of(role, replace(second, top_words=first.top_words))
-    compared = by_measure(compare(run, same_words, resamples=500))
-    untested = [name for name, one in compared.items() if one.test == "none"]
-    assert untested == ["accuracy@1", "accuracy@2"]
-    smallest = min((one for one in compared.values() if one.test != "none"), key=lambda one: one.p)
+def test_what_differs_in_no_item_has_no_test_and_does_not_count(
+    role: Stimuli, runs: list[Any]
+) -> None:
+    for x in compare(runs[0], runs[0], resamples=200):
+        assert (x.difference, x.test) == (0, "none")
+        assert all(map(math.isnan, (x.ci_low, x.ci_high, x.p, x.p_adjusted)))
+    same_words = replace(guesses(role, 2), top_words=guesses(role, 1).top_words)
+    compared = compare(runs[0], run_of(role, same_words), resamples=500)
+    assert [x.measure for x in compared if x.test == "none"] == ["accuracy@1", "accuracy@2"]
+    smallest = min((x for x in compared if x.test != "none"), key=lambda x: x.p)
     assert smallest.p_adjusted == pytest.approx(min(1, 5 * smallest.p))  # of 7 measures
-
-
-def pair(
-    name: str, a: list[float], b: list[float], statistic: Any = "mean", setting: str = "none"
-) -> Pair:
-    """Two models' values of the same items."""
-    items = np.array([str(i) for i in range(len(a))], dtype=object)
-    sides = [Scores(name, items, np.array(values), statistic) for values in (a, b)]
-    return Pair(Place("t", setting, name), *sides)
-
-
-@pytest.mark.parametrize(
-    ("n", "p"),
-    # all differences have one sign: of 2^n patterns of signs, two are as far from 0
-    [(2, 2 / 4), (7, 2 / 128), (8, 2 / 256), (16, 2 / 2**16)],
-)
-def test_few_items_have_an_exact_p_and_no_interval(n: int, p: float) -> None:
-    a = [0.5 + 0.01 * i for i in range(n)]
-    (one,) = compare_pairs([pair("x", a, [0.0] * n)], seed=0, resamples=200)
-    assert (one.test, one.n) == ("sign-flip", n)
-    assert one.p == pytest.approx(p)
-    assert math.isnan(one.ci_low) == math.isnan(one.ci_high) == (n < 8)
 
 
 def test_equal_numbers_by_construction_are_one_test() -> None:
     """A suite with one prediction, and agreement with single-token verbs alone."""
+
+    def pair(name: str, a: list[float], b: list[float], setting: str = "none") -> Pair:
+        items = np.array([str(i) for i in range(len(a))], dtype=object)
+        sides = [Scores(name, items, np.array(values), "proportion") for values in (a, b)]
+        return Pair(Place("t", setting, name), *sides)
+
     a, b, other = [1.0] * 7 + [0.0], [0.0] * 8, [1.0] * 6 + [0.0] * 2
-    proportion: Any = {"statistic": "proportion"}
     pairs = [
-        pair("suite_accuracy", a, b, **proportion),
-        pair("prediction_accuracy", a, b, **proportion),
-        pair("sensitivity", other, b, **proportion),
-        pair("tse", other, b, **proportion),
+        pair("suite_accuracy", a, b),
+        pair("prediction_accuracy", a, b),
+        pair("sensitivity", other, b),
+        pair("tse", other, b),
         # equal numbers, but not by construction, and another setting
-        pair("accuracy@1", a, b, **proportion),
-        pair("prediction_accuracy", a, b, setting="shuf", **proportion),
+        pair("accuracy@1", a, b),
+        pair("prediction_accuracy", a, b, setting="shuf"),
     ]
     compared = compare_pairs(pairs, seed=0, resamples=50)
-    assert [one.same_as for one in compared] == ["", "suite_accuracy", "", "sensitivity", "", ""]
+    assert [x.same_as for x in compared] == ["", "suite_accuracy", "", "sensitivity", "", ""]
     # p = 2 / 2^7 three times and 2 / 2^6: four distinct tests, so .015625 * 4 = .0625
-    assert [one.p for one in compared] == [2 / 128, 2 / 128, 2 / 64, 2 / 64, 2 / 128, 2 / 128]
-    assert [one.p_adjusted for one in compared] == [0.0625] * 6
+    assert [x.p for x in compared] == [2 / 128, 2 / 128, 2 / 64, 2 / 64, 2 / 128, 2 / 128]
+    assert [x.p_adjusted for x in compared] == [0.0625] * 6
     # items that only tse leaves out: another test
-    less = [pairs[2], pair("tse", other[:7], b[:7], **proportion)]
-    assert [one.same_as for one in compare_pairs(less, seed=0, resamples=50)] == ["", ""]
-
-
-def test_tasks_and_measures_choose_the_family(rows: dict[str, Stimuli]) -> None:
-    _, a, b = two_runs(rows)
-    alone = compare(a, b, resamples=50, measures=["sensitivity"])
-    assert [(one.measure, one.p_adjusted) for one in alone] == [("sensitivity", alone[0].p)]
-    names = [one.measure for one in compare(a, b, resamples=50, measures=["pearson", "accuracy"])]
-    assert names == ["accuracy@1", "accuracy@2", "pearson"]
-    assert len(compare(a, b, resamples=50, tasks=["role88"])) == 7
-    with pytest.raises(BadInput, match=r"no measure sensitivty .did you mean 'sensitivity'"):
-        compare(a, b, measures=["sensitivty"])
-    with pytest.raises(BadInput, match=r"no task role8 .did you mean 'role88'.*choose from role88"):
-        compare(a, b, tasks=["role8"])
+    less = [pairs[2], pair("tse", other[:7], b[:7])]
+    assert [x.same_as for x in compare_pairs(less, seed=0, resamples=50)] == ["", ""]
 
 
 def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> None:
     neg = rows["neg136"]
-    runs = [run_of(neg, guesses(neg, seed)) for seed in (1, 2)]
-    compared = compare(*runs, resamples=50)
+    compared = compare(*(run_of(neg, guesses(neg, seed)) for seed in (1, 2)), resamples=50)
     levels: dict[str, list[tuple[str, str]]] = {}
-    for one in compared:
-        levels.setdefault(one.measure, []).append((one.by, one.level))
+    for x in compared:
+        levels.setdefault(x.measure, []).append((x.by, x.level))
     subsets = [("subset", "simp"), ("subset", "nat")]
     crossed = [("subset/polarity", f"{s}/{p}") for s in ("simp", "nat") for p in POLARITIES]
     polarity = [("polarity", level) for level in POLARITIES]
@@ -187,55 +161,33 @@ def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> 
     }  # fmt: skip
     measured = evaluate(neg, [guesses(neg, 1)], Protocol(k=(1, 2)), cased=True).measures
     figure = measured["sensitivity"].by["subset/polarity"]["simp/negative"]
-    (one,) = [o for o in compared if (o.measure, o.level) == ("sensitivity", "simp/negative")]
-    assert (one.a, one.n) == (figure.value, figure.n)
+    (x,) = [x for x in compared if (x.measure, x.level) == ("sensitivity", "simp/negative")]
+    assert (x.a, x.n) == (figure.value, figure.n)
 
 
-def test_several_runs_are_compared_with_the_first_as_one_family(rows: dict[str, Stimuli]) -> None:
-    role = rows["role88"]
-    a, b, c = (run_of(role, guesses(role, seed)) for seed in (1, 2, 3))
-    compared = compare(a, b, c, resamples=500)
-    alone = [compare(a, b, resamples=500), compare(a, c, resamples=500)]
-    assert [one.second for one in compared] == [1] * len(alone[0]) + [2] * len(alone[1])
-    for one, same in zip(compared, [*alone[0], *alone[1]], strict=True):
-        assert replace(one, p_adjusted=0, second=1) == replace(same, p_adjusted=0)
-    smallest = min(compared, key=lambda one: one.p)
-    tests = sum(one.test != "none" for one in compared)
-    assert smallest.p_adjusted == pytest.approx(min(1, smallest.p * tests))
-    other = run_of(role, guesses(role, 3), k=(1, 3))
-    other.path = Path("third")
-    with pytest.raises(BadInput, match=r"run and third cannot be compared: .* differ in k"):
-        compare(a, b, other)
+def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any]) -> None:
+    compared = compare(*runs, resamples=200)
+    pairs = [compare(runs[0], run, resamples=200) for run in runs[1:]]
+    alone = [replace(x, second=second) for second in (1, 2) for x in pairs[second - 1]]
+    assert [replace(x, p_adjusted=0) for x in compared] == [replace(x, p_adjusted=0) for x in alone]
+    smallest, tests = min(x.p for x in compared), sum(x.test != "none" for x in compared)
+    assert min(x.p_adjusted for x in compared) == pytest.approx(min(1, smallest * tests))
 
 
-def test_the_seed_alone_decides_the_draws(rows: dict[str, Stimuli]) -> None:
-    _, a, b = two_runs(rows)
-    once = by_measure(compare(a, b, resamples=300))
-    assert by_measure(compare(a, b, resamples=300)) == once
-    assert by_measure(compare(a, b, resamples=300, seed=1)) != once
-    swapped = by_measure(compare(b, a, resamples=300))
-    for name, one in once.items():
-        assert swapped[name].difference == pytest.approx(-one.difference)
-        assert swapped[name].p == pytest.approx(one.p)
-
-
-def test_what_is_undefined_on_one_side(rows: dict[str, Stimuli]) -> None:
-    """Items that one model cannot score count for neither."""
-    role = rows["role88"]
+def test_items_that_one_model_cannot_score_count_for_neither(
+    role: Stimuli, runs: list[Any]
+) -> None:
     second = guesses(role, 2)
     second.log_prob[0] = None
-    compared = by_measure(
-        compare(run_of(role, guesses(role, 1)), run_of(role, second), resamples=9)
-    )
+    compared = by_measure(compare(runs[0], run_of(role, second), resamples=9))
     assert compared["sensitivity"].n == len(set(role.columns()["contrast"])) - 1
     assert compared["accuracy@1"].n == len(role)
     assert compared["spearman"].n == len(role) - 1
-    a, b = (run_of(role, guesses(role, seed, perturbation="both")) for seed in (1, 2))
-    assert list(by_measure(compare(a, b, resamples=50))) == [
-        "accuracy@1", "accuracy@2", "spearman", "pearson",
-    ]  # fmt: skip
+    perturbed = (run_of(role, guesses(role, seed, perturbation="both")) for seed in (1, 2))
+    names = ["accuracy@1", "accuracy@2", "spearman", "pearson"]
+    assert [*by_measure(compare(*perturbed, resamples=50))] == names
     constant = run_of(role, predictions_of(role.columns(), [-1.0] * len(role)))
-    compared = by_measure(compare(run_of(role, guesses(role, 1)), constant, resamples=50))
+    compared = by_measure(compare(runs[0], constant, resamples=50))
     assert math.isnan(compared["spearman"].b)
     assert math.isnan(compared["spearman"].p_adjusted)
     assert not math.isnan(compared["sensitivity"].p_adjusted)
@@ -247,18 +199,13 @@ def test_shuffled_settings_are_compared_by_their_means(rows: dict[str, Stimuli])
         [guesses(cprag, seed + i, perturbation="shuf", run=i) for i in range(3)] for seed in (1, 50)
     ]
     runs = [run_of(cprag, guesses(cprag, 0), *parts) for parts in shuffled]
-    compared = [one for one in compare(*runs, resamples=200) if one.setting == "shuf"]
-    assert {one.test for one in compared} == {"sign-flip"}
+    compared = [x for x in compare(*runs, resamples=200) if x.setting == "shuf"]
+    assert {x.test for x in compared} == {"sign-flip"}
     expected = cprag.columns()["expected"]
-    right = [
-        top[0] in words
-        for part in shuffled[0]
-        for words, top in zip(expected, part.top_words, strict=True)
-        if words and top
-    ]
-    one = by_measure(compared)["accuracy@1"]
-    assert one.a == pytest.approx(sum(right) / len(right))
-    assert one.n == sum(map(bool, expected))
+    tops = [zip(expected, part.top_words, strict=True) for part in shuffled[0]]
+    right = [top[0] in words for part in tops for words, top in part if words and top]
+    x = by_measure(compared)["accuracy@1"]
+    assert (x.a, x.n) == (pytest.approx(sum(right) / len(right)), sum(map(bool, expected)))
 
 
 def test_ew_and_mw_of_one_side_and_of_both_are_not_compared(rows: dict[str, Stimuli]) -> None:
@@ -267,9 +214,25 @@ def test_ew_and_mw_of_one_side_and_of_both_are_not_compared(rows: dict[str, Stim
     values = (0.5,) * len(AGREEMENT_LAYOUT)
     part = guesses(agreement, 1, agreement=[values] * n, n_tokens=[1] * n)
     masked, causal = (run_of(agreement, part, kind=kind) for kind in ("masked", "causal"))
-    names = [one.measure for one in compare(masked, masked, resamples=20)]
+    names = [x.measure for x in compare(masked, masked, resamples=20)]
     assert names == ["sensitivity", "sensitivity@0.01", "tse", "ew", "mw"]
-    assert [one.measure for one in compare(masked, causal, resamples=20)] == names[:3]
+    assert [x.measure for x in compare(masked, causal, resamples=20)] == names[:3]
+
+
+def test_every_two_runs_are_compared_as_alone(rows: dict[str, Stimuli]) -> None:
+    agreement, rng = rows["agreement"], np.random.default_rng(0)
+    n = len(agreement)
+    runs = []
+    for seed, kind in enumerate(("masked", "causal", "masked", "causal")):
+        more = {"agreement": rng.random((n, len(AGREEMENT_LAYOUT))).tolist(), "n_tokens": [1] * n}
+        runs.append(run_of(agreement, guesses(agreement, seed, **more), kind=kind))
+    compared = compare_all(runs, [Place("agreement", "none", x) for x in ("sensitivity", "ew")])
+    for place, pairs in compared.items():
+        others = {(i, j) for i, j in permutations(range(4), 2) if (i + j) % 2}
+        assert pairs.keys() & others == (others if place.measure == "sensitivity" else set())
+        for (i, j), result in pairs.items():
+            (x,) = compare(runs[i], runs[j], measures=[place.measure])
+            assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
 
 
 @pytest.mark.parametrize(
@@ -277,13 +240,14 @@ def test_ew_and_mw_of_one_side_and_of_both_are_not_compared(rows: dict[str, Stim
     [
         ({"k": (1, 10)}, r"differ in k \(1,2 and 1,10\);"),
         ({"unit": "word", "seed": 3}, r"in unit \(token and word\); seed \(0 and 3\);"),
-        ({"data": "ffffffff"}, r"differ in data \(\w{8} and ffffffff\);"),
+        ({"data": "ffffffff"}, r"run and third cannot .* differ in data \(\w{8} and ffffffff\);"),
     ],
 )
-def test_runs_of_another_kind_are_refused(
-    rows: dict[str, Stimuli], changes: dict[str, Any], message: str
+def test_runs_that_were_asked_differently_are_refused(
+    role: Stimuli, runs: list[Any], changes: dict[str, Any], message: str
 ) -> None:
-    role, data = rows["role88"], changes.pop("data", None)
-    other = run_of(replace(role, fingerprint=data) if data else role, guesses(role, 1), **changes)
+    data = changes.pop("data", role.fingerprint)
+    other = run_of(replace(role, fingerprint=data), guesses(role, 1), **changes)
+    other.path = Path("third")
     with pytest.raises(BadInput, match=message):
-        compare(run_of(role, guesses(role, 1)), other)
+        compare(*runs[:2], other)

@@ -126,7 +126,7 @@ def read_verbs(data: Path) -> None:
 
 def read_predictions(file: Path) -> None:
     rows = stimuli.load(str(file.parent / "own.jsonl"), "own")
-    parts = read_external(file, rows).runs
+    parts, *_ = read_external(file, rows)
     evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 

@@ -1,12 +1,13 @@
-"""`lmdiag multiverse`: each combination of knobs is the run alone, and what follows from all."""
+"""`lmdiag multiverse`: each combination of knobs is the run alone, and what follows from all.
+
+Killed multiverses and those on several processes: `tests/test_processes.py`.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ import pytest
 from commands import Commands
 from families import FAMILIES
 from hostile import HOSTILE
-from launched import alone, environment, launch
 from rich.console import Console
 
 import lmdiag
@@ -44,32 +44,14 @@ def small(command: Commands) -> list[object]:
     return [*arguments, "--output", command.folder / "out"]
 
 
-@pytest.fixture
-def mixed(command: Commands) -> list[object]:
-    """Twelve contexts: every second one begins with a capital letter, every third goes on."""
-    data = command.folder / "mixed.jsonl"
-    rows = [
-        {"id": str(i), "context": f"{'Tt'[i % 2]}he{' dog' * i} saw a", "target": "bird",
-         "right_context": "" if i % 3 else "today."}
-        for i in range(12)
-    ]  # fmt: skip
-    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return ["--data", data, "--output", command.folder / "out", "--quiet", "--batch-size", 5]
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
 
 
 def members(output: Path) -> dict[str, dict[str, str]]:
     """Path of each member -> its choices."""
     return {member.path: member.choices for member in Multiverse.read(output).members}
-
-
-def as_options(protocol: dict[str, Any]) -> list[str]:
-    """The options of `lmdiag run` for a protocol."""
-    options = []
-    for name in ("unit", "bos", "pll", "final_period", "first_letter"):
-        options += [f"--{name.replace('_', '-')}", protocol[name]]
-    if protocol["chat"]:
-        return [*options, "--chat", "--instruction", protocol["instruction"]]
-    return [*options, *(["--prompt", protocol["prompt"]] if protocol["prompt"] else [])]
 
 
 # ---- the runs ------------------------------------------------------------------------------------
@@ -87,9 +69,9 @@ def as_options(protocol: dict[str, Any]) -> list[str]:
 def test_each_member_has_the_figures_of_the_run_alone(
     command: Commands, small: list[object], name: str, knobs: list[str], count: int
 ) -> None:
-    model = FAMILIES["gpt2"].make(command.folder / "chat")
-    (model / "chat_template.jinja").write_text(CHATML)
-    model = command.models.get(name, model)
+    model = command.models.get(name) or FAMILIES["gpt2"].make(command.folder / name)
+    if name == "chat":
+        (model / "chat_template.jinja").write_text(CHATML)
     code, _, err = command("multiverse", "--model", model, "--knobs", *knobs, *small)
     assert code == 0, err
     output, alone = command.folder / "out", command.folder / "alone"
@@ -97,7 +79,13 @@ def test_each_member_has_the_figures_of_the_run_alone(
     assert len(found) == len({tuple(choices.items()) for choices in found.values()}) == count
     for path in found:
         document = json.loads((output / path / "results.json").read_text())
-        options = as_options(document["protocol"])
+        protocol = document["protocol"]
+        names = ("unit", "bos", "pll", "final_period", "first_letter")
+        options = [x for name in names for x in (f"--{name.replace('_', '-')}", protocol[name])]
+        if protocol["chat"]:
+            options += ["--chat", "--instruction", protocol["instruction"]]
+        elif protocol["prompt"]:
+            options += ["--prompt", protocol["prompt"]]
         assert command("run", "--model", model, *options, *small[:-1], alone)[0] == 0
         assert (output / path / "report.html").is_file()
         table, expected = (
@@ -111,20 +99,6 @@ def test_each_member_has_the_figures_of_the_run_alone(
     assert len([*alone.rglob("results.json")]) == count
 
 
-class Watched:
-    """Counts the questions that models of this process answer."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked = 0
-        answer = LocalModel.answer
-
-        def watched(model: LocalModel, batch: Any, top: int) -> Any:
-            self.asked += len(batch)
-            return answer(model, batch, top)
-
-        monkeypatch.setattr(LocalModel, "answer", watched)
-
-
 @pytest.mark.parametrize(
     ("name", "expected", "members_left"),
     [
@@ -133,84 +107,36 @@ class Watched:
     ],
 )
 def test_each_distinct_question_is_asked_once(
-    command: Commands,
-    mixed: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    expected: int,
-    members_left: int,
+    command: Commands, monkeypatch: pytest.MonkeyPatch, name: str, expected: int, members_left: int
 ) -> None:
-    """Twelve combinations of twelve contexts each.
+    """Twelve combinations of twelve contexts, half with a capital, a third without a period.
 
     gpt2: 2 units, with and without bos, 3 cases; as they are, half of the contexts are those in
     upper case and half those in lower case. bert: 2 units, 8 contexts with and without period and
     4 that have none, 3 cases that are all the same to an uncased model.
     """
-    watched = Watched(monkeypatch)
-    assert command("multiverse", "--model", command.models[name], *mixed)[0] == 0
-    multiverse = Multiverse.read(command.folder / "out")
-    assert watched.asked == multiverse.asked == expected
-    assert (multiverse.combinations, multiverse.questions) == (12, 12 * 12)
-    assert len(multiverse.members) == members_left
-    assert ("first-letter" in multiverse.choices(*multiverse.models)) == (name == "gpt2")
-    assert command("multiverse", "--model", command.models[name], *mixed)[0] == 0
-    assert watched.asked == expected  # all runs are read back
+    asked, answer = list[int](), LocalModel.answer
+
+    def watched(model: LocalModel, batch: Any, top: int) -> Any:
+        asked.append(len(batch))
+        return answer(model, batch, top)
+
+    monkeypatch.setattr(LocalModel, "answer", watched)
+    rows = [
+        {"context": f"{'Tt'[i % 2]}he{' dog' * i} saw a", "target": "bird",
+         "right_context": "" if i % 3 else "today."}
+        for i in range(12)
+    ]  # fmt: skip
+    arguments = ["--data", write_rows(command.folder / "mixed.jsonl", rows), "--quiet"]
+    arguments += ["--model", command.models[name], "--output", command.folder / "out"]
+    for _ in range(2):  # the second time, all runs are read back
+        assert command("multiverse", *arguments)[0] == 0
+        multiverse = Multiverse.read(command.folder / "out")
+        assert sum(asked) == multiverse.asked == expected
+        assert (multiverse.combinations, multiverse.questions) == (12, 12 * 12)
+        assert len(multiverse.members) == members_left
+        assert ("first-letter" in multiverse.choices(*multiverse.models)) == (name == "gpt2")
     assert not [*command.folder.rglob("shared")]
-
-
-KILLED = """
-import os, signal, sys
-from lmdiag.cli import main
-from lmdiag.models.local import LocalModel
-answer, left = LocalModel.answer, int(sys.argv[1])
-def dying(model, batch, top):
-    global left
-    left -= 1
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return answer(model, batch, top)
-LocalModel.answer = dying
-main(sys.argv[2:])
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_multiverse_resumes_and_asks_nothing_twice(
-    command: Commands, mixed: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of 24 questions in each unit, the first run asks 12; the other two share 6 each with it."""
-    watched, output = Watched(monkeypatch), command.folder / "out"
-    arguments = ["--model", command.models["gpt2"], *mixed[:-1], 1, "--knobs", "unit,first-letter"]
-    assert command("multiverse", *arguments)[0] == 0
-    undisturbed = {p: (output / p / "predictions.parquet").read_bytes() for p in members(output)}
-    record = (output / "multiverse.json").read_bytes()
-    total, watched.asked = watched.asked, 0
-    shutil.rmtree(output)
-    assert total == 48
-    answered = 15  # in the second run
-    call = [sys.executable, "-c", KILLED, answered, "multiverse", *arguments]
-    done = subprocess.run([*map(str, call)], env=environment(), capture_output=True, check=False)
-    assert done.returncode == -9, done.stderr
-    assert not (output / "multiverse.json").exists()
-    assert command("multiverse", *arguments)[0] == 0
-    assert watched.asked == total - answered
-    assert (output / "multiverse.json").read_bytes() == record
-    for path, content in undisturbed.items():
-        assert (output / path / "predictions.parquet").read_bytes() == content
-
-
-@pytest.mark.slow
-def test_two_processes_give_the_files_of_one(command: Commands, small: list[object]) -> None:
-    program = str(Path(sys.executable).with_name("lmdiag"))
-    call = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--standalone",
-            program, "multiverse"]  # fmt: skip
-    one, two = (command.folder / f"out{count}" for count in (1, 2))
-    arguments = ["--model", *command.models.values(), *small[:-1]]
-    assert alone("multiverse", *arguments, one)[0] == 0
-    launch(call, *arguments, two)
-    assert len(members(one)) > 8
-    for path in ("multiverse.json", *(f"{path}/predictions.parquet" for path in members(one))):
-        assert (one / path).read_bytes() == (two / path).read_bytes()
 
 
 @pytest.mark.slow
@@ -223,19 +149,15 @@ def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
     def on_accelerators(model: LocalModel, options: LoadOptions) -> LocalModel | None:
         return reuse(model, options) if options.unit == model.options.unit else None
 
-    monkeypatch.setattr(models, "load", lambda *given: loaded.append(given) or load(*given))
+    monkeypatch.setattr(models, "load", lambda *given: loaded.append(given[1].unit) or load(*given))
     monkeypatch.setattr(LocalModel, "with_options", on_accelerators)
     arguments = ["--model", command.models["gpt2"], "--knobs", "unit,bos", *small]
     assert command("multiverse", *arguments)[0] == 0
-    assert [given[1].unit for given in loaded] == ["token", "word"]
+    assert loaded == ["token", "word"]
     assert len(members(command.folder / "out")) == 4
     monkeypatch.setattr(LocalModel, "with_options", reuse)
-    loaded.clear()
-    paths = command.models.values()
-    assert command("multiverse", "--model", *paths, "--knobs", "unit", *small)[0] == 0
-    assert [given[0] for given in loaded] == [*map(str, paths)]  # once
-    error = command.refused("multiverse", *arguments, "--dtype", "bfloat16")
-    assert "unit word needs float32, not bfloat16: use --dtype float32, or leave unit out" in error
+    assert command("multiverse", *arguments, "--overwrite")[0] == 0
+    assert loaded == ["token", "word", "token"]  # once
 
 
 @pytest.mark.slow
@@ -254,16 +176,14 @@ def test_bos_is_named_by_what_stands_there(
 @pytest.mark.slow
 def test_whole_sentences(command: Commands) -> None:
     """Causal models with and without the token, in both units; masked ones by both ways to mask."""
-    data = command.folder / "pairs.jsonl"
     texts = ("The dog runs home.", "The dog run home.")
     rows = [{"id": t, "contrast": "1", "sentence": t, "good": t is texts[0]} for t in texts]
-    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    data = write_rows(command.folder / "pairs.jsonl", rows)
     arguments = ["--data", data, "--output", command.folder / "out", "--quiet", "--model"]
     assert command("multiverse", *arguments, *command.models.values())[0] == 0
     multiverse = Multiverse.read(command.folder / "out")
     models = multiverse.models
-    found = [(models.index(m.model), *m.choices.values()) for m in multiverse.members]
-    assert found == [
+    assert [(models.index(m.model), *m.choices.values()) for m in multiverse.members] == [
         (0, "within-word"), (0, "original"), (1, "token", "always"), (1, "token", "never"),
         (1, "word", "always"), (1, "word", "never"),
     ]  # fmt: skip
@@ -276,9 +196,8 @@ def test_whole_sentences(command: Commands) -> None:
         assert message in error
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_bad_input_is_one_line(command: Commands, small: list[object]) -> None:
+    for arguments, message in (
         (["--knobs", "units"], "--knobs units (did you mean 'unit'?): choose from unit, bos"),
         (["--knobs", "pll"], "--knobs pll does not apply to rows with a blank"),
         (["--prompt", "no place"], "that has {context} in it once"),
@@ -286,20 +205,13 @@ def test_whole_sentences(command: Commands) -> None:
         (["--instruction", "Go on."], "give chat, too"),
         (["--chat"], "has no chat template"),
         (["--unit", "word"], "Unknown option: --unit"),
-    ],
-)
-def test_bad_input_is_one_line(
-    command: Commands, small: list[object], arguments: list[str], message: str
-) -> None:
-    model = command.models["gpt2"]
-    assert message in command.refused("multiverse", "--model", model, *arguments, *small)
+        (["--dtype", "bfloat16"], "unit word needs float32, not bfloat16: use --dtype float32, or"),
+    ):
+        model = command.models["gpt2"]
+        assert message in command.refused("multiverse", "--model", model, *arguments, *small)
     assert not [*command.folder.rglob("multiverse.json")]
-
-
-def test_a_prompt_is_for_causal_models(command: Commands, small: list[object]) -> None:
-    model = command.models["bert"]
-    options = ["--knobs", "unit,prompt", "--prompt", PROMPT]
-    code, _, err = command("multiverse", "--model", model, *options, *small)
+    arguments = ["--model", command.models["bert"], "--knobs", "unit,prompt", "--prompt", PROMPT]
+    code, _, err = command("multiverse", *arguments, *small)
     assert code == 0
     assert "bert is not causal: it is asked without a prompt" in err
     assert len(members(command.folder / "out")) == 2
@@ -308,64 +220,56 @@ def test_a_prompt_is_for_causal_models(command: Commands, small: list[object]) -
 # ---- what follows --------------------------------------------------------------------------------
 
 
-def plant(folder: Path, *arguments: str, **prefers: planted.Prefers) -> Multiverse:
-    """Runs planted models on twelve contrasts; the results go to `out` in the folder."""
-    data = folder / "planted.jsonl"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A multiverse of two models, in two units and three cases, on twelve contrasts. Read only.
+
+    Model a is right in unit word and wrong in unit token; model b is right in the first six
+    contrasts.
+    """
+    folder = tmp_path_factory.mktemp("planted")
     rows = [
         {"id": f"{i}{word}", "contrast": str(i), "context": f"number {i}", "target": word,
          "good": word == "good"}
         for i in range(12)
         for word in ("good", "bad")
     ]  # fmt: skip
-    data.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    names = [f"planted:{name}" for name in prefers]
+    data = write_rows(folder / "planted.jsonl", rows)
     call = ["--data", str(data), "--output", str(folder / "out"), "--resamples", "200", "--quiet"]
+    call += ["--model", "planted:a", "planted:b", "--knobs", "unit,first-letter"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "load", planted.load)
-        planted.PLAN.models.update(prefers)
-        assert main(["multiverse", "--model", *names, *call, *arguments]) == 0
-    return Multiverse.read(folder / "out")
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a multiverse of two models. Read only."""
-    folder = tmp_path_factory.mktemp("planted")
-    plant(folder, "--knobs", "unit", a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
+        planted.PLAN.models.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
+        assert main(["multiverse", *call]) == 0
     return folder / "out"
 
 
 @pytest.fixture
-def two(made: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
-    return Path(shutil.copytree(made, tmp_path / "two"))
+def copied(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "copied"))
 
 
-def printed(multiverse: Multiverse) -> str:
-    """What the terminal shows."""
+def printed(multiverse: Multiverse) -> list[str]:
+    """The lines that the terminal shows."""
     console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
     print_multiverse(multiverse, console)
-    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+    return str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
 
 
-def figure_of(multiverse: Multiverse, measure: str) -> Any:
-    return next(figure for figure in multiverse.figures if figure.measure == measure)
-
-
-@pytest.mark.slow
-def test_the_knob_that_a_model_depends_on_is_found(tmp_path: Path) -> None:
-    multiverse = plant(tmp_path, a=lambda options, number: options.unit == "word")
-    out = printed(multiverse)
-    figure = figure_of(multiverse, "sensitivity")
-    # 2 units, 2 periods, 3 cases: this model is never the same
-    assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 6 + [1.0] * 6
-    effects = {"unit": 1.0, "final-period": 0.0, "first-letter": 0.0}
+def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
+    multiverse = Multiverse.read(made)
+    (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
+    assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 3 + [1.0] * 3
+    effects = {"unit": 1.0, "first-letter": 0.0}
     assert multiverse.range_of(figure, "planted:a") == {
         "lowest": 0.0, "median": 0.5, "highest": 1.0, "effects": effects,
     }  # fmt: skip
-    assert ["sensitivity", "0.0", "0.0", "50.0", "100.0", "100.0", "0.0", "0.0"] in [
-        line.split() for line in out.splitlines()
+    assert ["sensitivity", "0.0", "0.0", "50.0", "100.0", "100.0", "0.0"] in [
+        line.split() for line in printed(multiverse)
     ]  # default, lowest, median, highest, and what each knob moves
+    assert any(
+        "6 protocols: unit token, word; first-letter" in line for line in printed(multiverse)
+    )
     plot = next(p for _, p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
     top, matrix = plot.spec["vconcat"]
     assert top["layer"][-1]["encoding"]["x"] == matrix["encoding"]["x"]
@@ -374,35 +278,32 @@ def test_the_knob_that_a_model_depends_on_is_found(tmp_path: Path) -> None:
         places.setdefault(row["choice"], []).append(row["place"])
         assert row["strongest"] == row["choice"].startswith("unit ")
     assert [*places][:2] == ["unit token", "unit word"]  # the strongest knob comes first
-    assert places["unit token"] == [1, 2, 3, 4, 5, 6]
-    assert places["unit word"] == [7, 8, 9, 10, 11, 12]
+    assert (places["unit token"], places["unit word"]) == ([1, 2, 3], [4, 5, 6])
     points = plot.spec["data"]["values"]
+    assert {row["place"]: row["value"] for row in points} == {i: i > 3 for i in range(1, 7)}
     assert [row["protocol"] for row in points if row["default"]] == [
-        "unit token, final-period always, first-letter as-is (default)"
+        "unit token, first-letter as-is (default)"
     ]
-    values = [(row["place"], row["value"]) for row in points]
-    assert values == [(i, float(i > 6)) for i in range(1, 13)]
-    assert "12 protocols: unit token, word; final-period" in out
 
 
 def test_two_models_protocol_by_protocol(made: Path) -> None:
-    """A is right everywhere in unit word and nowhere in unit token, B in six of twelve contrasts.
+    """Of each protocol six contrasts are discordant, all in one direction.
 
-    Of either unit six contrasts are discordant, all in one direction: p is 2 / 2**6 = .03125, which
-    Holm's method doubles over the two pairs.
+    p is 2 / 2**6 = .03125, which Holm's method multiplies by the six pairs.
     """
     multiverse = Multiverse.read(made)
-    figure = figure_of(multiverse, "sensitivity")
+    (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
     pairs = multiverse.differences(figure, "planted:b")
-    assert [pair.difference for pair in pairs] == [-0.5, 0.5]
-    assert [multiverse.members[pair.a].choices["unit"] for pair in pairs] == ["token", "word"]
+    assert [pair.difference for pair in pairs] == [-0.5] * 3 + [0.5] * 3
+    units = [multiverse.members[pair.a].choices["unit"] for pair in pairs]
+    assert units == ["token"] * 3 + ["word"] * 3
     for pair in pairs:
         assert multiverse.members[pair.a].choices == multiverse.members[pair.b].choices
-        assert (pair.test, pair.n, pair.p, pair.p_adjusted) == ("mcnemar", 12, 0.03125, 0.0625)
-    counts = {"ahead": 1, "behind": 1, "equal": 0, "rejected": 2, "adjusted": 0}
+        assert (pair.test, pair.n, pair.p, pair.p_adjusted) == ("mcnemar", 12, 0.03125, 0.1875)
+    counts = {"ahead": 3, "behind": 3, "equal": 0, "rejected": 6, "adjusted": 0}
     assert counts_of(pairs) == counts
-    line = ["sensitivity", "1", "1", "0", "2", "0"]
-    assert line in [line.split() for line in printed(multiverse).splitlines()]
+    line = ["sensitivity", "3", "3", "0", "6", "0"]
+    assert line in [line.split() for line in printed(multiverse)]
     (content,) = (x for x in multiverse.to_json()["figures"] if x["measure"] == "sensitivity")
     assert content["comparisons"] == [{"second": "planted:b"} | counts]
 
@@ -410,8 +311,8 @@ def test_two_models_protocol_by_protocol(made: Path) -> None:
 def test_effects_compare_what_was_asked_with_both_choices() -> None:
     """A chat template has one bos only, and is compared with the other prompts at that bos.
 
-    bos: (.5 + .7) / 2 - (.1 + .3) / 2 = .4; chat - none at bos always: .9 - .5 = .4 and chat -
-    prompt .2; prompt - none: .2 in both.
+    bos: (.5 + .7) / 2 - (.1 + .3) / 2 = .4; chat - none at bos always: 1.2 - .5 = .7 and chat -
+    prompt .5; prompt - none: .2 in both.
     """
     values = [
         ({"bos": "always", "prompt": "none"}, 0.5), ({"bos": "always", "prompt": "{context}"}, 0.7),
@@ -436,57 +337,59 @@ def test_effects_compare_what_was_asked_with_both_choices() -> None:
         (lambda d: d["figures"][0]["differences"][0].update(b=99), "a difference has no member"),
     ],
 )
-def test_a_damaged_multiverse_is_refused(two: Path, change: Any, message: str) -> None:
-    document = json.loads((two / "multiverse.json").read_text())
+def test_a_damaged_multiverse_is_refused(
+    made: Path, tmp_path: Path, change: Any, message: str
+) -> None:
+    document = json.loads((made / "multiverse.json").read_text())
     change(document)
-    (two / "multiverse.json").write_text(json.dumps(document))
+    (tmp_path / "multiverse.json").write_text(json.dumps(document))
     with pytest.raises(BadInput, match=r"multiverse\.json") as refused:
-        lmdiag.load_multiverse(two)
+        lmdiag.load_multiverse(tmp_path)
     assert message in str(refused.value)
 
 
-def test_the_report_of_a_multiverse(command: Commands, two: Path) -> None:
-    assert Multiverse.read(two).to_json() == json.loads((two / "multiverse.json").read_text())
-    page = (two / "multiverse.html").read_bytes()
-    (two / "multiverse.html").unlink()
-    assert command("report", two)[0] == 0
-    assert (two / "multiverse.html").read_bytes() == page
+def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
+    multiverse = Multiverse.read(copied)
+    assert multiverse.to_json() == json.loads((copied / "multiverse.json").read_text())
+    page = (copied / "multiverse.html").read_bytes()
+    (copied / "multiverse.html").unlink()
     figures = command.folder / "figures"
-    assert command("report", two, "--figures", figures)[0] == 0
-    assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(Multiverse.read(two))])
-    assert "which has a page and charts only" in command.refused("report", two, "--format", "csv")
+    for options in ([], ["--figures", figures]):
+        assert command("report", copied, *options)[0] == 0
+    assert (copied / "multiverse.html").read_bytes() == page
+    assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(multiverse)])
+    error = command.refused("report", copied, "--format", "csv")
+    assert "which has a page and charts only" in error
 
 
 @pytest.mark.slow
-def test_python(two: Path) -> None:
-    loaded = lmdiag.load_multiverse(two)
+def test_python(made: Path) -> None:
+    loaded = lmdiag.load_multiverse(made)
     frame = loaded.to_frame()
-    own = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
-    assert [*zip(own.unit, own.value, strict=True)] == [("token", 0.0), ("word", 1.0)]
+    values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
+    assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
     assert all((Path(run) / "results.json").is_file() for run in frame.run)
     assert "unit token, word" in str(loaded)
-    charts = loaded.charts()
-    assert {type(chart).__name__ for chart in charts.values()} == {"VConcatChart"}
+    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
     with pytest.raises(BadInput, match=r"has no multiverse\.json"):
-        lmdiag.load_multiverse(two / "absent")
+        lmdiag.load_multiverse(made / "absent")
 
 
 @pytest.mark.slow
-def test_the_page_is_safe_and_fits(two: Path, new_page: Any) -> None:
+def test_the_page_is_safe_and_fits(copied: Path, new_page: Any) -> None:
     """Text of models and prompts stays text; at any width nothing sticks out."""
-    multiverse = Multiverse.read(two)
-    texts = [*HOSTILE.values()]
-    changed = [
-        replace(member, model=f"{member.model[-1]} {texts[0]}",
-                choices=member.choices | {"prompt": f"{texts[i % len(texts)]} {{context}}"})
-        for i, member in enumerate(multiverse.members * len(texts))
-    ]  # fmt: skip
-    count = len(multiverse.members)
-    for i in range(len(texts)):
-        part = replace(multiverse, members=changed[i * count : (i + 1) * count])
-        assert all(line.isprintable() for line in printed(part).split("\n"))
-    path = two / "hostile.html"
-    path.write_text(render(replace(multiverse, members=changed[:count])))
+    multiverse = Multiverse.read(copied)
+    texts, pages = [*HOSTILE.values()], []
+    for start in range(0, len(texts), len(multiverse.members)):
+        changed = [
+            replace(member, model=f"{member.model[-1]} {texts[0]}",
+                    choices=member.choices | {"prompt": f"{text} {{context}}"})
+            for member, text in zip(multiverse.members, texts[start:] + texts, strict=False)
+        ]  # fmt: skip
+        pages.append(replace(multiverse, members=changed))
+        assert all(line.isprintable() for line in printed(pages[-1]))
+    path = copied / "hostile.html"
+    path.write_text(render(pages[0]))
     for width, scheme in ((1400, "light"), (420, "dark")):
         page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         page.goto(path.as_uri())
@@ -495,4 +398,4 @@ def test_the_page_is_safe_and_fits(two: Path, new_page: Any) -> None:
         assert page.title().endswith(": multiverse · lmdiag")
         assert page.locator("figure .plot svg").count() == page.locator("figure").count()
         href = page.locator("#section-protocols a").first.get_attribute("href")
-        assert (two / href).is_file()
+        assert (copied / href).is_file()

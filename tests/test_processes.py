@@ -1,4 +1,4 @@
-"""Runs on one, two and three real processes give the same files."""
+"""Real commands that are killed, or run on several processes, leave the same files."""
 
 from __future__ import annotations
 
@@ -9,65 +9,102 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from engines import TOKENIZER, Engine, Weights, faults
 from families import FAMILIES
-from launched import SCRIPT, alone, environment, finished, free_port, launch, torchrun
+from launched import (
+    ROOT,
+    SCRIPT,
+    alone,
+    environment,
+    finished,
+    free_port,
+    outcome,
+    torchrun,
+)
 from limits import HANG
 from sentence_texts import write_table
 
 from lmdiag.runs.processes import Processes
 
+LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
 WHOLE = re.compile(r": (\d+) (contexts|sentences)\n.*: asked \1 \2 in \S+ \S+ \2/s\n")
 """What the first process says of a run, whichever process asked the contexts."""
 
-
-def file(output: Path, name: str) -> Path:
-    (path,) = output.rglob(name)
-    return path
-
-
-TOKENS = ["--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"]
-CASES = {
-    "tokens": (2, "blanks", [*TOKENS, "--limit", "24"]),
-    "sentences": (2, "sentences", ["--batch-size", "4"]),
-    "three processes": (3, "blanks", TOKENS),
-    "whole words": (2, "blanks", ["--tasks", "neg136", "--unit", "word"]),
+NEGATION = ["--tasks", "neg136", "--limit", "8", "--batch-size"]
+KILLS = {
+    "blanks": (["run", "--tasks", "agreement", *NEGATION, "8"], "bert", 6),
+    "sentences": (["run", "--batch-size", "2"], "gpt2", 8),
+    "server": (["run", *NEGATION, "2"], "tiny", 8),
+    "multiverse": (["multiverse", "--knobs", "unit,first-letter", *NEGATION, "4"], "gpt2", 32),
 }
-"""Case -> number of processes, data, and options."""
-QUICKER = ("tokens", "sentences")
+"""Case -> command, model, and which operations it is killed at: every sixth and so on."""
+
+
+@pytest.mark.parametrize("case", KILLS)
+@pytest.mark.parametrize(
+    "rate", [pytest.param(x, marks=getattr(pytest.mark, x)) for x in ("slow", "nightly")]
+)
+def test_killed_runs_end_as_undisturbed_ones(
+    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, case: str, rate: str
+) -> None:
+    """Also where an engine fails now and then."""
+    command, name, stride = KILLS[case]
+    data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
+    model = ["--model", tiny_models.get(name, name)]
+    with Engine(Weights()) as engine:
+        if case == "server":
+            engine.spoil = faults(50)
+            model += ["--server", engine.url, "--tokenizer", TOKENIZER]
+        program = [sys.executable, str(ROOT / "tests/killed_runs.py"), str(tmp_path)]
+        stride = stride if rate == "slow" else stride // 6
+        done = finished([*program, str(stride)], *command, *model, "--data", data, "--quiet")
+    assert done.returncode == 0, done.stderr
+    facts = Counter(json.loads(done.stdout))
+    print(facts)
+    assert facts["same"] == facts["kills"] >= 15 / stride
+    assert facts["twice"] == 0
+    assert facts["midway"]
+    assert facts["torn"] or stride > 1
+
+
+TASKS = ["run", "--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"]
+SEVERAL = {
+    "tokens": (2, [*TASKS, "--limit", "24"], "slow"),
+    "sentences": (2, ["run", "--batch-size", "4"], "slow"),
+    "multiverse": (2, ["multiverse", "--knobs", "unit,bos", *NEGATION, "4"], "slow"),
+    "three processes": (3, TASKS, "nightly"),
+    "whole words": (2, ["run", "--tasks", "neg136", "--unit", "word"], "nightly"),
+}
+"""Case -> number of processes, command, and when it runs."""
 
 
 @pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=pytest.mark.slow if case in QUICKER else pytest.mark.nightly)
-        for case in CASES
-    ],
+    "case", [pytest.param(x, marks=getattr(pytest.mark, SEVERAL[x][2])) for x in SEVERAL]
 )
 def test_the_files_are_the_same_to_the_last_byte(
     tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, case: str
 ) -> None:
-    count, data, options = CASES[case]
-    models = tiny_models
-    if data != "blanks":
-        demo_dir = write_table(tmp_path / "mine.csv")
-    arguments = ["--model", *models.values(), "--data", demo_dir, *options, "--output"]
-    code, alone_said = alone("run", *arguments, tmp_path / "1")
+    count, command, _ = SEVERAL[case]
+    data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
+    arguments = [*command, "--model", *tiny_models.values(), "--data", data, "--output"]
+    code, alone_said = alone(*arguments, tmp_path / "1")
     assert code == 0, alone_said
-    said = launch(torchrun(count), *arguments, tmp_path / "several")
-    for folder, line, processes in (("1", alone_said, 1), ("several", said, count)):
-        assert len(WHOLE.findall(line)) == len(models), line
-        for name in models:
-            results = json.loads(file(tmp_path / folder / name, "results.json").read_text())
-            assert results["device"]["processes"] == processes
-    one, several = (sorted((tmp_path / x).rglob("*.parquet")) for x in ("1", "several"))
-    assert len(one) == len(models)
-    assert [path.read_bytes() for path in several] == [path.read_bytes() for path in one]
+    done = finished(torchrun(count, LMDIAG), *arguments, tmp_path / "several")
+    assert done.returncode == 0, done.stderr
+    assert outcome(tmp_path / "1") == outcome(tmp_path / "several")
+    for folder, said, processes in (("1", alone_said, 1), ("several", done.stderr, count)):
+        files = [*(tmp_path / folder).rglob("results.json")]
+        assert len(WHOLE.findall(said)) == len(tiny_models) or case == "multiverse", said
+        assert len(files) >= len(tiny_models)
+        for file in files:
+            assert json.loads(file.read_text())["device"]["processes"] == processes
 
 
 @pytest.mark.slow
@@ -95,15 +132,16 @@ def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
 ) -> None:
     llama = FAMILIES["llama"]
     two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
-    arguments = ["--model", two_heads.make(tmp_path / "llama"), "--data", demo_dir]
-    arguments += ["--tasks", "neg136", "--output"]
+    model = two_heads.make(tmp_path / "llama")
+    arguments = ["--model", model, "--data", demo_dir, "--tasks", "neg136", "--output"]
     assert alone("run", *arguments, tmp_path / "whole")[0] == 0
-    launch(torchrun(2), *arguments, tmp_path / "split", "--tp")
-    outputs = [tmp_path / "whole", tmp_path / "split"]
-    whole, split = (json.loads(file(path, "results.json").read_text()) for path in outputs)
+    done = finished(torchrun(2), *arguments, tmp_path / "split", "--tp")
+    assert done.returncode == 0, done.stderr
+    (one,), (two,) = ([*(tmp_path / x).rglob("*.parquet")] for x in ("whole", "split"))
+    whole, split = (json.loads((x.parent / "results.json").read_text()) for x in (one, two))
     assert split["device"]["processes"] == 2
     assert whole["n_contexts"] == split["n_contexts"]
-    tables = [pq.read_table(file(path, "predictions.parquet")) for path in outputs]
+    tables = [pq.read_table(path) for path in (one, two)]
     assert tables[0]["id"] == tables[1]["id"]
     values = [table["log_prob"].to_numpy() for table in tables]
     assert np.abs(values[0] - values[1]).max() < 1e-5
@@ -146,8 +184,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     assert "Traceback" not in error
     for folder in ("killed", "undisturbed"):
         assert alone("run", *arguments, tmp_path / folder)[0] == 0
-    first, second = sorted(tmp_path.rglob("predictions.parquet"))
-    assert first.read_bytes() == second.read_bytes()
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "undisturbed")
 
 
 @pytest.mark.parametrize(

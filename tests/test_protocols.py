@@ -13,9 +13,7 @@ from runs import model_info
 
 import lmdiag
 from lmdiag import stimuli
-from lmdiag.api import LanguageModel
 from lmdiag.hub.benchmark import protocol_problem
-from lmdiag.models import LoadOptions, load
 from lmdiag.protocol import Asking, Protocol, without_effect
 from lmdiag.results import identity, load_run, protocol_slug, signature
 
@@ -31,22 +29,16 @@ def digest(prompt: str) -> str:
     return sha256(prompt.encode()).hexdigest()[:8]
 
 
-CHANGED = {
-    "prompt": (Protocol(prompt=PROMPT), f"prompt:{digest(PROMPT)}", f"prompt{digest(PROMPT)}"),
-    "chat": (
-        Protocol(prompt=CHAT, chat=True, instruction="Complete the sentence."),
-        f"prompt:{digest(CHAT)}",
-        f"chat{digest(CHAT)}",
-    ),
-    "period": (Protocol(final_period="never"), "period:never", "periodnever"),
-    "letter": (Protocol(first_letter="lower"), "letter:lower", "letterlower"),
-}
-"""A protocol, the part of its signature, and the part of its folder's name."""
-
-
-@pytest.mark.parametrize("name", CHANGED)
-def test_signatures_and_folders(name: str) -> None:
-    protocol, part, folder = CHANGED[name]
+@pytest.mark.parametrize(
+    ("protocol", "part", "folder"),
+    [
+        (Protocol(prompt=PROMPT), f"prompt:{digest(PROMPT)}", f"prompt{digest(PROMPT)}"),
+        (Protocol(prompt=CHAT, chat=True), f"prompt:{digest(CHAT)}", f"chat{digest(CHAT)}"),
+        (Protocol(final_period="never"), "period:never", "periodnever"),
+        (Protocol(first_letter="lower"), "letter:lower", "letterlower"),
+    ],
+)
+def test_signatures_and_folders(protocol: Protocol, part: str, folder: str) -> None:
     start = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
     assert signature(Protocol(), "1a2b3c4d") == start
     assert signature(protocol, "1a2b3c4d") == f"{start}|{part}"
@@ -81,30 +73,20 @@ def test_options_without_effect_are_named(
         assert [*without_effect(knobs, model_info(kind="causal", cased=cased), "word")] == names
 
 
-def test_options_without_effect_do_not_enter_the_signature(
-    command: Commands, tiny_models: dict[str, Path]
-) -> None:
+def test_options_without_effect_do_not_enter_the_signature(command: Commands) -> None:
     """The run is that of the default, and is read back."""
-    plain, _ = asked(command, tiny_models["gpt2"])
-    code, _, err = command(
-        "run", "--model", tiny_models["gpt2"], "--data", command.data, "--tasks", "neg136",
-        "--limit", 8, "--output", command.folder / "results", "--quiet",
-        "--pll", "original", "--final-period", "never",
-    )  # fmt: skip
-    assert code == 0
+    model = command.models["gpt2"]
+    plain, _, _ = asked(command, model)
+    runs, _, err = asked(command, model, "--pll", "original", "--final-period", "never")
     assert [line.partition(" has no effect")[0] for line in err.splitlines()] == [
         "lmdiag: --pll original", "lmdiag: --final-period never",
     ]  # fmt: skip
-    assert [*(command.folder / "results").glob("*/*")] == [*plain.values()]
-    options = LoadOptions(pll="original", final_period="never")
-    model = LanguageModel(load(str(tiny_models["gpt2"]), options), options)
+    assert runs == plain
     rows = stimuli.load(str(command.data), "neg136", limit=8)
+    loaded = lmdiag.load_model(str(model), pll="original", final_period="never")
     with pytest.warns(UserWarning, match="has no effect"):
-        predictions = model.predict(rows)
+        predictions = loaded.predict(rows)
     assert (predictions.pll, predictions.final_period) == ("within-word", "always")
-
-
-# ---- commands ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +98,7 @@ def chatty(tiny_models: dict[str, Path], tmp_path_factory: pytest.TempPathFactor
     return folder
 
 
-def asked(command: Commands, model: Path, *options: object) -> tuple[dict[str, Path], str]:
+def asked(command: Commands, model: Path, *options: object) -> tuple[dict[str, Path], str, str]:
     """Runs a model on a few rows; returns the folders of all runs so far, and what was printed."""
     code, out, err = command(
         "run", "--model", model, "--data", command.data, "--tasks", "neg136", "--limit", 8,
@@ -125,69 +107,62 @@ def asked(command: Commands, model: Path, *options: object) -> tuple[dict[str, P
     assert code == 0, err
     folders = (command.folder / "results").glob("*/*")
     named = {path.name.removeprefix("neg136-token-limit8"): path for path in folders}
-    return named, " ".join(out.split())
+    return named, " ".join(out.split()), err
 
 
 @pytest.mark.slow
 def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
     (command.folder / "prompt.txt").write_text(f"{PROMPT}\n", "utf-8")
     assert "prompt" not in asked(command, chatty)[1].partition("Saved in")[0]
-    _, out = asked(command, chatty, "--prompt", command.folder / "prompt.txt")
+    _, out, _ = asked(command, chatty, "--prompt", command.folder / "prompt.txt")
     assert "prompt Go on:⏎{context}" in out
-    _, out = asked(command, chatty, "--chat")
-    facts = f"instruction Complete the sentence. · chat template {CHAT}"
-    assert facts in out
-    runs, _ = asked(command, chatty, "--chat", "--instruction", "Go on.")
+    _, out, _ = asked(command, chatty, "--chat")
+    assert f"instruction Complete the sentence. · chat template {CHAT}" in out
+    runs, _, _ = asked(command, chatty, "--chat", "--instruction", "Go on.")
     other = CHAT.replace("Complete the sentence.", "Go on.")
-    chat, plain = runs[f"-chat{digest(CHAT)}"], runs[""]
-    assert runs.keys() == {
-        "", f"-prompt{digest(PROMPT)}", f"-chat{digest(CHAT)}", f"-chat{digest(other)}"
-    }  # fmt: skip
-    protocol = load_run(chat).results.protocol
+    prompts = (f"prompt{digest(PROMPT)}", f"chat{digest(CHAT)}", f"chat{digest(other)}")
+    assert runs.keys() == {"", *(f"-{name}" for name in prompts)}
+    plain, chat = (load_run(runs[name]) for name in ("", f"-chat{digest(CHAT)}"))
+    protocol = chat.results.protocol
     assert (protocol.prompt, protocol.chat) == (CHAT, True)
     assert protocol.instruction == "Complete the sentence."
-    assert "<dt>Chat template</dt>" in (chat / "report.html").read_text("utf-8")
-    assert "<dt>Chat template</dt>" not in (plain / "report.html").read_text("utf-8")
+    for run, has_template in ((plain, False), (chat, True)):
+        page = (run.path / "report.html").read_text("utf-8")
+        assert ("<dt>Chat template</dt>" in page) == has_template
 
     # a finished run is read back
-    written = (chat / "results.json").stat().st_mtime_ns
+    written = (chat.path / "results.json").stat().st_mtime_ns
     asked(command, chatty, "--chat", "--instruction", "Complete the sentence.")
-    assert (chat / "results.json").stat().st_mtime_ns == written
+    assert (chat.path / "results.json").stat().st_mtime_ns == written
 
     # the same through Python
-    stimuli = load_run(chat).stimuli["neg136"]
-    predictions = lmdiag.load_model(str(chatty), chat=True).predict(stimuli)
-    ours = load_run(chat).predictions["neg136"]["none", 0]
-    assert predictions.prompt == ours.prompt == CHAT
-    assert predictions.log_prob == pytest.approx(ours.log_prob, abs=1e-5)
-    assert f"|prompt:{digest(CHAT)}" in lmdiag.measure(predictions, stimuli).signature
-    theirs = load_run(plain).predictions["neg136"]["none", 0]
-    assert ours.log_prob != pytest.approx(theirs.log_prob, abs=1e-3)
+    rows = chat.stimuli["neg136"]
+    predictions = lmdiag.load_model(str(chatty), chat=True).predict(rows)
+    with_chat, without = (run.predictions["neg136"]["none", 0] for run in (chat, plain))
+    assert predictions.prompt == with_chat.prompt == CHAT
+    assert predictions.log_prob == pytest.approx(with_chat.log_prob, abs=1e-5)
+    assert f"|prompt:{digest(CHAT)}" in lmdiag.measure(predictions, rows).signature
+    assert with_chat.log_prob != pytest.approx(without.log_prob, abs=1e-3)
 
 
-def test_commands_that_are_refused(command: Commands, chatty: Path) -> None:
-    start = ["run", "--data", command.data, "--output", command.folder, "--model"]
+def test_runs_that_are_refused(command: Commands, chatty: Path) -> None:
     masked, causal = command.models["bert"], command.models["gpt2"]
-    for (model, *options), told in {
-        (chatty, "--instruction", "Go on."): "instruction is the user's turn of a chat: give",
-        (chatty, "--chat", "--bos", "never"): "options chat and bos exclude each other",
-        (chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
-        (chatty, "--prompt", "no-such.txt"): "where the context goes, not 'no-such.txt'",
-        (causal, "--chat"): "has no chat template: leave out --chat",
-        (masked, "--chat"): "is not causal, and --chat is for models that continue",
-        (masked, "--prompt", PROMPT): "is not causal, and --prompt is for",
+    sentences = command.folder / "sentences.csv"
+    sentences.write_text("sentence\nA robin is a bird.\n", "utf-8")
+    whole = "leave them out for whole sentences"
+    for (data, model, *options), message in {
+        (command.data, chatty, "--chat", "--bos", "never"): "options chat and bos exclude each",
+        (command.data, chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
+        (command.data, chatty, "--prompt", "none.txt"): "where the context goes, not 'none.txt'",
+        (command.data, causal, "--chat"): "has no chat template: leave out --chat",
+        (command.data, masked, "--chat"): "is not causal, and --chat is for models that continue",
+        (command.data, masked, "--prompt", PROMPT): "is not causal, and --prompt is for",
+        # what is wrong with every model is said once
+        (command.data, chatty, masked, "--chat", "--prompt", PROMPT): "exclude each other",
+        (sentences, chatty, "--chat"): whole,
+        (sentences, chatty, "--prompt", PROMPT): whole,
+        (sentences, chatty, "--final-period", "never"): whole,
+        (sentences, chatty, "--first-letter", "upper"): whole,
     }.items():
-        assert told in command.refused(*start, model, *options)
-    # what is wrong with every model is said once
-    both = command.refused(*start, chatty, masked, "--chat", "--prompt", PROMPT)
-    assert "exclude each other" in both
-
-
-def test_whole_sentences_are_refused(command: Commands, chatty: Path) -> None:
-    file = command.folder / "sentences.csv"
-    file.write_text("sentence\nA robin is a bird.\n", "utf-8")
-    start = ["run", "--data", file, "--output", command.folder, "--quiet", "--model", chatty]
-    for options in (
-        ["--chat"], ["--prompt", PROMPT], ["--final-period", "never"], ["--first-letter", "upper"]
-    ):  # fmt: skip
-        assert "leave them out for whole sentences" in command.refused(*start, *options)
+        start = ["run", "--data", data, "--output", command.folder, "--quiet", "--model", model]
+        assert message in command.refused(*start, *options)

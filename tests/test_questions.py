@@ -1,5 +1,6 @@
 """Each distinct context is asked once, and its answer reaches every row that shares it."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,15 @@ import pytest
 from lmdiag.perturb import perturb
 from lmdiag.questions import Setting, collect, spread, with_first_letter
 from lmdiag.stimuli import Stimuli, load
-from lmdiag.types import Answer, Query, Question, WordScore
+from lmdiag.types import (
+    Answer,
+    Query,
+    Question,
+    Sentence,
+    SentenceAnswer,
+    WordScore,
+    WordSpan,
+)
 
 
 def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: int = 0) -> Setting:
@@ -18,34 +27,36 @@ def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: 
     return Setting(Stimuli.of(task, columns, "rows", None), name, run)
 
 
+def asked(*settings: Setting, kind: Any = "masked", cased: bool = True) -> list[Any]:
+    return [*chain.from_iterable(collect(settings, kind=kind, cased=cased))]
+
+
 def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() -> None:
     robin, bee = {"context": "A robin is a"}, {"context": "A bee is an"}
     rows = [robin | {"target": "bird"}, bee | {"target": "insect"}, robin | {"target": "tree"}]
-    assert collect([setting(*rows)], kind="masked", cased=True) == [
-        Question(Query("A robin is a"), ("bird", "tree")),
-        Question(Query("A bee is an"), ("insect",)),
-    ]
+    first = Question(Query("A robin is a"), ("bird", "tree"))
+    second = Question(Query("A bee is an"), ("insect",))
+    assert asked(setting(*rows)) == [first, second]
+    # perturbed rows are in other batches than the published ones
+    parts = collect([setting(rows[0]), setting(*rows, name="trunc")], kind="masked", cased=True)
+    assert parts == [[first], [second]]
 
 
-def test_the_three_diagnostics_are_326_rows_and_198_contexts(data_dir: Path) -> None:
+def test_published_rows_and_their_contexts(data_dir: Path) -> None:
     settings = [Setting(load(str(data_dir), task)) for task in ("cprag102", "role88", "neg136")]
     assert sum(len(setting.stimuli) for setting in settings) == 326
-    assert len(collect(settings, kind="masked", cased=False)) == 198
+    assert len(asked(*settings, cased=False)) == 198
+    rows = settings[1].stimuli
+    settings = [Setting(perturb(rows, name, 0, 0), name) for name in ("obj", "sub", "both")]
+    texts = {context for s in settings for context in s.stimuli.columns()["context"]}
+    assert len(asked(*settings, kind="causal")) == len(texts) < 3 * 88
 
 
 @pytest.mark.slow
 def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir: Path) -> None:
     rows = Setting(load(str(agreement_dir), "agreement"))
     for kind, n in (("masked", 78_153), ("causal", 15_588)):
-        assert len({question.query for question in collect([rows], kind=kind, cased=False)}) == n
-
-
-def test_perturbed_settings_share_their_contexts_with_each_other(data_dir: Path) -> None:
-    rows = load(str(data_dir), "role88")
-    settings = [Setting(rows)]
-    settings += [Setting(perturb(rows, name, 0, 0), name) for name in ("obj", "sub", "both")]
-    texts = {context for s in settings for context in s.stimuli.columns()["context"]}
-    assert len(collect(settings, kind="causal", cased=True)) == len(texts) < 4 * 88
+        assert len({question.query for question in asked(rows, kind=kind, cased=False)}) == n
 
 
 @pytest.mark.parametrize(
@@ -61,14 +72,13 @@ def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context(
     task: str, kind: Any, cased: bool, query: tuple[str, str]
 ) -> None:
     row = {"context": "the keys", "right_context": "here.", "target": "are", "number": "plural"}
-    (question,) = collect([setting(row, task=task)], kind=kind, cased=cased)
+    (question,) = asked(setting(row, task=task), kind=kind, cased=cased)
     assert question.query == query
     assert question.number == ("plural" if task == "agreement" else None)
 
 
-@pytest.mark.parametrize(
-    ("context", "upper", "lower"),
-    [
+def test_the_first_letter_is_not_the_first_character() -> None:
+    for context, upper, lower in (
         ("the keys", "The keys", "the keys"),
         ("“The keys", "“The keys", "“the keys"),
         ("_the_ keys", "_The_ keys", "_the_ keys"),
@@ -76,14 +86,10 @@ def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context(
         ("¿éramos", "¿Éramos", "¿éramos"),
         ("3 keys", "3 keys", "3 keys"),
         ("…", "…", "…"),
-    ],
-)
-def test_the_first_letter_is_not_the_first_character(context: str, upper: str, lower: str) -> None:
-    assert with_first_letter(context, "upper") == upper
-    assert with_first_letter(context, "lower") == lower
-    row = {"context": context, "right_context": "", "target": "are", "number": "plural"}
-    (question,) = collect([setting(row, task="agreement")], kind="masked", cased=True)
-    assert question.query.context == upper
+    ):
+        assert with_first_letter(context, "upper") == upper
+        assert with_first_letter(context, "lower") == lower
+        assert with_first_letter(context, "as-is") == context
 
 
 def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:
@@ -94,3 +100,20 @@ def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:
     assert (part.perturbation, part.run, part.id) == ("shuf", 7, ["1", "2"])
     assert (part.log_prob, part.rank, part.n_tokens) == ([-0.5, None], [1, None], [1, 0])
     assert part.top_words == [["bird", "nest"]] * 2
+    assert part.top_log_probs == [[-0.5, -1.5]] * 2
+
+
+def test_rows_that_share_a_sentence_share_its_words() -> None:
+    """Log-probability and tokens are sums over the words that have a probability."""
+    texts = ["A dog.", "A cat.", "A dog."]
+    rows = Setting(load({"id": ["1", "2", "3"], "sentence": texts}))
+    assert asked(rows, kind="causal") == [Sentence("A dog."), Sentence("A cat.")]
+    first = WordSpan(0, 1, None, 1)
+    answers = {
+        Sentence("A dog."): SentenceAnswer((first, WordSpan(2, 6, -2.5, 2))),
+        Sentence("A cat."): SentenceAnswer((first, WordSpan(2, 6, -0.5, 1))),
+    }
+    part = spread(rows, answers, kind="causal", cased=True)
+    assert (part.log_prob, part.n_tokens) == ([-2.5, -0.5, -2.5], [2, 1, 2])
+    assert part.words == [answers[Sentence(text)].words for text in texts]
+    assert part.rank == part.top_words == part.top_log_probs == [None] * 3

@@ -1,22 +1,14 @@
-"""Runs on models behind a server: what they say, what they leave, and how they resume."""
+"""Runs on models behind a server: what they say, and what they leave."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import time
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from commands import Commands
-from engines import TOKENIZER, Engine, Weights, faults
-from launched import SCRIPT, environment
-from limits import HANG
+from engines import TOKENIZER, Engine, Weights
 
 KEY = "sk-of-this-test-alone"
-WORDS = ("robin", "trout", "man", "bird", "stone", "nest", "hammer", "child", "tree", "dog")
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +31,10 @@ def test_a_run_says_what_is_not_known(
         code, out, err = command("run", *served(engine), *given, "--in-flight", 3)
         assert (code, err) == (0, "")
         assert engine.most_at_once <= 3
+    with Engine(weights) as another:
+        another.key = KEY
+        error = command.refused("run", *served(another), *given)
+        assert "holds a run of another server" in error
     out = " ".join(out.split())
     assert f"asked through {engine.url}/v1 · cased · commit and precision not known" in out
     assert "EW and MW are not computed" in out
@@ -75,38 +71,3 @@ def test_surprisals_from_a_server(weights: Weights, command: Commands) -> None:
     for local, other in zip(*tables, strict=True):
         assert local[:-2] + local[-1:] == other[:-2] + other[-1:]
         assert float(local[-2]) == pytest.approx(float(other[-2]), abs=1e-3)
-
-
-@pytest.mark.slow
-def test_a_killed_run_is_resumed(weights: Weights, command: Commands) -> None:
-    """Faults, the number of requests in flight, and a kill change no byte of the predictions."""
-    rows = [(f"The {a} and the {b} saw the {c}", a) for a in WORDS for b in WORDS for c in WORDS]
-    data, output = command.folder / "mine.csv", command.folder / "killed"
-    pd.DataFrame(rows, columns=["context", "target"]).to_csv(data, index=False)
-    with Engine(weights) as engine:
-        engine.spoil = faults(50)
-        words = [*served(engine), "--data", str(data), "--quiet", "--output", str(output)]
-        run = subprocess.Popen(
-            [sys.executable, SCRIPT, *words, "--in-flight", "32"], env=environment()
-        )
-        end = time.monotonic() + HANG
-        while time.monotonic() < end and saved(output) < 4:
-            assert run.poll() is None
-            time.sleep(0.05)
-        run.kill()
-        run.wait()
-        n_saved, before = saved(output), len(engine.bodies)
-        assert command("run", *words, "--in-flight", 5)[0] == 0
-        # two requests for each of the rest, a fiftieth of them again, and the self-check
-        assert len(engine.bodies) - before <= 2 * (len(rows) - 64 * n_saved) * 50 / 49 + 100
-        assert command("run", *words[:-1], command.folder / "undisturbed")[0] == 0
-    killed, undisturbed = command.folder.rglob("predictions.parquet")
-    assert killed.read_bytes() == undisturbed.read_bytes()
-    with Engine(weights) as another:
-        words[1] = another.url
-        assert "holds a run of another server" in command.refused("run", *words)
-
-
-def saved(output: Path) -> int:
-    """Batches in the journal."""
-    return sum(path.read_bytes().count(b"\n") for path in output.rglob("journal/*.jsonl"))

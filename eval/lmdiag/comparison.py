@@ -109,11 +109,6 @@ class Pair(NamedTuple):
     b: Scores
     second: int = 1
 
-    def generator(self, seed: int) -> np.random.Generator:
-        """Returns the random generator of the figure, the same for all pairs of models."""
-        name = "/".join(filter(None, self.place))
-        return np.random.default_rng([seed, zlib.crc32(name.encode())])
-
 
 def compare_runs(
     *models: Run | Side,
@@ -144,24 +139,24 @@ def compare_runs(
     first, *others = (model if isinstance(model, Side) else side_of(model) for model in models)
     for other in others:
         refuse_different(first, other, across)
-    known = list(dict.fromkeys(task for task, _ in first.settings))
+    known = dict.fromkeys(task for task, _ in first.settings)
     for task in tasks:
         if task not in known:
             close = suggest(task, known)
             raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
     places = []
-    for task, setting in (setting for setting in first.settings if setting[0] in (tasks or known)):
-        for name, whole in first.scores(task, setting).items():
+    for task, setting in first.settings:
+        for name, whole in first.scores(task, setting).items() if task in (tasks or known) else ():
             if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
                 continue
             by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")
             levels = [(by, level) for level in whole.by.get(by, {})] or [("", "")]
             places += [Place(task, setting, name, *level) for level in levels]
     pairs = [
-        pair._replace(second=second)
+        pair
         for second, other in enumerate(others, start=1)
         for place in places
-        if (pair := pair_at(first, other, place))
+        if (pair := pair_at(first, other, place, second))
     ]
     if measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.place.measure for pair in pairs))
@@ -174,8 +169,7 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[C
     numbers = {(pair.place, pair.second): i for i, pair in enumerate(pairs)}
     same = {}  # number of a pair -> number of the pair with the same numbers by construction
     comparisons = []
-    for i, pair in enumerate(pairs):
-        place, first, second, number = pair
+    for i, (place, first, second, number) in enumerate(pairs):
         same_place = place._replace(measure=SAME_TEST.get(place.measure, ""))
         other = numbers.get((same_place, number))
         if other is not None and all(
@@ -184,7 +178,7 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[C
         ):
             same[i] = other
         items, (a, b) = _on_common_items((first, second))
-        statistic, rng = first.statistic, pair.generator(seed)
+        statistic, rng = first.statistic, _generator(place, seed)
         values = stats.point(a, statistic), stats.point(b, statistic)
         interval = stats.paired_bootstrap(a, b, statistic, rng, resamples)
         test, p = "none", math.nan
@@ -196,22 +190,23 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[C
             test, p = "sign-flip", stats.sign_flip(a - b, rng)
         else:
             test, p = "permutation", stats.swap_test(a, b, statistic, rng)
+        same_as = pairs[same[i]].place.measure if i in same else ""
         comparison = Comparison(
-            place.task, place.setting, place.measure, place.by, place.level, statistic, len(items),
-            *values, values[0] - values[1], *interval, p, math.nan, test, number,
-            pairs[same[i]].place.measure if i in same else "",
+            *place, statistic, len(items), *values, values[0] - values[1], *interval, p, math.nan,
+            test, number, same_as,
         )  # fmt: skip
         comparisons.append(comparison)
     adjusted = stats.holm([math.nan if i in same else x.p for i, x in enumerate(comparisons)])
     return [replace(x, p_adjusted=adjusted[same.get(i, i)]) for i, x in enumerate(comparisons)]
 
 
-def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
-    """Refuses two models whose signatures differ.
+def _generator(place: Place, seed: int = 0) -> np.random.Generator:
+    """The random generator of a figure, the same for all pairs of models."""
+    return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, place)).encode())])
 
-    Args:
-        a, b: what is to be compared.
-        across: keys of `KNOBS` in which they may differ.
+
+def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
+    """Refuses two models whose signatures differ, but for the knobs `across`, keys of `KNOBS`.
 
     Raises:
         BadInput: they differ in data or protocol, the parts of the signature that do are named; or
@@ -221,42 +216,38 @@ def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
     for name in across:
         if name not in KNOBS:
             raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
-    allowed = {KNOBS[name] for name in across}
-    parts = differing(a.signature, b.signature)
-    if parts.keys() <= allowed:
+    parts = differing(a.signature, b.signature, {})
+    refused = [text for key, text in parts.items() if key not in {KNOBS[name] for name in across}]
+    if not refused:
         return
-    option_of = {key: option for option, key in KNOBS.items()}
     remedy = "use the same data and options for both"
+    option_of = {key: option for option, key in KNOBS.items()}
     if parts.keys() <= option_of.keys():
         options = ",".join(option_of[key] for key in parts)
         remedy += f", or lmdiag compare --across {options}"
     raise BadInput(
         f"{a.name} and {b.name} cannot be compared: their signatures differ in "
-        f"{in_words({key: parts[key] for key in parts if key not in allowed})}; {remedy}"
+        f"{'; '.join(refused)}; {remedy}"
     )
 
 
-def differing(first: str, second: str) -> dict[str, tuple[str, str]]:
-    """Returns the parts in which two signatures differ, with both values; "-" for a missing one.
+def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, str]:
+    """Returns the parts in which two signatures differ, each as text with both values.
 
-    >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never")
-    {'bos': ('-', 'never')}
+    A value that a signature does not have is that of `missing`, else "-".
+
+    >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never", {})
+    {'bos': 'bos (- and never)'}
     """
     a, b = (
         {key: value for key, _, value in (part.partition(":") for part in signature.split("|"))}
         for signature in (first, second)
     )
-    different = [key for key in a | b if a.get(key) != b.get(key)]
-    return {key: (a.get(key, "-"), b.get(key, "-")) for key in different}
-
-
-def in_words(parts: Mapping[str, tuple[str, ...]]) -> str:
-    """Returns parts of signatures, with the values of each, as text.
-
-    >>> in_words({"bos": ("-", "never")})
-    'bos (- and never)'
-    """
-    return "; ".join(f"{key} ({' and '.join(values)})" for key, values in parts.items())
+    return {
+        key: f"{key} ({' and '.join(x.get(key, missing.get(key, '-')) for x in (a, b))})"
+        for key in a | b
+        if a.get(key) != b.get(key)
+    }
 
 
 def side_of(run: Run) -> Side:
@@ -282,29 +273,27 @@ def side_of(run: Run) -> Side:
                 means[name] = Scores(name, np.array(items, dtype=object), mean, statistic)
         return means
 
-    name = model.name or model.id
-    return Side(str(run.path), name, results.signature, model.kind, settings, averaged)
+    path, name = str(run.path), model.name or model.id
+    return Side(path, name, results.signature, model.kind, settings, averaged)
 
 
-def pair_at(a: Side, b: Side, place: Place) -> Pair | None:
+def pair_at(a: Side, b: Side, place: Place, second: int = 1) -> Pair | None:
     """Returns both sides' scores of one figure; None where they cannot be compared.
 
     Args:
         a, b: what is compared.
         place: the address of the figure.
+        second: see `Comparison`.
     """
     task, setting, measure, by, level = place
     sides_differ = (a.kind, b.kind).count("causal") == 1
     if sides_differ and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
         return None
-    parts = []
-    for side in (a, b):
-        whole = side.scores(task, setting).get(measure)
-        part = whole.by.get(by, {}).get(level) if whole and by else whole
-        if part is None or not len(part.items):  # a measure without items says why elsewhere
-            return None
-        parts.append(part)
-    return Pair(place, parts[0], parts[1])
+    wholes = [side.scores(task, setting).get(measure) for side in (a, b)]
+    parts = [whole.by.get(by, {}).get(level) if whole and by else whole for whole in wholes]
+    first, second_part = (part if part and len(part.items) else None for part in parts)
+    # of a measure without items, another line says why
+    return Pair(place, first, second_part, second) if first and second_part else None
 
 
 def not_compared(runs: Sequence[Run]) -> list[str]:
@@ -324,6 +313,9 @@ def not_compared(runs: Sequence[Run]) -> list[str]:
 
 def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.Values]]:
     """The items that all have, in the order of the first, and the values of each on them."""
+    first = several[0]
+    if all(np.array_equal(part.items, first.items) for part in several):
+        return list(first.items), [part.values for part in several]
     places = [{item: i for i, item in enumerate(part.items)} for part in several]
     items = [item for item in places[0] if all(item in place for place in places)]
     values = zip((part.values for part in several), places, strict=True)
@@ -344,49 +336,49 @@ def compare_all(
         of its 95% interval; p. Pairs that cannot be compared are left out.
     """
     sides = [*map(side_of, runs)]
-    return {
-        place: _compare_figure(sides, place)
-        for place in places
-        if all((place.task, place.setting) in side.settings for side in sides)
-    }
+    numbers = [*permutations(range(len(runs)), 2)]
+    compared = {}
+    for place in places:
+        if any((place.task, place.setting) not in side.settings for side in sides):
+            continue
+        pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
+        results = _with_shared_draws(pairs)
+        of_counts: dict[tuple[int, ...], tuple[float, ...]] = {}
+        for pair in [pair for pair in pairs if pair not in results]:
+            key: tuple[int, ...] = pair
+            if pairs[pair].a.statistic == "proportion":  # only items, wins and losses count
+                items, (a, b) = _on_common_items(pairs[pair][1:3])
+                key = len(items), int((a > b).sum()), int((a < b).sum())
+            if key not in of_counts:
+                (only,) = compare_pairs([pairs[pair]], seed=0, resamples=RESAMPLES)
+                of_counts[key] = only.difference, only.ci_low, only.ci_high, only.p
+            results[pair] = of_counts[key]
+        compared[place] = results
+    return compared
 
 
-def _compare_figure(
-    sides: Sequence[Side], place: Place
+def _with_shared_draws(
+    pairs: Mapping[tuple[int, int], Pair],
 ) -> dict[tuple[int, int], tuple[float, ...]]:
-    """Compares one figure of every two runs; pairs that have equal counts are compared once."""
-    import pandas as pd
+    """The results of `compare_all` for means over the same items, if they need random draws.
 
-    numbers = permutations(range(len(sides)), 2)
-    pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
-    parts = {i: pair.a for (i, _), pair in pairs.items()}
-    statistics = {part.statistic for part in parts.values()}
-    keys: dict[tuple[int, int], tuple[float, ...]] = {pair: pair for pair in pairs}
-    results: dict[tuple[float, ...], tuple[float, ...]] = {}
-    if statistics == {"proportion"}:  # only items, wins and losses count
-        values = pd.DataFrame({i: pd.Series(part.values, part.items) for i, part in parts.items()})
-        right, wrong = (values == 1).astype(float), (values == 0).astype(float)
-        both, wins = (right + wrong).T @ (right + wrong), right.T @ wrong
-        keys = {(i, j): (both.at[i, j], wins.at[i, j], wins.at[j, i]) for i, j in pairs}
-    elif statistics <= {"share", "mean"}:
-        # Means of resampled items and sums of items with random signs are linear: what random
-        # draws make of a run is computed once for all its pairs on the same items.
-        with_items: dict[tuple[str, ...], list[int]] = {}
-        for i, part in parts.items():
-            with_items.setdefault(tuple(part.items), []).append(i)
-        for rows in (of for items, of in with_items.items() if len(items) > stats.MOST_EXACT):
-            of_rows = np.column_stack([parts[i].values for i in rows])
-            rng = next(iter(pairs.values())).generator(seed=0)
-            means = stats.resampled_means(of_rows, rng, RESAMPLES).T.copy()
-            sums = stats.random_flips(of_rows, rng).T.copy()
-            for a, b in permutations(range(len(rows)), 2):
-                d = of_rows[:, a] - of_rows[:, b]
-                if np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d):  # else p is exact
-                    interval = stats.percentiles(means[a] - means[b])
-                    p = stats.flip_p(sums[a] - sums[b], d)
-                    results[rows[a], rows[b]] = (float(d.mean()), *interval, p)
-    for pair, key in keys.items():
-        if key not in results:
-            (only,) = compare_pairs([pairs[pair]], seed=0, resamples=RESAMPLES)
-            results[key] = only.difference, only.ci_low, only.ci_high, only.p
-    return {pair: results[key] for pair, key in keys.items()}
+    Means of resampled items and sums of items with random signs are linear: what random draws make
+    of the values of a run is computed once for all its pairs.
+    """
+    with_items: dict[tuple[str, ...], dict[int, Pair]] = {}
+    for i, pair in {i: pair for (i, _), pair in pairs.items()}.items():
+        if pair.a.statistic in ("share", "mean") and len(pair.a.items) > stats.MOST_EXACT:
+            with_items.setdefault(tuple(pair.a.items), {})[i] = pair
+    results: dict[tuple[int, int], tuple[float, ...]] = {}
+    for of_items in with_items.values():
+        values = np.column_stack([pair.a.values for pair in of_items.values()])
+        rng = _generator(next(iter(of_items.values())).place)
+        means = stats.resampled_means(values, rng, RESAMPLES).T.copy()
+        sums = stats.random_flips(values, rng).T.copy()
+        for (a, i), (b, j) in permutations(enumerate(of_items), 2):
+            d = values[:, a] - values[:, b]
+            is_random = np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d)  # else p is exact
+            if is_random and (i, j) in pairs:
+                interval = stats.percentiles(means[a] - means[b])
+                results[i, j] = float(d.mean()), *interval, stats.flip_p(sums[a] - sums[b], d)
+    return results

@@ -17,11 +17,12 @@ from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Kind, WordSpan, WordState
 
 if TYPE_CHECKING:
+    from lmdiag.diagnostics import Diagnostic
     from lmdiag.measures import Columns, Scores
     from lmdiag.stimuli import Stimuli
 
-_LONGEST_NAME = 60
-"""Characters that name a sentence without a log-probability."""
+_AVERAGED = ("value", "ci_low", "ci_high", "chance")
+"""Fields of the figure of a shuffled setting that are means over its runs."""
 
 HUMAN_MEASURES = ("human_", "cloze_difference")
 """Beginnings of the measures of the human baseline, which say nothing of perturbed rows."""
@@ -50,14 +51,7 @@ def evaluate(
     """
     rows, diagnostic = stimuli.columns(), diagnostics.get(stimuli.task, stimuli.form)
     of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
-    measured: list[dict[str, Measure]] = [{} for _ in of_runs]
-    for of_run, figures in zip(of_runs, measured, strict=True):
-        for measure in of_run:
-            by = {
-                column: {x: _figure(of[x]) for x in diagnostic.levels_in_order(column, of)}
-                for column, of in measure.by.items()
-            }
-            figures[measure.name] = Measure(**vars(_figure(measure)), by=by)
+    measured = [{x.name: _measure(x, diagnostic) for x in of_run} for of_run in of_runs]
     shuffled = bool(runs) and is_shuffled(stimuli.task, runs[0].perturbation)
     first_words = [words[0] for run in runs for words in run.words if words]
     return SettingResults(
@@ -104,6 +98,15 @@ def _figure(scores: Scores) -> Figure:
     )
 
 
+def _measure(scored: Scores, diagnostic: Diagnostic) -> Measure:
+    """Returns the figure of a measure with its break-downs, their levels in order."""
+    by = {
+        column: {level: _figure(of[level]) for level in diagnostic.levels_in_order(column, of)}
+        for column, of in scored.by.items()
+    }
+    return Measure(**vars(_figure(scored)), by=by)
+
+
 def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
     """The measures of a shuffled setting: means over its runs, with standard deviations.
 
@@ -112,14 +115,13 @@ def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
     """
 
     def mean(figures: Sequence[Figure]) -> Figure:
-        means: dict[str, Any] = {}
-        for name in ("value", "ci_low", "ci_high", "chance"):
-            of_runs = [getattr(figure, name) for figure in figures]
-            means[name] = None if None in of_runs else statistics.fmean(of_runs)
-            if name == "value":
-                means["sd"] = None if None in of_runs else statistics.pstdev(of_runs)
+        columns = {x: [figure[x] for figure in figures] for x in _AVERAGED}
+        means: dict[str, Any] = {
+            x: None if None in of else statistics.fmean(of) for x, of in columns.items()
+        }
+        sd = None if means["value"] is None else statistics.pstdev(columns["value"])
         n = min(figure.n or 0 for figure in figures)
-        return replace(figures[0], **means, n=n, runs=len(figures), not_defined=None)
+        return replace(figures[0], **means, sd=sd, n=n, runs=len(figures), not_defined=None)
 
     merged = {}
     for name, first in runs[0].items():
@@ -133,9 +135,6 @@ def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
         }
         merged[name] = Measure(**vars(mean(of_runs)) | {"by": by})
     return merged
-
-
-# ---- which measures ------------------------------------------------------------------------------
 
 
 def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:
@@ -193,9 +192,6 @@ def measures_needing(
     return {name: n > n_items[1].get(name, 0) for name, n in n_items[0].items()}
 
 
-# ---- what is missing -----------------------------------------------------------------------------
-
-
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:
     """The rows whose word is in a state without a log-probability, each once.
 
@@ -215,18 +211,15 @@ def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> l
                 for word in (run.words[i] or () if run.words else ())
                 if word.log_prob is None and not word.n_tokens
             )
-            name = truncated(", ".join(words) or text, _LONGEST_NAME)
+            name = truncated(", ".join(words) or text)
         unscored.append(UnscoredWord(rows["id"][i], name))
     return unscored
 
 
 def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    lengths = [
-        (len(words), row)
-        for row in measures.with_expected(rows)
-        if (words := run.top_words[row]) is not None
-    ]
+    given = [(run.top_words[row], row) for row in measures.with_expected(rows)]
+    lengths = [(len(words), row) for words, row in given if words is not None]
     n, row = min(lengths, default=(max(k), 0))
     names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
     has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"

@@ -41,10 +41,10 @@ def chosen(asked: Sequence[str], tasks: Iterable[str]) -> tuple[str, ...]:
         BadInput: an unknown perturbation, or `none` together with another one.
     """
     choices = [NONE, "all", *names()]
-    if unknown := [name for name in asked if name not in choices]:
-        close = suggest(unknown[0], choices)
-        listed = ", ".join(choices)
-        raise BadInput(f"unknown perturbation {unknown[0]!r}{close}: choose from {listed}")
+    for name in asked:
+        if name not in choices:
+            close, listed = suggest(name, choices), ", ".join(choices)
+            raise BadInput(f"unknown perturbation {name!r}{close}: choose from {listed}")
     if NONE in asked and len(asked) > 1:
         raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
     of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}

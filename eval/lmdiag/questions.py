@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.protocol import FirstLetter, Predictions
@@ -65,12 +64,7 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
         yield Query(left, "" if kind == "causal" else right_context), number
 
 
-def collect(settings: Iterable[Setting], *, kind: Kind, cased: bool) -> list[Question | Sentence]:
-    """Returns the distinct questions of all settings; `collect_parts` says in which order."""
-    return [*chain.from_iterable(collect_parts(settings, kind=kind, cased=cased))]
-
-
-def collect_parts(
+def collect(
     settings: Iterable[Setting], *, kind: Kind, cased: bool
 ) -> list[list[Question | Sentence]]:
     """Returns the distinct questions in parts, each with those that no earlier part has.
@@ -117,20 +111,20 @@ def spread(
     """Returns the answers as one prediction per row, in the rows' order."""
     columns = setting.stimuli.columns()
     by_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
-    ids = list(columns["id"])
+    nothing: list[Any] = [None] * len(by_row)
     if setting.stimuli.diagnostic.asks == "sentence":
         return Predictions(
-            id=ids,
+            id=list(columns["id"]),
             log_prob=[answer.log_prob for answer in by_row],
-            rank=[None] * len(ids),
+            rank=nothing,
             n_tokens=[answer.n_tokens for answer in by_row],
-            top_words=[None] * len(ids),
-            top_log_probs=[None] * len(ids),
+            top_words=nothing,
+            top_log_probs=nothing,
             words=[answer.words for answer in by_row],
         )
     scores = [answer.words[word] for answer, word in zip(by_row, columns["target"], strict=True)]
     return Predictions(
-        id=ids,
+        id=list(columns["id"]),
         log_prob=[score.log_prob for score in scores],
         rank=[score.rank for score in scores],
         n_tokens=[score.n_tokens for score in scores],

@@ -419,7 +419,11 @@ def resampled_means(values: Values, rng: np.random.Generator, resamples: int) ->
     """
     n, means = len(values), []
     for size in batch_sizes(resamples, n):
-        drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, np.newaxis]
+        drawn = rng.integers(n, size=(size, n))
+        if values.ndim == 1:
+            means.append(values[drawn].mean(axis=1))
+            continue
+        drawn += n * np.arange(size)[:, np.newaxis]
         counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
         means.append(counts @ values / n)
     return np.concatenate(means)

@@ -1,9 +1,15 @@
-"""`python -m benchmarks [WHAT ...]`: prints ratios that are measured now, on this machine.
+"""`python -m benchmarks [blanks agreement sentences run]`: prints ratios measured on this machine.
 
 `blanks`, `agreement` and `sentences` compare programs that have their model loaded (see
-`contenders`); `run` compares `lmdiag run` with a bare script, from the shell's call to the end.
-Programs take turns, a figure is the median of the ratios within a round, and the smallest and the
-largest stand beside it. Nothing here is a timed test: machines differ and are shared.
+`contenders`); minicons and lm_eval take part where they are installed. `run` compares `lmdiag run`
+and its report with a bare script, from the shell's call to the end. Programs take turns, a ratio is
+the median of the ratios within a round, and the smallest and the largest stand beside it. Nothing
+here is a timed test: machines differ and are shared.
+
+The models are random ones of published shapes, since weights do not matter to speed. Their
+tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or `../shared/tokenizers` beside the
+repository) has them, so that texts have their real length; else small ones of the same conventions,
+which split more.
 """
 
 from __future__ import annotations
@@ -12,112 +18,130 @@ import argparse
 import json
 import os
 import platform
+import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import ExitStack
+import timeit
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.contenders import PROGRAMS
-from benchmarks.inputs import ROOT, SHAPES, build_data, make_model, write_questions
+import tokenizer_files
+import vocabularies
 
-CONTENDERS = str(Path(__file__).with_name("contenders.py"))
-PEERS = ("minicons", "lm-eval")
-WORKS = ("blanks", "agreement", "sentences")
+from benchmarks import contenders
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared"
+WHAT = ("blanks", "agreement", "sentences", "run")
+DIAGNOSTICS = ("cprag102", "role88", "neg136")
+TOKENIZERS = {"BertForMaskedLM": ("bert-base-uncased", "bert"), "GPT2LMHeadModel": ("gpt2", "gpt2")}
+"""Class in transformers -> published tokenizer, and the small one of `tokenizer_files`."""
+SHAPES: dict[str, tuple[str, dict[str, int]]] = {
+    "bert-base": ("BertForMaskedLM", {}),
+    "gpt2": ("GPT2LMHeadModel", {}),
+    "gpt2-262k": ("GPT2LMHeadModel", {"vocab_size": 262_144}),  # as many words as Gemma 3 has
+    "gpt2-tiny": ("GPT2LMHeadModel", {"n_embd": 32, "n_layer": 2, "n_head": 2}),
+}
+"""Name -> class in transformers, and what differs from its defaults, the published base model."""
 
 
-class Contender:
-    """A process that does a whole work each time it is told to.
+def build_data(folder: Path) -> str:
+    """Builds the data set from the upstream copies, or else from the demo, and returns it."""
+    from lmdiag.cli import main as lmdiag
 
-    Attributes:
-        seconds: what each round took.
-        memory: the most it ever held, MiB.
-        absent: why it does not take part; "" where it does.
+    upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or SHARED / "upstream")
+    source = str(upstream) if (upstream / "lm-diagnostics").is_dir() else "demo"
+    print(f"data of {'upstream' if source != 'demo' else source}")
+    assert lmdiag(["build", str(folder / "data"), "--source", source]) == 0
+    return str(folder / "data")
+
+
+def make_model(shape: str, folder: Path) -> str:
+    """Writes model and tokenizer into `folder / shape` and returns it."""
+    import torch
+    import transformers
+
+    name, config = SHAPES[shape]
+    published, small = TOKENIZERS[name]
+    out, tokenizers = folder / shape, os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
+    if (place := Path(tokenizers) / published).is_dir():
+        shutil.copytree(place, out)
+    else:
+        out.mkdir()
+        tokenizer_files.write(small, out)
+    model_class = getattr(transformers, name)
+    torch.manual_seed(0)
+    model_class(model_class.config_class(**config)).save_pretrained(out)
+    return str(out)
+
+
+def compare(title: str, programs: Mapping[str, Callable[[], object]], rounds: int) -> None:
+    """Prints seconds and ratios to `bare` of programs in turns; the first round is for warmth."""
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds + 1):
+        for name, program in programs.items():
+            seconds[name].append(timeit.timeit(program, number=1))
+    print(f"\n{title}\n{'':>10} {'seconds':>8} {'time / bare':>12} {'least-most':>12}")
+    for name, times in seconds.items():
+        ratios = [one / bare for one, bare in zip(times[1:], seconds["bare"][1:], strict=True)]
+        ends = f"{min(ratios):.2f}-{max(ratios):.2f}"
+        print(f"{name:>10} {median(times[1:]):8.2f} {median(ratios):12.2f} {ends:>12}", flush=True)
+
+
+def loaded_programs(work: str, model: str, data: str, n_sentences: int) -> Mapping[str, Any]:
+    """Returns the programs that can do a work, with their model loaded.
+
+    A sentence is 12 random everyday words; of agreement, 384 rows are asked.
     """
+    import lmdiag
 
-    def __init__(self, command: list[str], stack: ExitStack) -> None:
-        self.seconds, self.memory, self.absent = list[float](), 0.0, ""
-        self._errors = stack.enter_context(tempfile.TemporaryFile("w+"))  # noqa: SIM115
-        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._errors}
-        self._process = subprocess.Popen(command, text=True, **pipes)
-        stack.callback(self._process.communicate)
-        self._answer()
-
-    def work(self, *, counts: bool) -> None:
-        """Has it do the whole work once."""
-        if not self.absent and self._process.stdin:
-            self._process.stdin.write("go\n")
-            self._process.stdin.flush()
-            if (answer := self._answer()) and counts:
-                self.seconds.append(answer["seconds"])
-                self.memory = answer["memory"]
-
-    def _answer(self) -> dict[str, Any]:
-        """Returns the next line of JSON; other lines are messages of a library."""
-        for line in self._process.stdout or ():
-            if line[0] == "{":
-                return dict(json.loads(line))
-        self._errors.seek(0)
-        self.absent = (self._errors.read().strip() or "it ended without a message").splitlines()[-1]
-        return {}
+    words, rng = sorted(set(re.findall(r"[A-Za-z]+", vocabularies.TEXT))), random.Random(0)
+    texts = [" ".join(rng.choices(words, k=12)) + "." for _ in range(n_sentences)]
+    tasks = {"blanks": DIAGNOSTICS, "agreement": ["agreement"], "sentences": []}[work]
+    limit = 384 if work == "agreement" else None
+    stimuli = [lmdiag.load_stimuli(data, task, limit=limit) for task in tasks]
+    names = [name for name in ("minicons", "lm_eval") if find_spec(name)]
+    if "lm_eval" in names and (work == "sentences" or "bert" in Path(model).name):
+        names.remove("lm_eval")
+    rows = [row for part in stimuli for row in asked(part)]
+    sentences = texts if work == "sentences" else []
+    programs = {name: getattr(contenders, name)(model, rows, sentences) for name in names}
+    of_lmdiag = contenders.lmdiag(model, stimuli, sentences)
+    return {"bare": contenders.bare(model, rows, sentences), "lmdiag": of_lmdiag} | programs
 
 
-def spread(seconds: list[float], base: list[float]) -> tuple[float, str]:
-    """Returns the median of the ratios of two programs' rounds, and the range of the ratios."""
-    ratios = [time / bare for time, bare in zip(seconds, base, strict=True)]
-    return median(ratios), f"{min(ratios):.2f}-{max(ratios):.2f}"
+def asked(stimuli: Any) -> list[tuple[str, str, str]]:
+    """Returns left context, right context and target of each row."""
+    columns = stimuli.columns()
+    names = ("context", "right_context", "target")
+    return list(zip(*(columns[name] for name in names), strict=True))
 
 
-def compare_programs(args: argparse.Namespace, folder: Path, work: str, shape: str) -> None:
-    """Prints the table of one work and one shape: seconds, ratio to `bare`, memory."""
-    # a masked model reads a sentence once per token
-    count = args.sentences // (10 if SHAPES[shape][0].endswith("ForMaskedLM") else 1)
-    file = write_questions(folder, work, count, build_data(folder)[0])
-    arguments = [work, str(make_model(shape, folder)), str(file), str(args.threads)]
-    with ExitStack() as stack:
-        running = {}
-        for name in args.programs:
-            if python := args.peers_python if name in PEERS else sys.executable:
-                running[name] = Contender([python, CONTENDERS, name, *arguments], stack)
-        for number in range(args.rounds + 1):  # the first round is for warmth
-            for contender in running.values():
-                contender.work(counts=number > 0)
-    print(f"\n{work}, {shape}\n{'':>10} {'seconds':>8} {'time / bare':>12} {'least-most':>12} MiB")
-    bare = running["bare"].seconds if "bare" in running else []
-    for name, contender in running.items():
-        if contender.absent or not bare:
-            print(f"{name:>10} {contender.absent or 'needs bare to compare with'}")
-            continue
-        ratio, ends = spread(contender.seconds, bare)
-        seconds, memory = median(contender.seconds), contender.memory
-        print(f"{name:>10} {seconds:8.2f} {ratio:12.2f} {ends:>12} {memory:.0f}", flush=True)
+def whole_processes(model: str, data: str, threads: int, folder: Path) -> Mapping[str, Any]:
+    """Returns `lmdiag run` and the bare script, as processes."""
+    import lmdiag
 
+    rows = [row for task in DIAGNOSTICS for row in asked(lmdiag.load_stimuli(data, task))]
+    file, environment = folder / "rows.json", {"OMP_NUM_THREADS": str(threads)}
+    file.write_text(json.dumps(rows))
 
-def compare_runs(args: argparse.Namespace, folder: Path, shape: str) -> None:
-    """Prints seconds of whole processes: `lmdiag run` with its report, and the bare script."""
-    data, _ = build_data(folder)
-    model = str(make_model(shape, folder))
-    file = write_questions(folder, "blanks", args.sentences, data)
-    bare = [sys.executable, CONTENDERS, "bare", "blanks", model, str(file), str(args.threads)]
-    run = [sys.executable, str(ROOT / "eval/run.py"), "--model", model, "--quiet"]
-    environment = os.environ | {"OMP_NUM_THREADS": str(args.threads), "HF_HUB_OFFLINE": "1"}
-    seconds: dict[str, list[float]] = {"bare": [], "lmdiag": []}
-    for number in range(args.rounds + 1):
+    def process(*command: str) -> None:
+        options: Any = {"capture_output": True, "env": os.environ | environment}
+        subprocess.run([sys.executable, *command], check=True, **options)
+
+    def run() -> None:
         with tempfile.TemporaryDirectory() as output:
-            commands = {"bare": bare, "lmdiag": [*run, "--data", str(data), "--output", output]}
-            for name, command in commands.items():
-                start = time.perf_counter()
-                subprocess.run(command, input=b"go\n", capture_output=True, check=True,
-                               env=environment)  # fmt: skip
-                if number:
-                    seconds[name].append(time.perf_counter() - start)
-    ratio, ends = spread(seconds["lmdiag"], seconds["bare"])
-    shown = ", ".join(f"{name} {median(values):.1f} s" for name, values in seconds.items())
-    print(f"\nlmdiag run, {shape}: {shown}, ratio {ratio:.2f} ({ends})", flush=True)
+            options = ["--model", model, "--data", data, "--output", output, "--quiet"]
+            process(str(ROOT / "eval/run.py"), *options)
+
+    script = contenders.__file__
+    return {"bare": lambda: process(script, model, str(file), str(threads)), "lmdiag": run}
 
 
 def machine(threads: int) -> str:
@@ -130,39 +154,38 @@ def machine(threads: int) -> str:
     path = Path("/proc/cpuinfo")
     names = re.findall(r"^model name\s*: (.+)$", path.read_text() if path.exists() else "", re.M)
     torch.set_num_threads(threads)
-    states, weight, seconds = torch.randn(384, 768), torch.randn(768, 3072), []
-    for _ in range(30):
-        start = time.perf_counter()
-        states @ weight
-        seconds.append(time.perf_counter() - start)
-    rate = 2 * states.numel() * weight.shape[1] / min(seconds) / 1e9
+    states, weight = torch.randn(384, 768), torch.randn(768, 3072)
+    seconds = min(timeit.repeat(lambda: states @ weight, number=1, repeat=30))
+    rate = 2 * states.numel() * weight.shape[1] / seconds / 1e9
     return f"{names[0] if names else platform.machine()}, {threads} threads, {rate:.0f} GFLOP/s"
 
 
 def main() -> None:
     """Prints one table after the other."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", nargs="*", help=f"of {', '.join(WORKS)}, run (all)")
+    parser.add_argument("what", nargs="*", default=WHAT, help=", ".join(WHAT))
     parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"], choices=SHAPES)
-    parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=PROGRAMS)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--sentences", type=int, default=1000, help="a tenth for masked models")
-    parser.add_argument("--peers-python", help="a Python that has minicons and lm-eval")
-    parser.add_argument("--folder", type=Path, help="where models and data are kept (nowhere)")
     args = parser.parse_args()
-    if unknown := set(args.what) - {*WORKS, "run"}:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if not set(args.what) <= set(WHAT):
+        parser.error(f"WHAT is {' '.join(args.what)}: choose from {', '.join(WHAT)}")
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    print(f"{machine(args.threads)}; {args.rounds} rounds")
     with tempfile.TemporaryDirectory() as scratch:
-        folder = args.folder or Path(scratch)
-        print(f"{machine(args.threads)}; {build_data(folder)[1]} data; {args.rounds} rounds")
+        folder = Path(scratch)
+        data = build_data(folder)
         for shape in args.shapes:
-            for what in args.what or [*WORKS, "run"]:
+            model = make_model(shape, folder)
+            # a masked model reads a sentence once per token
+            n_sentences = args.sentences // (10 if "bert" in shape else 1)
+            for what in args.what:
                 if what == "run":
-                    compare_runs(args, folder, shape)
+                    programs = whole_processes(model, data, args.threads, folder)
                 else:
-                    compare_programs(args, folder, what, shape)
+                    programs = loaded_programs(what, model, data, n_sentences)
+                compare(f"{what}, {shape}", programs, args.rounds)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
-"""`lmdiag items` and `lmdiag analyse`: from a finished run to a table, effects and a figure."""
+"""`lmdiag items`, `lmdiag analyse` and `lmdiag fit`: what they print and write."""
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from browser import NewPage
+from commands import Commands
 from runs import make_run
 
 import lmdiag
-from lmdiag.cli import main
 from lmdiag.protocol import Protocol
 
 ROWS = "item,a,region_1,region_2\n" + "".join(
@@ -20,23 +23,22 @@ ROWS = "item,a,region_1,region_2\n" + "".join(
 )
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    folder = tmp_path_factory.mktemp("runs")
-    (folder / "mine.csv").write_text(ROWS)
-    protocol = Protocol(tasks=("mine",))
+@pytest.fixture
+def runs(command: Commands) -> list[Path]:
+    """Runs of two models on sentences with two regions."""
+    (command.folder / "mine.csv").write_text(ROWS)
     return [
-        str(make_run(folder / name, folder / "mine.csv", protocol, seed=seed, id=name))
-        for seed, name in enumerate(("A", "B"))
+        make_run(command.folder / id, command.folder / "mine.csv", Protocol(tasks=("mine",)), id=id)
+        for id in ("A", "B")
     ]
 
 
 def test_the_json_of_a_region_has_cells_effects_and_mixed(
-    runs: list[str], capsys: pytest.CaptureFixture[str]
+    runs: list[Path], command: Commands
 ) -> None:
     formula = "surprisal ~ a + (1 | item)"
-    assert main(["analyse", runs[0], "--region", "2", "--json", "--formula", formula]) == 0
-    printed = json.loads(capsys.readouterr().out)
+    asked = ("analyse", runs[0], "--region", "2", "--json", "--formula", formula)
+    printed = json.loads(command(*asked)[1])
     table = lmdiag.load_run(runs[0]).items("region")
     means = table[table["number"] == 2].groupby("a")["surprisal"].mean()
     assert [cell["mean"] for cell in printed["cells"]] == pytest.approx(list(means))
@@ -52,33 +54,125 @@ def test_the_json_of_a_region_has_cells_effects_and_mixed(
 
 
 def test_the_items_of_two_runs_in_one_file_give_what_the_runs_give(
-    runs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    runs: list[Path], command: Commands
 ) -> None:
-    out, chart = tmp_path / "items.csv", tmp_path / "conditions.svg"
-    assert main(["items", *runs, "--per", "region", "--out", str(out)]) == 0
-    assert "48 rows and 15 columns" in capsys.readouterr().out
-    assert main(["items", *runs, "--out", str(out)]) == 2
-    assert "exists already" in capsys.readouterr().err
-    printed = []
-    for sources in (runs, [str(out)]):
-        assert main(["analyse", *sources, "--region", "1", "--json"]) == 0
-        printed.append(json.loads(capsys.readouterr().out))
-    assert printed[0]["effects"] == [pytest.approx(effect) for effect in printed[1]["effects"]]
-    assert main(["analyse", *runs, "--chart", str(chart)]) == 0
-    text = capsys.readouterr().out
+    out, chart = command.folder / "items.csv", command.folder / "conditions.svg"
+    asked = ("items", *runs, "--per", "region", "--out", out)
+    assert "48 rows and 15 columns" in command(*asked)[1]
+    assert "exists already" in command.refused(*asked)
+    of_runs, of_file = (
+        json.loads(command("analyse", *sources, "--region", "1", "--json")[1])["effects"]
+        for sources in (runs, [out])
+    )
+    assert of_runs == [pytest.approx(effect) for effect in of_file]
+    text = command("analyse", *runs, "--chart", chart)[1]
     assert "Effects on surprisal over items" in text
     assert "a: A - B" in text
     assert chart.read_text().startswith("<svg")
 
 
-def test_a_singular_fit_is_named_in_the_first_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_singular_fit_is_named_in_the_first_line(command: Commands) -> None:
     table = pd.DataFrame({"item": [1, 1, 2, 2, 3, 3], "a": list("xyxyxy")})
     table["surprisal"] = [1.0, 4, 2, 3, 1.5, 3.5]  # all items have the same mean
-    table.to_csv(tmp_path / "t.csv", index=False)
-    command = ["analyse", str(tmp_path / "t.csv"), "--formula", "surprisal ~ a + (1 | item)"]
-    assert main(command) == 0
-    out = capsys.readouterr().out
+    table.to_csv(command.folder / "t.csv", index=False)
+    formula = "surprisal ~ a + (1 | item)"
+    out = command("analyse", command.folder / "t.csv", "--formula", formula)[1]
     assert out.startswith("mixed model: singular fit: ")
     assert out.count("singular fit") == 1
+
+
+# ---- fit -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fit(command: Commands) -> tuple[object, ...]:
+    """A command on two texts of 30 words; the second model's name and a word hold markup."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1, 9, (60, 2)), columns=["good", "<b>"])
+    frame = frame.assign(text=np.repeat(["a", "b"], 30), position=[*range(30)] * 2)
+    frame = frame.assign(word="<i>word</i>", log_frequency=rng.normal(0, 1, 60))
+    frame.loc[::7, "word"] = "other"
+    frame["rt"] = 300 + 4 * frame["good"] + rng.normal(0, 5, 60)
+    file = command.folder / "human.csv"
+    frame.to_csv(file, index=False)
+    return "fit", "--human", file, "--response", "rt", "--surprisal", "good", "<b>"
+
+
+def test_tables_and_files(fit: tuple[object, ...], command: Commands) -> None:
+    page, words = command.folder / "fit.html", command.folder / "words.csv"
+    out = command(*fit, "--report", page, "--residuals", words)[1]
+    assert "good minus <b>" in out
+    assert "rows left out: surprisal_prev_1 is missing 2, surprisal_prev_2 is missing 2" in out
+    with words.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert [row["model"] for row in rows[::56]] == ["good", "<b>"]
+    assert {"row", "position", "word", "response", "residual", "delta"} <= rows[0].keys()
+    assert (rows[0]["row"], rows[0]["position"]) == ("4", "2")  # line 4 of the file, the third word
+    deltas = [float(row["delta"]) for row in rows[:56]]
+    first = next(csv.DictReader(command(*fit, "--format", "csv")[1].splitlines()))
+    assert float(first["delta_log_likelihood"]) == pytest.approx(sum(deltas))
+    assert r"$<$b$>$ & 56 &" in command(*fit, "--format", "latex")[1]
+    assert r"| \<b\> | 56 |" in command(*fit, "--format", "markdown")[1]
+    text = page.read_text("utf-8")
+    assert "&lt;b&gt;</th>" in text
+    assert "<i>word" not in text
+    assert "exists already" in command.refused(*fit, "--report", page)
+
+
+def test_a_table_of_lmdiag_surprisal_is_a_source(command: Commands) -> None:
+    """Joined by number of the line, position and word, under the names of the human table."""
+    words = ["the", "robin", "is", "a", "bird", "and", "the", "hammer", "is", "a", "tool"] * 4
+    texts, made, human = (command.folder / name for name in ("texts.txt", "demo.csv", "human.csv"))
+    texts.write_text("\n".join([" ".join(words), " ".join(words[::-1])]))
+    assert command("surprisal", texts, "--model", "demo:causal", "--output", made)[0] == 0
+    frame = pd.DataFrame({"story": [1] * 44 + [2] * 44, "zone": [*range(1, 45)] * 2})
+    frame = frame.assign(token=words + words[::-1], log_frequency=1.0)
+    frame["rt"] = 250 + 9 * frame["token"].str.len() + np.arange(88) % 7
+    frame.sample(frac=1, random_state=0).to_csv(human, index=False)
+    arguments = (
+        "fit", "--human", human, "--response", "rt", "--text", "story", "--position", "zone",
+        "--word", "token", "--controls", "length", "--json", "--output", command.folder / "answers",
+    )  # fmt: skip
+    read, asked = (
+        json.loads(command(*arguments, *source)[1])["models"][0]
+        for source in (("--surprisal", made), ("--model", "demo:causal"))
+    )
+    assert read["n"] == asked["n"] == 84
+    assert read["coefficients"] == pytest.approx(asked["coefficients"], abs=1e-3)
+
+
+def test_a_column_of_a_runs_items_is_a_human_measure(command: Commands) -> None:
+    """Cloze of ROLE-88: the correlation is the one that the run reports, with log-probability."""
+    run, words = lmdiag.load_run(command.runs[0]), command.folder / "words.csv"
+    code, out, err = command(
+        "fit", "--human", run.path, "--formula", "target_cloze ~ surprisal", "--filter",
+        "task=role88", "--json", "--residuals", words,
+    )  # fmt: skip
+    assert code == 0, err
+    printed = json.loads(out)
+    (model,) = printed["models"]
+    assert {"signature", "models", "full", "baseline", "units", "comparisons"} <= printed.keys()
+    assert {"name", "n", "aic", "ci_low", "ci_high", "coefficients", "left_out"} <= model.keys()
+    for name in ("pearson", "spearman"):
+        measure = run.results.measure("role88", "none", name)
+        assert model[name]["value"] == pytest.approx(-measure.value)
+        assert model[name]["ci_low"] == pytest.approx(-measure.ci_high)
+    frame = pd.read_csv(words)
+    slope, intercept = np.polyfit(frame["surprisal"], frame["response"], 1)
+    fitted = intercept + slope * frame["surprisal"]
+    assert frame["residual"].to_numpy() == pytest.approx((frame["response"] - fitted).to_numpy())
+    assert model["per_bit"] == pytest.approx(slope)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1400, 420])
+def test_the_page_draws_its_charts_and_fits_the_screen(
+    width: int, fit: tuple[object, ...], command: Commands, new_page: NewPage
+) -> None:
+    file = command.folder / "fit.html"
+    assert command(*fit, "--report", file)[0] == 0
+    page = new_page(viewport={"width": width, "height": 900})
+    page.goto(file.as_uri())
+    page.wait_for_function("document.documentElement.dataset.drawn")
+    assert page.locator("figure svg").count() == 3
+    assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -1,11 +1,14 @@
-"""`lmdiag compare` as typed."""
+"""`lmdiag compare` and `lmdiag report` as typed."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shutil
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from commands import Commands
@@ -13,14 +16,7 @@ from runs import make_run
 
 import lmdiag
 from lmdiag.protocol import Protocol
-from lmdiag.results import Place, Results, read_results
-
-
-def value(results: Results, one: dict[str, str]) -> float | None:
-    """The figure that a comparison is of, as results.json has it."""
-    figure = results.figure(Place(one["task"], "none", one["measure"], one["by"], one["level"]))
-    assert figure is not None
-    return figure.value
+from lmdiag.results import Place, read_results
 
 
 def test_runs_are_compared_with_the_first(command: Commands) -> None:
@@ -34,30 +30,28 @@ def test_runs_are_compared_with_the_first(command: Commands) -> None:
     names = [document[name]["model"] for name in "abc"]
     assert names == ["org/[b]first", "org/second", "org/third"]
     assert (document["seed"], document["resamples"]) == (3, 100)
+    assert document["direction"] == "first minus second"
     results = dict(zip("abc", map(read_results, runs), strict=True))
     assert document["signature"] == results["a"].signature
-    pairs = [record["pair"] for record in document["comparisons"]]
-    half = len(pairs) // 2
-    assert pairs == [["a", "b"]] * half + [["a", "c"]] * half
-    tested = [record for record in document["comparisons"] if record["test"] != "none"]
-    for record in document["comparisons"]:
-        a, b = (value(results[name], record) for name in record["pair"])
-        assert (record["a"], record["b"]) == pytest.approx((a, b))
-        assert record["difference"] == pytest.approx(record["a"] - record["b"])
-        names_of_undefined = {name for name in record if record[name] is None}
-        assert names_of_undefined >= ({"p", "ci_low"} if record not in tested else set())
-    smallest = min(tested, key=lambda record: record["p"])
-    assert smallest["p_adjusted"] == pytest.approx(min(1, smallest["p"] * len(tested)))
+    pairs = [x["pair"] for x in document["comparisons"]]
+    assert pairs == [["a", other] for other in "bc" for _ in range(len(pairs) // 2)]
+    tested = [x for x in document["comparisons"] if x["test"] != "none"]
+    for x in document["comparisons"]:
+        place = Place(x["task"], "none", x["measure"], x["by"], x["level"])
+        a, b = (results[name].figure(place)["value"] for name in x["pair"])
+        assert (x["a"], x["b"]) == pytest.approx((a, b))
+        assert x["difference"] == pytest.approx(x["a"] - x["b"])
+        undefined = {name for name in x if x[name] is None}
+        assert undefined >= ({"p", "ci_low"} if x not in tested else set())
 
     out = command("compare", *arguments)[1]
     for words in ("A  org/[b]first", "C  org/third", "A and B, role88", "A and C, role88", "Holm"):
         assert words in out  # markup in the name of a model has no effect
     assert f"over the {len(tested)} distinct tests" in out
-    role88 = out.split("A and B, role88")[1]
-    row = next(line for line in role88.splitlines() if line.startswith("sensitivity "))
-    figure = read_results(runs[0]).figure(Place("role88", "none", "sensitivity"))
-    assert figure is not None
-    assert f" {100 * (figure.value or 0):.1f} " in row
+    lines = out.split("A and B, role88")[1].splitlines()
+    row = next(line for line in lines if line.startswith("sensitivity "))
+    value = results["a"].figure(Place("role88", "none", "sensitivity"))["value"]
+    assert f" {100 * value:.1f} " in row
     two = json.loads(command("compare", *runs[:2], "--json", "--resamples", 10)[1])
     assert not {"pair", "second"} & {*two["comparisons"][0]}
 
@@ -83,33 +77,32 @@ def test_no_table_is_cut(
     assert is_one_table == (columns != 60)
 
 
-def test_a_run_goes_by_its_name(command: Commands) -> None:
+def test_folders_and_names_of_runs(command: Commands) -> None:
+    """A folder of a model with one run, or that of all models, stands for its runs."""
     named = make_run(command.folder / "named", command.data, id="org/second", name="second try")
-    options = ["--tasks", "role88", "--measures", "accuracy"]
-    out = command("compare", command.runs[0], named, *options)[1]
-    assert "B  second try  org/second, commit" in out
-    assert "over the 2 distinct tests" in out
-    document = json.loads(command("compare", command.runs[0], named, *options, "--json")[1])
-    assert document["b"]["name"] == "second try"
-    assert document["direction"] == "first minus second"
-    assert [one["measure"] for one in document["comparisons"]] == ["accuracy@1", "accuracy@5"]
-    assert command("report", named, "--format", "csv")[1].splitlines()[1].startswith("second try,")
-
-
-def test_a_folder_of_runs_stands_for_them(command: Commands) -> None:
-    """The folder of a model with one run, or that of all models."""
     output = command.folder / "results"
     copies = [
         shutil.copytree(run, output / name / "diagnostics-token")
-        for name, run in zip(("a", "b"), command.runs, strict=True)
+        for name, run in zip(("a", "b"), (command.runs[0], named), strict=True)
     ]
-    options = ("--tasks", "role88", "--resamples", 20, "--json")
-    expected = command("compare", *copies, *options)[1]
+    options = ("--tasks", "role88", "--measures", "accuracy")
+    out = command("compare", *copies, *options)[1]
+    assert "B  second try  org/second, commit" in out
+    assert "over the 2 distinct tests" in out
+    expected = command("compare", *copies, *options, "--json")[1]
+    document = json.loads(expected)
+    assert document["b"]["name"] == "second try"
+    tested = {x["measure"]: x for x in document["comparisons"]}
+    assert [*tested] == ["accuracy@1", "accuracy@5"]
+    first, second = sorted(tested.values(), key=lambda x: x["p"])
+    assert first["p_adjusted"] == pytest.approx(min(1, 2 * first["p"]))
+    assert second["p_adjusted"] == max(first["p_adjusted"], second["p"])
     for folders in ([output], [output / "a", output / "b"], [copies[0], output / "b"]):
-        assert command("compare", *folders, *options) == (0, expected, "")
+        assert command("compare", *folders, *options, "--json") == (0, expected, "")
     assert "two or more" in command.refused("compare", output / "a")
-    tables = command("report", *copies, "--format", "csv")
-    assert command("report", output, "--format", "csv") == tables
+    tables = command("report", output, "--format", "csv")
+    assert command("report", *copies, "--format", "csv") == tables
+    assert "\nsecond try," in tables[1]
     assert command("report", output / "a")[1] == f"Saved in {copies[0] / 'report.html'}\n"
     assert lmdiag.load_run(output / "a").path == copies[0]
     asked = ("score", "--task", "role88", "--predictions")
@@ -120,11 +113,10 @@ def test_a_folder_of_runs_stands_for_them(command: Commands) -> None:
 
 def test_across_options(command: Commands) -> None:
     """Runs of one model that were asked differently, as a base and a chat protocol are."""
+    prompted = Protocol(prompt="Go on: {context}", unit="word")
     plain, other = (
         make_run(command.folder / f"run{seed}", command.data, protocol, seed=seed)
-        for seed, protocol in enumerate(
-            (Protocol(), Protocol(prompt="Go on: {context}", unit="word"))
-        )
+        for seed, protocol in enumerate((Protocol(), prompted))
     )
     error = command.refused("compare", plain, other, "--across", "prompt")
     assert f"{plain} and {other} cannot be compared: their signatures differ in unit" in error
@@ -138,3 +130,53 @@ def test_across_options(command: Commands) -> None:
     document = json.loads(command("compare", plain, other, *options, "--json")[1])
     signatures = [read_results(run).signature for run in (plain, other)]
     assert (document["across"], document["signatures"]) == (["unit", "prompt"], signatures)
+
+
+# ---- report --------------------------------------------------------------------------------------
+
+
+def test_a_page_goes_into_the_run_directory_and_one_of_several_runs_here(
+    command: Commands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(command.folder)
+    copy = Path(shutil.copytree(command.runs[0], command.folder / "run"))
+    assert command("report", copy) == (0, f"Saved in {copy / 'report.html'}\n", "")
+    assert "<h1>org/[b]first</h1>" in (copy / "report.html").read_text()
+    assert command("report", *command.runs)[:2] == (0, "Saved in report.html\n")
+    page = (command.folder / "report.html").read_text()
+    assert "<h1>org/[b]first and org/second</h1>" in page
+
+
+def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) -> None:
+    code, out, err = command("report", *command.runs, "--format", "markdown")
+    assert (code, err) == (0, "")
+    assert "| org/second |" in out
+    results = json.loads((command.runs[0] / "results.json").read_text())
+    results["data"]["source"] = "gone"
+    (command.folder / "results.json").write_text(json.dumps(results))
+    assert r"\toprule" in command("report", command.folder, "--format", "latex")[1]
+    code, out, _ = command("report", command.folder, "--format", "csv")
+    assert code == 0
+    rows = {(x["task"], x["measure"], x["by"]): x for x in csv.DictReader(io.StringIO(out))}
+    measure = results["tasks"]["role88"]["none"]["measures"]["sensitivity"]
+    assert float(rows["role88", "sensitivity", ""]["value"]) == measure["value"]
+    # chosen items come with their words
+    file = command.folder / "items.csv"
+    arguments = ["--format", "csv", "--items", "role88-1", "--out", file]
+    assert command("report", *command.runs, *arguments)[:2] == (0, f"Saved in {file}\n")
+    items = list(csv.DictReader(io.StringIO(file.read_text())))
+    assert len(items) == 2 * 2 * 5  # two contexts, two models, five words
+    assert {x["model"] for x in items} == {"org/[b]first", "org/second"}
+
+
+def test_figures_go_into_a_directory_with_their_captions(command: Commands) -> None:
+    folder = command.folder / "figures"
+    arguments = ["--figures", folder, "--format", "pdf", "--width", 17]
+    code, out, err = command("report", command.runs[0], *arguments)
+    figures = sorted(folder.glob("*.pdf"))
+    assert (code, out, err) == (0, f"Saved {len(figures)} figures in {folder}\n", "")
+    assert {"role88-cloze", "cprag102-pairs"} <= {path.stem for path in figures}
+    assert all(path.with_suffix(".txt").read_text().strip() for path in figures)
+    for wrong in (["--format", "svg"], ["--figures", folder, "--format", "csv"]):
+        error = command.refused("report", command.runs[0], *wrong)
+        assert "give --figures DIR --format svg" in error

@@ -1,11 +1,9 @@
-"""`lmdiag run` as typed: results, several models, and what is refused."""
+"""`lmdiag run` as typed: results, and which models a command runs, by lists and revisions."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from commands import Commands
+from hub import LoopbackHub
+from huggingface_hub import HfApi
+
+from lmdiag.cli.options import matching_revisions, read_models
+from lmdiag.training_steps import by_step, trained_model, training_step
+from lmdiag.types import BadInput
+
+pytest_plugins = ["hub.fixtures"]
 
 
 @pytest.fixture
@@ -35,6 +41,7 @@ def results(folder: Path) -> Any:
 
 
 def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
+    """And is not asked again."""
     output = command.folder / "out"
     arguments = ["--model", command.models["bert"], "--data", command.data, "--output", output]
     code, out, err = command("run", *arguments, "--quiet")
@@ -48,20 +55,13 @@ def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
     assert document["model"]["kind"] == "masked"
     assert document["protocol"]["match"] == "case-blind"
     assert document["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
-
-
-def test_a_finished_run_is_not_asked_again(run: Callable[..., Any], command: Commands) -> None:
-    bert, output = command.models["bert"], command.folder / "out"
-    code, out, _ = run(bert, "--json")
-    assert code == 0
-    assert json.loads(out) == results(output)
-    (path,) = output.rglob("results.json")
-    before = path.read_bytes()
-    code, out, _ = run(bert)
-    assert (code, path.read_bytes()) == (0, before)
-    assert "Affirmative" in out
-    run(bert, "--overwrite")
-    assert path.read_bytes() != before  # another time, other seconds
+    written = (folder / "results.json").read_bytes()
+    assert command("run", *arguments, "--quiet")[:2] == (0, out)
+    code, out, _ = command("run", *arguments, "--quiet", "--json")
+    assert (code, json.loads(out)) == (0, document)
+    assert (folder / "results.json").read_bytes() == written
+    command("run", *arguments, "--quiet", "--overwrite")
+    assert (folder / "results.json").read_bytes() != written  # another time, other seconds
 
 
 @pytest.mark.parametrize("unit", ["token", pytest.param("word", marks=pytest.mark.slow)])
@@ -71,20 +71,18 @@ def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(
 ) -> None:
     def asked(folder: str, *options: str) -> pa.Table:
         output = command.folder / folder
-        given = ["--model", command.models[name], "--data", command.data, "--output", output]
-        assert command("run", *given, "--unit", unit, "--quiet", *options)[0] == 0
+        arguments = ["--model", command.models[name], "--data", command.data, "--output", output]
+        assert command("run", *arguments, "--unit", unit, "--quiet", *options)[0] == 0
         (path,) = output.rglob("predictions.parquet")
         return pq.read_table(path)
 
     alone = asked("alone", "--tasks", "neg136")
     others = "all" if unit == "token" else "shuf"  # a whole word takes many times as long
     among = asked("among", "--perturb", others, "--shuffles", "2")
-    own = pc.and_(
-        pc.is_in(among["id"], alone["id"].combine_chunks()),
-        pc.equal(among["perturbation"], "none"),
-    )
+    is_same_row = pc.is_in(among["id"], alone["id"].combine_chunks())
+    is_plain = pc.equal(among["perturbation"], "none")
     assert 0 < alone.num_rows < among.num_rows
-    assert among.filter(own).equals(alone)
+    assert among.filter(pc.and_(is_same_row, is_plain)).equals(alone)
 
 
 @pytest.mark.slow
@@ -107,10 +105,9 @@ def test_models_that_an_option_makes_incomparable_are_run_all_the_same(command: 
     output = command.folder / "out"
     options = ["--data", command.data, "--tasks", "neg136", "--bos", "always", "--output", output]
     code, _, err = command("run", "--quiet", *options, "--model", *command.models.values())
-    assert code == 0
+    assert (code, len([*output.rglob("results.json")])) == (0, 2)
     assert "no comparison was written" in err
     assert "lmdiag compare --across bos" in err
-    assert len([*output.rglob("results.json")]) == 2
 
 
 def test_models_of_one_name_need_names_of_their_own(
@@ -127,17 +124,16 @@ def test_models_of_one_name_need_names_of_their_own(
         assert f"{models[0]} and {models[1]} would share the folder" in error
         assert "--name" in error
         assert not output.exists()
-    given = ("masked one", "causal")
-    code, out, _ = run(*models, "--name", *given)
+    names = ["masked one", "causal"]
+    code, out, _ = run(*models, "--name", *names)
     assert code == 0
-    assert all(name in out for name in given)
+    assert all(name in out for name in names)
     assert not any(str(folder) in out for folder in models)
-    for folder, name, model in zip(("masked--one", "causal"), given, models, strict=True):
-        model_facts = results(output / folder)["model"]
-        assert (model_facts["name"], model_facts["id"]) == (name, str(model))
+    for folder, name, model in zip(("masked--one", "causal"), names, models, strict=True):
+        facts = results(output / folder)["model"]
+        assert (facts["name"], facts["id"]) == (name, str(model))
     before = results(output / "causal")
-    error = run(models[0], "--name", "causal", refused=True)
-    assert "holds a run of another" in error
+    assert "holds a run of another" in run(models[0], "--name", "causal", refused=True)
     assert results(output / "causal") == before
 
 
@@ -155,14 +151,111 @@ def test_data_that_changed_since_the_run(command: Commands) -> None:
     assert command(*asked, "--overwrite")[0] == 0
 
 
-def test_bad_data_end_the_run_before_torch_is_needed(tmp_path: Path) -> None:
-    program = (
-        "import sys; from lmdiag.cli import main\n"
-        "code = main(['run', '--model', 'demo:masked', '--data', 'no/such/data'])\n"
-        "print(code, hasattr(sys.modules.get('lmdiag.models.local'), 'assemble'))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert done.stdout.split() == ["2", "False"]
-    assert done.stderr.count("\n") == 1
+# ---- lists of models -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "\ufeff# checkpoints\n\norg/one\n  org/two\tstep1000  # the first\n\r\norg/two main\n"
+            "org/three#4\n   # none",
+            [
+                ("org/one", None),
+                ("org/two", "step1000"),
+                ("org/two", "main"),
+                ("org/three#4", None),
+            ],
+        ),
+        ("org/one\norg/two step1 step2\n", "models.txt:2: expected a model and optionally"),
+        ("org/one a\norg/one\n\norg/one a\n", "models.txt:4: repeats line 1"),
+        ("# org/one\n\n", "models.txt names no model"),
+    ],
+)
+def test_a_list_of_models_is_read_or_the_line_is_named(
+    tmp_path: Path, text: str, expected: object
+) -> None:
+    file = tmp_path / "models.txt"
+    file.write_text(text, "utf-8")
+    if not isinstance(expected, str):
+        assert read_models(str(file)) == expected
+        return
+    with pytest.raises(BadInput) as caught:
+        read_models(str(file))
+    assert expected in str(caught.value)
+
+
+# ---- training steps ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model_id", "revision", "model", "step"),
+    [
+        ("runs/tiny/step1", None, "runs/tiny", 1),
+        ("./runs/tiny/global_step20/", None, "runs/tiny", 20),
+        ("runs/tiny-step20k-hf", None, "runs/tiny-hf", 20_000),
+        ("step1000", None, ".", 1000),
+        ("google/multiberts-seed_0-step_20k", None, "google/multiberts-seed_0", 20_000),
+        ("EleutherAI/pythia-70m", "step1000", "EleutherAI/pythia-70m", 1000),
+        ("org/footstep-12", None, "org/footstep-12", None),
+        ("runs/step5/final", None, "runs/step5/final", None),
+    ],
+)
+def test_a_checkpoint_belongs_to_the_model_without_the_step(
+    model_id: str, revision: str | None, model: str, step: int | None
+) -> None:
+    assert trained_model(model_id, revision) == model
+    assert training_step(revision or model_id.rstrip("/").rpartition("/")[2]) == step
+
+
+def test_forms_and_order_of_steps() -> None:
+    forms = {
+        "step-1000": 1000, "checkpoint-500": 500, "1000-steps": 1000, "100k-steps": 100_000,
+        "stage1-step140000-tokens294B": 140_000, "iter_0010000": 10_000, "step1M": 1_000_000,
+        "step0": 0, "main": None, "v1.0": None, "step3b2f": None, "0123456789abcdef": None,
+    }  # fmt: skip
+    assert {name: training_step(name) for name in forms} == forms
+    names = ["step1000-tokens2B", "step9", "step_2", "stage2-step1", "stage1-step10", "step2k", "v"]
+    assert by_step([*names, "10", "9", ""]) == [
+        "", "9", "10", "stage1-step10", "stage2-step1", "step9", "step1000-tokens2B", "step2k",
+        "step_2", "v",
+    ]  # fmt: skip
+
+
+# ---- revisions -----------------------------------------------------------------------------------
+
+STEPS = ("step10", "step9", "step1k", "step1", "step-final")
+
+
+@pytest.fixture
+def published(hub: LoopbackHub, api: HfApi, command: Commands) -> str:
+    """A tiny model on the Hub with branches and a tag."""
+    api.create_repo("org/tiny")
+    api.upload_folder(repo_id="org/tiny", folder_path=command.models["gpt2"])
+    refs = hub.repositories["models", "org/tiny"].refs
+    refs |= dict.fromkeys(STEPS, refs["main"])
+    refs |= {"refs/tags/step200": refs["main"], "refs/pr/1": refs["main"]}
+    return "org/tiny"
+
+
+def test_revisions_are_in_the_order_of_their_steps(published: str, command: Commands) -> None:
+    steps = ["step1", "step9", "step10", "step200", "step1k"]
+    assert matching_revisions(published, "step[0-9]*") == steps
+    assert set(matching_revisions(published, "*")) == {*STEPS, "step200", "main"}
+    error = command.refused("run", "--model", "org/none", "--revisions", "*", "--data", "demo")
+    assert "cannot list the revisions of model org/none: not found" in error
+
+
+@pytest.mark.slow
+def test_all_checkpoints_are_run_and_shown_as_steps(command: Commands, published: str) -> None:
+    output = command.folder / "out"
+    options = ["--data", command.data, "--tasks", "neg136", "--output", output]
+    code, out, err = command("run", "--model", published, "--revisions", "step?", *options)
+    assert code == 0, err
+    written = {path.name for path in output.iterdir()}
+    assert written == {"org--tiny@step1", "org--tiny@step9", "comparison.html"}
+    assert f"open {output / 'comparison.html'} in a browser" in out
+    overview = out[out.index("All 2 models") :]
+    assert overview.index("step 1") < overview.index("step 9")
+    files = output.rglob("predictions.parquet")
+    assert len({path.read_bytes() for path in files}) == 1  # one commit, several names

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import Commands
-from fakes import FakeModel
+from runs import FakeModel
 from wordfreq import word_frequency
 
 from lmdiag import models
@@ -61,9 +61,9 @@ def halves(monkeypatch: pytest.MonkeyPatch) -> Halves:
 def written(command: Commands, halves: Halves) -> Callable[..., str]:
     """Returns what the command prints for the lines of a file."""
 
-    def run(text: str | bytes, *options: object) -> str:
+    def run(text: str, *options: object) -> str:
         file = command.folder / "texts.txt"
-        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        file.write_bytes(text.encode())
         code, out, err = command("surprisal", "--model", "halves:", file, "--quiet", *options)
         assert (code, err) == (0, "")
         return out
@@ -72,22 +72,29 @@ def written(command: Commands, halves: Halves) -> Callable[..., str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "lines"),
+    ("text", "asked", "lines"),
     [
         # bits by hand: one for each letter, none for the first word; numbers are those of lines
-        ("A dog barks.\n\n  \n  A  cat ☃ meows\n",
+        ("A dog barks.\n\n  \n  A  cat ☃ meows\n", ["A dog barks.", "A  cat ☃ meows"],
          ["1,1,A,0,,1", "1,2,dog,2,3.000000,3", "1,3,barks.,6,6.000000,6", "4,1,A,2,,1",
           "4,2,cat,5,3.000000,3", "4,3,☃,9,,0", "4,4,meows,11,5.000000,5"]),
         # a mark at the beginning, Windows's ends of lines, characters that only look like one
-        ("\ufeffA b\r\nc d\u2028e\x0cf\r\n",
+        ("\ufeffA b\r\nc d\u2028e\x0cf\r\n", ["A b", "c d\u2028e\x0cf"],
          ["1,1,A,0,,1", "1,2,b,2,1.000000,1", "2,1,c,0,,1", "2,2,d,2,1.000000,1",
           "2,3,e,4,1.000000,1", "2,4,f,6,1.000000,1"]),
         # only double quotes, doubled inside; an empty field of a numeric column is NA in R
-        ('x "y" a,b\n', ["1,1,x,0,,1", '1,2,"""y""",2,3.000000,3', '1,3,"a,b",6,3.000000,3']),
+        ('x "y" a,b\n', ['x "y" a,b'],
+         ["1,1,x,0,,1", '1,2,"""y""",2,3.000000,3', '1,3,"a,b",6,3.000000,3']),
+        # equal texts are asked once
+        ("A b\n A b \nc\n", ["A b", "c"],
+         ["1,1,A,0,,1", "1,2,b,2,1.000000,1", "2,1,A,1,,1", "2,2,b,3,1.000000,1", "3,1,c,0,,1"]),
     ],
 )  # fmt: skip
-def test_a_row_per_word(written: Callable[..., str], text: str, lines: list[str]) -> None:
+def test_a_row_per_word(
+    written: Callable[..., str], halves: Halves, text: str, asked: list[str], lines: list[str]
+) -> None:
     assert written(text).splitlines() == [",".join(COLUMNS), *lines]
+    assert halves.asked == asked
 
 
 def test_length_and_frequency_on_demand(written: Callable[..., str]) -> None:
@@ -97,12 +104,6 @@ def test_length_and_frequency_on_demand(written: Callable[..., str]) -> None:
     expected = [math.log2(word_frequency(word, "en")) for word in ("A", "dog")]
     assert frame["log_frequency"][:2].tolist() == pytest.approx(expected, abs=1e-6)
     assert frame["log_frequency"].isna().tolist() == [False, False, word_frequency("☃", "en") == 0]
-
-
-def test_equal_texts_are_asked_once(written: Callable[..., str], halves: Halves) -> None:
-    out = written("A b\nA b\n A b \nc\n")
-    assert halves.asked == ["A b", "c"]
-    assert [line.split(",")[0] for line in out.splitlines()[1:]] == list("1122334")
 
 
 WORDS = ['"Quotes"', "a,b", 'ö,"“é”', "=1+1", "漢字", "NA", "-", "l'été", ";"]
@@ -126,36 +127,27 @@ def test_files_are_read_back_as_they_are(
     assert {kind.kind for kind in frame.dtypes[["text", "start", "n_tokens"]]} == {"i"}
 
 
-def test_standard_input_is_read(
-    command: Commands, halves: Halves, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for content, refusal in [
-        ("ä b\n".encode(), ""),
+@pytest.mark.usefixtures("halves")
+def test_standard_input_is_read(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    for content, expected in [
+        ("ä b\n".encode(), "1,1,ä,0,,1\n1,2,b,2,1.000000,1\n"),
         (b"\xff\n", "standard input:1: not UTF-8 (byte 0)"),
         (b" \n\n", "standard input has no text: give one sentence or text per line"),
     ]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-        arguments = ["surprisal", "--model", "halves:", "-", "--quiet"]
-        if refusal:
-            assert refusal in command.refused(*arguments)
-        else:
-            assert command(*arguments)[1].splitlines()[1:] == ["1,1,ä,0,,1", "1,2,b,2,1.000000,1"]
+        _, out, err = command("surprisal", "--model", "halves:", "-", "--quiet")
+        assert expected in out + err
 
 
-def test_progress_and_warnings_are_on_standard_error(command: Commands, halves: Halves) -> None:
+@pytest.mark.usefixtures("halves")
+def test_what_else_the_terminal_gets(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress and warnings on standard error; on a terminal, no control characters."""
     file = command.folder / "texts.txt"
-    file.write_text("A b\nthe <end> is near\n")
+    file.write_text("A \x1b[31mred\nthe <end> is near\n")
     _, out, err = command("surprisal", "--model", "halves:", file)
-    assert out.startswith("text,position,word,")
+    assert "1,2,\x1b[31mred,2," in out
     assert "1 text contains the text of a control token, which model halves: reads as" in err
     assert "(<end> in text 2)" in err
     assert "halves:: 2 sentences" in err
-
-
-def test_a_terminal_gets_no_control_characters(
-    written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = "A \x1b[31mred"
-    assert "1,2,\x1b[31mred,2," in written(text)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert "1,2,⟨U+001B⟩[31mred,2," in written(text)
+    assert "1,2,⟨U+001B⟩[31mred,2," in command("surprisal", "--model", "halves:", file)[1]

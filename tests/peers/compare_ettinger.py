@@ -21,10 +21,14 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from records import keep
+from runs import predictions_of
 
 from lmdiag import evaluation, stimuli
-from lmdiag.protocol import Predictions, Protocol
+from lmdiag.protocol import Protocol
 
 SIZES = ("HIGH", "high"), ("LOW", "low")
 FIGURES = {
@@ -134,12 +138,8 @@ def main(file: str, datasets: str, data: str) -> None:
     for task, labels in FIGURES.items():
         columns = tasks[task].columns()
         blanks = [*zip(columns["context"], columns["target"], strict=True)]
-        nothing: list[Any] = [None] * len(blanks)
-        predictions = Predictions(
-            id=columns["id"], log_prob=[math.log(drawn.of(*blank)) for blank in blanks],
-            top_words=[drawn.top(context, 5) for context, _ in blanks], rank=nothing,
-            n_tokens=nothing, top_log_probs=nothing,
-        )  # fmt: skip
+        log_prob = [math.log(drawn.of(*blank)) for blank in blanks]
+        predictions = predictions_of(columns, log_prob, [drawn.top(text, 5) for text, _ in blanks])
         figures = evaluation.evaluate(tasks[task], [predictions], Protocol(), cased=True)
         for label, path in labels.items():
             measure, *level = path.split()
@@ -149,13 +149,11 @@ def main(file: str, datasets: str, data: str) -> None:
             first, second = original[task][label], figure["value"]
             gap = str(round(abs(first - second), 9) or "0")
             rows.append((f"{task}: {path}", f"{first:.6f}", f"{second:.6f}", gap))
-    print(*map(" | ".join, rows), sep="\n")
-    keep(
-        "The scorer of Ettinger (2020)", "run_diagnostics_bert.py, commit 3754528b861f",
-        "The published data sets, with the same probabilities, drawn by a seeded generator: the "
-        "figures of the authors' program and those of lmdiag",
-        "python tests/peers/compare_ettinger.py run_diagnostics_bert.py datasets DATA", rows,
-    )  # fmt: skip
+    what = "The published data sets, with the same probabilities, drawn by a seeded generator: the "
+    what += "figures of the authors' program and those of lmdiag"
+    command = "tests/peers/compare_ettinger.py run_diagnostics_bert.py datasets DATA"
+    program = "run_diagnostics_bert.py, commit 3754528b861f"
+    keep("The scorer of Ettinger (2020)", program, what, command, rows)
 
 
 if __name__ == "__main__":

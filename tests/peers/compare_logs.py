@@ -1,18 +1,18 @@
-"""Compares what lighteval and Inspect logged of our tasks with a run of lmdiag, item by item.
+"""Compares what lighteval or Inspect logged of our tasks with a run of lmdiag, item by item.
 
-    python tests/peers/compare_logs.py RUN [--lighteval DETAILS] [--inspect LOGS]
+    python tests/peers/compare_logs.py RUN LOGS
 
 Run by hand, with the Python of lmdiag: the two programs need other versions of its libraries, so
-their files are read. RUN is a run of the same causal model on the same data set; DETAILS a folder
-that `lighteval accelerate --save-details` wrote, LOGS one of `inspect eval --log-format json`.
-Prints for each task the number of items, the largest difference in a log-probability (nats), and
-the items whose outcome differs.
+their files are read. RUN is a run of the same causal model on the same data set; LOGS a folder that
+`lighteval accelerate --save-details` or `inspect eval --log-format json` wrote. Prints for each
+task the number of outcomes, the largest difference in a log-probability (lighteval; nats), and the
+outcomes that differ.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,91 +21,77 @@ import pyarrow.parquet as pq
 
 from lmdiag import load_run
 from lmdiag.report.items import run_scores
-from lmdiag.results import Run
 
-Outcomes = list[tuple[str, float, float]]
-"""Item, its value by lmdiag, its value by the other program."""
-
-
-def config_of(task: str) -> str:
-    """Returns the config of a task such as `lmdiag:neg136_nat|0` or `lmdiag_neg136`."""
-    return task.removeprefix("lmdiag")[1:].partition("|")[0].partition("_")[0]
+Outcome = tuple[str, float, float]
+"""Item and measure, its value by lmdiag, its value by the other program."""
 
 
-def values_of(run: Run, task: str, measure: str) -> dict[str, float]:
-    """Returns item -> its value of a measure."""
-    scores = run_scores(run, task)[measure]
-    return dict(zip(scores.items.tolist(), scores.values.tolist(), strict=True))
+class Logged:
+    """A task of the run, such as `lmdiag:neg136_nat|0` or `lmdiag_neg136` names it."""
+
+    def __init__(self, run: Any, name: str) -> None:
+        task = name.removeprefix("lmdiag")[1:].partition("|")[0].partition("_")[0]
+        self.columns = run.stimuli[task].columns()
+        self.log_prob = run.predictions[task]["none", 0].log_prob
+        self.values = {  # measure -> item -> value
+            measure: dict(zip(scores.items.tolist(), scores.values.tolist(), strict=True))
+            for measure, scores in run_scores(run, task).items()
+        }
 
 
-def of_lighteval(run: Run, folder: Path) -> Iterator[tuple[str, Outcomes]]:
-    """Yields `acc` and `sensitivity@0.01` of every contrast, by task."""
-    for file in sorted(folder.rglob("details_lmdiag*.parquet")):
+def of_lighteval(task: Logged, records: list[dict[str, Any]]) -> Iterator[Outcome]:
+    """Yields `acc` and `sensitivity@0.01` of every contrast; prints how far numbers agree."""
+    rows: dict[str, list[float | None]] = {}
+    for contrast, p in zip(task.columns["contrast"], task.log_prob, strict=True):
+        rows.setdefault(contrast, []).append(p)
+    largest = 0.0
+    for record in records:
+        doc, logged = record["doc"]["specific"], record["model_response"]["logprobs"]
+        contrast, n = doc["contrast"], len(doc["targets"])
+        for measure, metric in (("sensitivity", "acc"), ("sensitivity@0.01",) * 2):
+            value = task.values[measure][contrast]
+            yield f"{contrast} {measure}", value, record["metric"][metric]
+        reported = [p - q for p, q in zip(logged[:n], logged[n:] or [0.0] * n, strict=True)]
+        both = zip(reported, rows[contrast], strict=True)
+        largest = max(largest, *(abs(p - q) for p, q in both if q is not None))
+    print(f"largest difference {largest:.1e} nats")
+
+
+def of_inspect(task: Logged, samples: list[dict[str, Any]]) -> Iterator[Outcome]:
+    """Yields accuracy of every row, and sensitivity of contrasts that Inspect compares."""
+    columns = task.columns
+    rows = [*zip(columns["context"], columns["id"], columns["contrast"], strict=True)]
+    for sample in samples:
+        score = sample["scores"]["first_tokens"]
+        same = [(row, contrast) for context, row, contrast in rows if context == sample["input"]]
+        for k in (1, 5):
+            accuracy = task.values[f"accuracy@{k}"]
+            for row, _ in same:
+                if row in accuracy:
+                    yield f"{row} accuracy@{k}", accuracy[row], score["value"][f"accuracy_at_{k}"]
+        contrasts = {contrast for _, contrast in same}
+        if score["metadata"]["compared"] == len(contrasts):
+            share = sum(task.values["sensitivity"][c] for c in contrasts) / len(contrasts)
+            yield f"{sample['id']} preference", share, score["value"]["preference"]
+
+
+def main(run: str, folder: str) -> None:
+    """Prints how far the programs agree on each task."""
+    loaded = load_run(run)
+    logs = []
+    for file in sorted(Path(folder).rglob("details_lmdiag*.parquet")):
         records = pq.read_table(file).to_pylist()
         name = records[0]["doc"]["task_name"]
-        task = config_of(name)
-        measures = {"sensitivity": "acc", "sensitivity@0.01": "sensitivity@0.01"}
-        computed = {measure: values_of(run, task, measure) for measure in measures}
-        rows: dict[str, list[float | None]] = {}
-        log_probs = run.predictions[task]["none", 0].log_prob
-        for contrast, p in zip(run.stimuli[task].columns()["contrast"], log_probs, strict=True):
-            rows.setdefault(contrast, []).append(p)
-        outcomes: Outcomes = []
-        largest = 0.0
-        for record in records:
-            doc, logged = record["doc"]["specific"], record["model_response"]["logprobs"]
-            contrast, n = doc["contrast"], len(doc["targets"])
-            for measure, metric in measures.items():
-                value = computed[measure][contrast]
-                outcomes.append((f"{contrast} {measure}", value, record["metric"][metric]))
-            reported = [p - q for p, q in zip(logged[:n], logged[n:] or [0.0] * n, strict=True)]
-            both = zip(reported, rows[contrast], strict=True)
-            largest = max(largest, *(abs(p - q) for p, q in both if q is not None))
-        yield f"{name}, largest difference {largest:.1e} nats", outcomes
-
-
-def of_inspect(run: Run, folder: Path) -> Iterator[tuple[str, Outcomes]]:
-    """Yields accuracy of every row, and sensitivity of contrasts that Inspect compares, by task."""
-    for file in sorted(folder.glob("*.json")):
+        logs.append((name, of_lighteval(Logged(loaded, name), records)))
+    for file in sorted(Path(folder).glob("*.json")):
         log = json.loads(file.read_text("utf-8"))
-        task = config_of(log["eval"]["task"].rpartition("/")[2])
-        columns = run.stimuli[task].columns()
-        rows = list(zip(columns["context"], columns["id"], columns["contrast"], strict=True))
-        accuracy = {f"accuracy_at_{k}": values_of(run, task, f"accuracy@{k}") for k in (1, 5)}
-        sensitivity = values_of(run, task, "sensitivity")
-        outcomes: Outcomes = []
-        compared = 0
-        for sample in log["samples"]:
-            score = sample["scores"]["first_tokens"]
-            value, n = score["value"], score["metadata"]["compared"]
-            same = [
-                (row, contrast) for context, row, contrast in rows if context == sample["input"]
-            ]
-            for name, computed in accuracy.items():
-                known = [row for row, _ in same if row in computed]
-                outcomes += [(f"{row} {name}", computed[row], value[name]) for row in known]
-            contrasts = dict.fromkeys(contrast for _, contrast in same)
-            if n == len(contrasts):
-                share = sum(sensitivity[contrast] for contrast in contrasts) / n
-                outcomes.append((f"{sample['id']} preference", share, value["preference"]))
-                compared += n
-        yield f"{log['eval']['task']}, {compared} contrasts compared", outcomes
-
-
-def main() -> None:
-    """Compares what is given, and prints how far the programs agree on each task."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("run", type=Path)
-    parser.add_argument("--lighteval", type=Path)
-    parser.add_argument("--inspect", type=Path)
-    parser.add_argument("--data")
-    args: Any = parser.parse_args()
-    run = load_run(args.run, args.data)
-    for read, folder in ((of_lighteval, args.lighteval), (of_inspect, args.inspect)):
-        for task, outcomes in read(run, folder) if folder else ():
-            differ = [f"{item}: lmdiag {p:g}, other {q:g}" for item, p, q in outcomes if p != q]
-            print(f"{task}: {len(outcomes)} outcomes, {len(differ)} differ", *differ, sep="\n    ")
+        name = log["eval"]["task"].rpartition("/")[2]
+        logs.append((name, of_inspect(Logged(loaded, name), log["samples"])))
+    for name, found in logs:
+        outcomes = list(found)
+        differ = [f"{item}: lmdiag {p:g}, other {q:g}" for item, p, q in outcomes if p != q]
+        print(f"{name}: {len(outcomes)} outcomes, {len(differ)} differ", *differ, sep="\n    ")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

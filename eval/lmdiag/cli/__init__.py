@@ -39,7 +39,7 @@ COMMANDS = {
 """Command name -> one line of help."""
 
 _MODULES = {
-    "data": ("build", "template"), "hub": ("publish", "submit", "leaderboard"),
+    "data": ("build", "template", "publish", "submit", "leaderboard"),
     "run": ("run", "multiverse"), "texts": ("surprisal", "fit"),
     "runs": ("score", "compare", "report", "items", "analyse"),
 }  # fmt: skip

@@ -1,17 +1,22 @@
-"""`lmdiag build` and `lmdiag template`: the data set, and a starter file for your own rows."""
+"""Commands on data sets and the Hub: `build`, `template`, `publish`, `submit`, `leaderboard`."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter, Token
 
 from lmdiag.cli import options
+from lmdiag.cli.exits import say
 from lmdiag.diagnostics import CORE
-from lmdiag.files import read_json_lines, read_text, resource_path
+from lmdiag.files import exists, is_file, read_json_lines, read_text, resource_path
 from lmdiag.stimuli.building import script
-from lmdiag.types import BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 
 def build_command(
@@ -95,3 +100,150 @@ def _content(suffix: str, rows: Sequence[Mapping[str, Any]]) -> str:
     table = DataFrame([{name: text(cell) for name, cell in row.items()} for row in rows])
     separator = "\t" if suffix == ".tsv" else ","
     return str(table.to_csv(sep=separator, index=False, lineterminator="\n"))
+
+
+def publish_command(
+    what: Literal["data", "metric", "leaderboard"],
+    dir: Path | None = None,
+    /,
+    *,
+    repo_id: str,
+    public: bool = False,
+    benchmark: bool = False,
+    dry_run: bool = False,
+) -> None:
+    """Plans the publication, then describes or sends it.
+
+    Args:
+        what: a built data set, the evaluate metric of this installation, or a leaderboard (a static
+            Space)
+        dir: directory written by `lmdiag build` or `lmdiag leaderboard`; none for the metric
+        repo_id: target repository, ORG/NAME
+        public: create a public repository (default: private)
+        benchmark: with data, also send eval.yaml (the Hub accepts it from registered benchmarks
+            only)
+        dry_run: list what would be sent, send nothing
+    """
+    from huggingface_hub import HfApi
+
+    from lmdiag.hub import publish
+
+    if benchmark and what != "data":
+        raise BadInput("--benchmark is for data: leave it out")
+    if (dir is None) != (what == "metric"):
+        given = "give no directory" if dir else "give the directory"
+        raise BadInput(f"publish {what}: {given}")
+    if dir is None:
+        publication = publish.plan_metric(repo_id)
+    elif what == "data":
+        publication = publish.plan_data(dir, repo_id, benchmark=benchmark)
+    else:
+        publication = publish.plan_leaderboard(dir, repo_id)
+    described = publication.describe("public" if public else "private")
+    print(described, file=None if dry_run else sys.stderr)
+    if dry_run:
+        return
+    address, is_private = publication.publish(HfApi(library_name="lmdiag"), private=not public)
+    print(address)
+    if is_private == public:
+        now = "private" if is_private else "public"
+        print(f"{repo_id} existed before and remains {now}", file=sys.stderr)
+
+
+def submit_command(
+    model: str,
+    /,
+    *,
+    results_repo: str | None = None,
+    revision: str | None = None,
+    dtype: Literal["float64", "float32", "float16", "bfloat16"] | None = None,
+    note: str = "",
+    data: str | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Shows or opens the pull requests.
+
+    Args:
+        model: id of a model on the Hub, or directory of a finished run, whose figures are offered
+            to the model's repository, too
+        results_repo: data set repository in which a leaderboard collects requests
+        revision: branch, tag or commit of the model
+        dtype: of the weights (default: float32; of a run: its own)
+        note: for the owner of the leaderboard, at most 200 characters
+        data: published data set of a run (default: the one that it was made on)
+        dry_run: list what would be sent, send nothing
+    """
+    from huggingface_hub import HfApi
+
+    from lmdiag.hub.requests import offer_request, offers_of_run, request_of
+
+    if exists(run := Path(model)):
+        if revision or dtype:
+            raise BadInput("--revision and --dtype are those of the run: leave them out")
+        offers = offers_of_run(run, data, results_repo, note)
+    elif results_repo is None:
+        raise BadInput("--results-repo ORG/NAME is needed to request a model on a leaderboard")
+    else:
+        request = request_of(model, revision, dtype or "float32", note=note)
+        offers = [offer_request(request, results_repo)]
+    if dry_run:
+        print("\n".join(offer.describe("pull request") for offer in offers))
+        return
+    for offer in offers:
+        address = offer.propose(HfApi(library_name="lmdiag"))
+        print(address or f"{offer.repo_id} has all of it already")
+
+
+def _parameter_count(_: Any, tokens: Sequence[Token]) -> int:
+    """Returns a number of parameters: 7000000000, 7e9 or 7B."""
+    text, units = tokens[0].value, {"K": 1e3, "M": 1e6, "B": 1e9}
+    with suppress(ValueError):
+        value = float(text.rstrip("KMB")) * units.get(text[-1:], 1)
+        if 1 <= value < 1e15:
+            return int(value)
+    raise ValueError(f"{text!r} is not a number of parameters, such as 7B or 7e9")
+
+
+def leaderboard_command(
+    requests: tuple[str, ...],
+    /,
+    *,
+    out: Path,
+    data: str = "lmdiag",
+    data_revision: str | None = None,
+    tasks: tuple[str, ...] = DIAGNOSTICS,
+    device: str | None = None,
+    max_parameters: Annotated[int, Parameter(converter=_parameter_count)] = 3_000_000_000,
+    time_limit: options.Count = 3600,
+    no_run: bool = False,
+) -> None:
+    """Runs what has no run yet, and writes the site.
+
+    Args:
+        requests: Hub id of a results repository, folder with requests, or file with a model and
+            optionally its revision on each line
+        out: directory to write the site into; the runs are kept in DIR-runs
+        data: data set: a built directory or a Hub id
+        data_revision: branch, tag or commit of the Hub data set
+        tasks: diagnostics to run
+        device: device of the models, e.g. cpu or cuda:1
+        max_parameters: run no larger model, e.g. 7B
+        time_limit: seconds of each run, with the download of the model
+        no_run: build the site from the runs that are there
+    """
+    from lmdiag.leaderboard.board import Board
+    from lmdiag.leaderboard.entries import listed_models, read_requests
+    from lmdiag.leaderboard.site import check_target, write_site
+
+    check_target(out)
+    files = [place for place in requests if is_file(Path(place))]
+    listed = [entry for file in files for entry in listed_models(options.read_models(file))]
+    requested = read_requests(place for place in requests if place not in files)
+    entries = {entry.key: entry for entry in (*listed, *requested)}.values()
+    runs = out.with_name(f"{out.name}-runs")
+    board = Board(runs, data, data_revision, tasks, device, max_parameters, time_limit)
+    if not no_run:
+        board.run_missing([entry.request for entry in entries if entry.request], say)
+    rows, others = board.rows(entries)
+    write_site(out, rows, others, board)
+    print(f"{out}/index.html: {len(rows)} runs, {len(others)} requests without a run")

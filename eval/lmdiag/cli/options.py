@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 from cyclopts import Group, Parameter, Token
 
@@ -18,6 +19,9 @@ from lmdiag.text import first_few
 from lmdiag.training_steps import by_step
 from lmdiag.types import BadInput
 
+if TYPE_CHECKING:
+    from lmdiag.results import Run
+
 RECORD = Parameter(name="*")
 """Marks a record whose fields are options of a command."""
 
@@ -27,25 +31,23 @@ def section(title: str) -> Parameter:
     return Parameter(name="*", group=Group.create_ordered(title))
 
 
-def _whole(least: int | None = 1, *, auto: bool = False) -> Parameter:
-    """Reads whole numbers from `least` up; `auto` is None."""
-
-    def read(kind: Any, tokens: Sequence[Token]) -> Any:
-        texts = [token.value for token in tokens]
-        if auto and texts == ["auto"]:
-            return None
-        for text in texts:
-            if not re.fullmatch(r"-?\d+", text) or (least is not None and int(text) < least):
-                bound = "" if least is None else f" of at least {least}"
-                raise ValueError(f"must be a whole number{bound}, not {text!r}")
-        return tuple(map(int, texts)) if get_origin(kind) is tuple else int(texts[0])
-
-    return Parameter(converter=read)
+def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
+    """Reads whole numbers from `least` up; cyclopts alone would take 1.5 for 2."""
+    texts = [token.value for token in tokens]
+    for text in texts:
+        if not re.fullmatch(r"-?\d+", text) or (least is not None and int(text) < least):
+            bound = "" if least is None else f" of at least {least}"
+            raise ValueError(f"must be a whole number{bound}, not {text!r}")
+    return tuple(map(int, texts)) if get_origin(kind) is tuple else int(texts[0])
 
 
-Count = Annotated[int, _whole()]
-Ranks = Annotated[tuple[int, ...], _whole()]
-Seed = Annotated[int, _whole(None)]
+def _batch_size(kind: Any, tokens: Sequence[Token]) -> int | None:
+    return None if tokens[0].value == "auto" else _whole(kind, tokens)
+
+
+Count = Annotated[int, Parameter(converter=_whole)]
+Ranks = Annotated[tuple[int, ...], Parameter(converter=_whole)]
+Seed = Annotated[int, Parameter(converter=partial(_whole, least=None))]
 Names = Annotated[
     tuple[str, ...],
     Parameter(converter=lambda _, tokens: tuple(",".join(t.value for t in tokens).split(","))),
@@ -82,21 +84,21 @@ class Models:
         """Returns id, revision and name of every run; `output` is the folder of all of them."""
         from lmdiag.results import model_slug
 
-        models: list[tuple[str, Sequence[str | None]]]
-        models = [(model, self.revision or [None]) for model in self.model]
-        if bool(models) == (self.models_from is not None):
+        if bool(self.model) == (self.models_from is not None):
             raise BadInput("give --model or --models-from, and not both")
+        if self.models_from is not None and (self.revision or self.revisions is not None):
+            option = "--revision" if self.revision else "--revisions"
+            raise BadInput(f"--models-from names the revisions: leave {option} out")
+        if self.revision and self.revisions is not None:
+            raise BadInput("--revision and --revisions exclude each other: leave one out")
+        if self.revisions is not None and len(self.model) != 1:
+            raise BadInput(f"--revisions is for one model, not {len(self.model)}: run them in turn")
+        revisions: Sequence[str | None] = self.revision or (None,)
+        if self.revisions is not None:
+            revisions = matching_revisions(self.model[0], self.revisions)
+        models = [(model, revisions) for model in self.model]
         if self.models_from is not None:
-            if self.revision or self.revisions is not None:
-                option = "--revision" if self.revision else "--revisions"
-                raise BadInput(f"--models-from names the revisions: leave {option} out")
-            models = [(model, [revision]) for model, revision in read_models(self.models_from)]
-        elif self.revisions is not None:
-            if self.revision:
-                raise BadInput("--revision and --revisions exclude each other: leave one out")
-            if len(models) != 1:
-                raise BadInput(f"--revisions is for one model, not {len(models)}: run them in turn")
-            models = [(self.model[0], matching_revisions(self.model[0], self.revisions))]
+            models = [(model, (revision,)) for model, revision in read_models(self.models_from)]
         names = self.name or (None,) * len(models)
         if len(names) != len(models) or "" in names:
             counts = f"{len(names)} for {len(models)} models"
@@ -178,7 +180,7 @@ class Scoring:
 class Batching:
     """How answers are computed."""
 
-    batch_size: Annotated[int | None, _whole(auto=True)] = None
+    batch_size: Annotated[int | None, Parameter(converter=_batch_size)] = None
     """contexts or sentences per batch, or auto (default)"""
     quiet: bool = False
     """do not show progress"""
@@ -199,6 +201,13 @@ class TextOptions:
         """Returns the options of `lmdiag.load_model`."""
         options = vars(self.conventions) | vars(self.loading) | vars(self.serving)
         return {"revision": self.revision, **options}
+
+
+def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
+    """Returns the runs in run directories and in folders of them."""
+    from lmdiag.results import load_run, run_folders
+
+    return [load_run(path, data) for path in run_folders(paths)]
 
 
 def text_or_file(text: str) -> str:

@@ -23,7 +23,6 @@ from lmdiag.types import DIAGNOSTICS, BadInput
 
 if TYPE_CHECKING:
     from lmdiag.multiverse import MemberRuns
-    from lmdiag.report.grid import Section
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.run import RunOptions
@@ -63,13 +62,9 @@ class Data:
             known = stimuli.tasks(self.data, revision=revision)
             tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
         protocol = Protocol(
-            tasks=tuple(dict.fromkeys(tasks)),
-            perturb=chosen(self.perturb, tasks),
-            shuffles=self.shuffles,
-            seed=self.seed,
-            limit=self.limit,
-            **asking_of(asking),
-        )
+            tasks=tuple(dict.fromkeys(tasks)), perturb=chosen(self.perturb, tasks),
+            shuffles=self.shuffles, seed=self.seed, limit=self.limit, **asking_of(asking),
+        )  # fmt: skip
         return load_inputs(self.data, scoring.of(protocol), revision=revision, verbs=self.verbs)
 
 
@@ -103,11 +98,7 @@ def run_command(
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
     running: Annotated[Running, options.section("Running")] = Running(),
 ) -> int:
-    """Runs every model at every revision; one that fails does not stop the rest.
-
-    Raises:
-        BadInput: the data cannot be used, or the only model fails.
-    """
+    """Runs every model at every revision; one that fails does not stop the rest."""
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import run_model
 
@@ -145,23 +136,16 @@ def run_command(
     return 1
 
 
-def write_report(run: Run, designs: Sequence[Section] | None = None) -> None:
-    """Writes the report of a finished run if it is not there; `designs` as for `render`."""
-    from lmdiag.report.html import render
-    from lmdiag.results import REPORT
-
-    if not (run.path / REPORT).exists():
-        write_atomically(run.path / REPORT, render(run, designs=designs).encode())
-
-
 def _finish(run: Run, *, as_json: bool) -> None:
-    """Writes the report of a run and prints its tables."""
+    """Writes the report of a run, if it is not there, and prints its tables."""
     from lmdiag.report.designs import designs_of
+    from lmdiag.report.html import render
     from lmdiag.report.terminal import print_results
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     designs = designs_of([run])
-    write_report(run, designs)
+    if not (run.path / REPORT).exists():
+        write_atomically(run.path / REPORT, render(run, designs=designs).encode())
     if not as_json:
         print_results(run.results, designs=designs, stimuli=run.stimuli)
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
@@ -212,27 +196,26 @@ class Knobs:
         `BadInput` for knobs, prompts and instructions that do not apply to rows that ask this, see
         `Diagnostic.asks`.
         """
-        known = dict.fromkeys(k for (_, of), ks in APPLICABLE.items() if of == asks for k in ks)
+        applicable = {k for (_, of), knobs in APPLICABLE.items() if of == asks for k in knobs}
         rows = "whole sentences" if asks == "sentence" else "rows with a blank"
         for name in self.knobs:
             if name not in KNOBS:
                 close = suggest(name, KNOBS)
                 raise BadInput(f"--knobs {name}{close}: choose from {', '.join(KNOBS)}")
-            if name not in known and self.knobs != tuple(KNOBS):
-                choice = ", ".join(known)
+            if name not in applicable and self.knobs != tuple(KNOBS):
+                choice = ", ".join(knob for knob in KNOBS if knob in applicable)
                 raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
         texts = dict.fromkeys(map(options.text_or_file, self.prompt))
         framings: list[dict[str, Any]] = [{"prompt": text} for text in texts]
         chat = {"chat": self.chat, "instruction": self.instruction}
         for framing in (*framings, chat):
             LoadOptions(**framing)
-        if self.chat:
-            framings.append(chat)
-        given = "--prompt" if texts else "--chat"
+        framings += [chat] if self.chat else []
+        option = "--prompt" if texts else "--chat"
         if framings and asks == "sentence":
-            raise BadInput(f"{given} is for rows with a blank: leave it out")
+            raise BadInput(f"{option} is for rows with a blank: leave it out")
         if framings and "prompt" not in self.knobs:
-            raise BadInput(f"{given} is the knob prompt: leave it out, or add prompt to --knobs")
+            raise BadInput(f"{option} is the knob prompt: leave it out, or add prompt to --knobs")
         return [{"prompt": ""}, *framings]
 
 
@@ -271,32 +254,32 @@ def multiverse_command(
 def _finish_multiverse(models: list[MemberRuns], resamples: int, running: Running) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
+    from lmdiag.report import html, multiverse
     from lmdiag.report.labels import run_labels
-    from lmdiag.report.multiverse import render
     from lmdiag.report.tables import headlines, sources_of
     from lmdiag.report.terminal import output_console, print_multiverse
+    from lmdiag.results import REPORT
 
     output = running.output
     finished = [[run for _, run in runs if run] for runs, *_ in models]
     for run in (run for runs in finished for run in runs):
-        write_report(run)
+        if not (run.path / REPORT).exists():
+            write_atomically(run.path / REPORT, html.render(run).encode())
     labels = run_labels([runs[0].results for runs in finished])
     sources = sources_of([run.results for runs in finished for run in runs])
     shown = [x for task in sources[0].results.data.tasks for x in headlines(task, sources)]
-    multiverse = multiverse_of(
-        dict(zip(labels, models, strict=True)),
-        {headline.place: headline.label for headline in shown},
-        output,
+    of_all = multiverse_of(
+        dict(zip(labels, models, strict=True)), {x.place: x.label for x in shown}, output,
         resamples=resamples,
-    )
-    text = json.dumps(multiverse.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    )  # fmt: skip
+    text = json.dumps(of_all.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     clear_drafts(output)
     write_atomically(output / MULTIVERSE, text.encode())
-    write_atomically(output / MULTIVERSE_PAGE, render(multiverse).encode())
+    write_atomically(output / MULTIVERSE_PAGE, multiverse.render(of_all).encode())
     if running.json:
         print(json.dumps(json.loads(text), indent=1))
         return
     console = output_console()
-    print_multiverse(multiverse, console)
+    print_multiverse(of_all, console)
     saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
     console.print(saved, markup=False, soft_wrap=True)

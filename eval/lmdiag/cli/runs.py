@@ -15,12 +15,11 @@ import lmdiag
 from lmdiag.cli import options
 from lmdiag.cli.exits import say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
-from lmdiag.protocol import KNOBS, Protocol
+from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from lmdiag.results.predictions import External
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
@@ -52,10 +51,6 @@ def score_command(
         measures: measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible
             (default: all that are possible)
         setting: perturbation of the run to score
-
-    Raises:
-        BadInput: the predictions cannot be used, a measure that was asked for cannot be computed,
-            or nothing can.
     """
     from lmdiag import evaluation, results, stimuli
     from lmdiag.report.terminal import print_sections
@@ -63,20 +58,20 @@ def score_command(
 
     if is_folder(predictions):
         asked = _run_of(predictions, data, task, setting, scoring)
-        rows, read, protocol, own_rule, kind = asked
-        cased = own_rule if cased is None else cased
+        rows, parts, protocol, own_rule, kind = asked
+        cased, missing, notes = own_rule if cased is None else cased, list[str](), list[str]()
     else:  # of the model, only the options are known
         rows = stimuli.load(data or "lmdiag", task, revision=data_revision)
-        read = read_external(predictions, rows, setting)
+        parts, missing, notes = read_external(predictions, rows, setting)
         protocol, kind = scoring.of(Protocol(tasks=(task,))), "masked"
-    measured = evaluation.evaluate(rows, read.runs, protocol, cased is not False, kind)
-    reasons = evaluation.not_computed(rows, read.runs[0], protocol)
+    measured = evaluation.evaluate(rows, parts, protocol, cased is not False, kind)
+    reasons = evaluation.not_computed(rows, parts[0], protocol)
     needing: dict[str, bool] = {}  # measure -> whether it needs a row without a prediction
-    if read.missing or measures:
-        needing = evaluation.measures_needing(rows, read.missing, protocol, kind)
+    if missing or measures:
+        needing = evaluation.measures_needing(rows, missing, protocol, kind)
     incomplete = [name for name, needs in needing.items() if needs]
     if incomplete:
-        absent = f"{ids(read.missing)} missing, and they need these rows"
+        absent = f"{ids(missing)} missing, and they need these rows"
         reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
     known = dict.fromkeys([*needing, *measured.measures])
     wanted = evaluation.chosen_measures(measures, known) if measures else list(known)
@@ -89,10 +84,10 @@ def score_command(
         measured,
         signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
         measures=of_all,
-        unscorable=[word for word in measured.unscorable if word.id not in read.missing],
+        unscorable=[word for word in measured.unscorable if word.id not in missing],
     )
     not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]
-    for line in (*read.notes, *not_computed):
+    for line in (*notes, *not_computed):
         say(f"lmdiag: {line}")
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
@@ -102,10 +97,9 @@ def score_command(
 
 def _run_of(
     path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
-) -> tuple[Stimuli, External, Protocol, bool, Kind]:
+) -> tuple[Stimuli, list[Predictions], Protocol, bool, Kind]:
     """Rows and predictions of a run directory, and its protocol, case rule and kind."""
     from lmdiag.results import load_run
-    from lmdiag.results.predictions import External
 
     run = load_run(path, data)
     tasks, model, top = run.results.tasks, run.results.model, run.results.protocol.top
@@ -119,9 +113,8 @@ def _run_of(
         raise BadInput(
             f"--k {k}: {path} keeps the first {top} words only; run the model again with --k {k}"
         )
-    parts = sorted(run.predictions[task].items())
-    read = External([part for (name, _), part in parts if name == setting])
-    return run.stimuli[task], read, protocol, model.cased, model.kind
+    parts = [part for (name, _), part in sorted(run.predictions[task].items()) if name == setting]
+    return run.stimuli[task], parts, protocol, model.cased, model.kind
 
 
 def compare_command(
@@ -156,9 +149,8 @@ def compare_command(
     from lmdiag.comparison import not_compared
     from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
     from lmdiag.report.terminal import output_console
-    from lmdiag.results import load_run, run_folders
 
-    loaded = [load_run(path, data) for path in run_folders(runs)]
+    loaded = options.runs_in(runs, data)
     compared = lmdiag.compare(
         *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
     )
@@ -169,19 +161,18 @@ def compare_command(
     compared.names = []  # with what identifies the weights
     for letter, results in zip(letters, (run.results for run in loaded), strict=True):
         model = results.model
-        given = {"name": model.name, "commit": model.commit, "server": model.server}
-        models[letter] = {"model": model.id} | {k: v for k, v in given.items() if v is not None}
+        known = {"name": model.name, "commit": model.commit, "server": model.server}
+        models[letter] = {"model": model.id} | {k: v for k, v in known.items() if v is not None}
         facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
         facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
         compared.names.append(f"{model_label(results)}  {facts}")
     if not as_json:
         compared.show(output_console())
         return
-    records = [asdict(comparison) for comparison in compared]
-    for record in records:
+    records = []
+    for record in map(asdict, compared):
         second = record.pop("second")
-        if len(loaded) > 2:
-            record["pair"] = ["a", letters[second]]
+        records.append(record | ({"pair": ["a", letters[second]]} if len(loaded) > 2 else {}))
     document = {
         "signature": compared.signatures[0], **models,
         **({"across": across, "signatures": compared.signatures} if across else {}),
@@ -223,17 +214,12 @@ def report_command(
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report import html, multiverse
     from lmdiag.report.charts.output import write_figures
-    from lmdiag.results import REPORT, load_run, run_folders
+    from lmdiag.results import REPORT, run_folders
 
-    folder, paths, of_all = runs[0], list(runs), None
-    if len(runs) == 1 and (folder / MULTIVERSE).is_file():
-        of_all = Multiverse.read(folder)
-    else:
-        paths = run_folders(runs)
-        folder = paths[0] if len(paths) == 1 else Path()
+    folder, paths = runs[0], run_folders(runs)
+    of_all = Multiverse.read(folder) if len(runs) == 1 and (folder / MULTIVERSE).is_file() else None
     if figures or format in _FIGURES:
-        kind = format or "svg"
-        if not figures or kind not in _FIGURES:
+        if not figures or format not in (None, *_FIGURES):
             raise BadInput(
                 "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
                 "--format svg"
@@ -241,23 +227,23 @@ def report_command(
         if of_all:
             plots = [plot for _, plot in multiverse.multiverse_plots(of_all)]
         else:
-            plots = html.charts([load_run(path, data) for path in paths], region)
-        written = write_figures(plots, figures, kind, width)
+            plots = html.charts(options.runs_in(runs, data), region)
+        written = write_figures(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
-    if format not in (None, "html") and not of_all:
-        text = _tables(paths, format, items, region, data)
-    elif not of_all:
-        text = html.render([load_run(path, data) for path in paths], chosen=items, region=region)
-        out = out or folder / REPORT
-    elif format in (None, "html") and not items:
-        text, out = multiverse.render(of_all), out or folder / MULTIVERSE_PAGE
-    else:
+    if of_all and (format not in (None, "html") or items):
         raise BadInput(
             f"{folder} is a multiverse, which has a page and charts only: leave out --format and "
             "--items, or name one of its runs"
         )
-    if out is None:
+    if of_all:
+        text, page = multiverse.render(of_all), folder / MULTIVERSE_PAGE
+    elif format in (None, "html"):
+        text = html.render(options.runs_in(runs, data), chosen=items, region=region)
+        page = (paths[0] if len(paths) == 1 else Path()) / REPORT
+    else:
+        text, page = _tables(paths, format, items, region, data), None
+    if (out := out or page) is None:
         sys.stdout.write(text)
         return
     clear_drafts(out.parent)
@@ -274,7 +260,7 @@ def _tables(
     from lmdiag.report.formats import render_tables
     from lmdiag.report.items import choose
     from lmdiag.report.labels import training_order
-    from lmdiag.results import load_run, read_results
+    from lmdiag.results import read_results
     from lmdiag.results.run import joined_results, joined_runs
 
     separate = [read_results(path) for path in paths]
@@ -282,13 +268,13 @@ def _tables(
     order = training_order(results)
     chosen, grids, rows = [], [], {}
     if items:
-        runs = joined_runs([load_run(path, data) for path in paths])
+        runs = joined_runs(options.runs_in(paths, data))
         chosen = choose([runs[i] for i in order], items)
     if format != "csv":  # with effects and cells of own data, where the data are found
         known = diagnostics.built_in().keys()
         unknown = [p for p, x in zip(paths, separate, strict=True) if x.tasks.keys() - known]
         try:
-            custom = [load_run(path, data) for path in unknown]
+            custom = options.runs_in(unknown, data)
             grids = [x for of in designs_of(custom, region) for x in (*of.tables, *of.further)]
             rows = {task: x.columns() for run in custom for task, x in run.stimuli.items()}
         except BadInput:
@@ -316,11 +302,9 @@ def items_command(
         task: one of the tasks of the runs (default: all)
     """
     from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
-    from lmdiag.results import load_run, run_folders
 
     options.check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
-    loaded = [load_run(path, data) for path in run_folders(runs)]
-    table = items_of(loaded, task=task, per=per)
+    table = items_of(options.runs_in(runs, data), task=task, per=per)
     write_items(table, out)
     print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
 
@@ -355,19 +339,15 @@ def analyse_command(
         task: one of the tasks of the runs
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
-    if chart:
-        options.check_new_file(
-            chart, tuple(f".{suffix}" for suffix in _FIGURES), overwrite=overwrite
-        )
     from lmdiag.analysis.items import ITEM_SUFFIXES
     from lmdiag.report.charts.conditions import condition_plot
     from lmdiag.report.charts.output import figure_file
     from lmdiag.report.terminal import output_console
-    from lmdiag.results import load_run, run_folders
 
-    sources = [
-        path if path.suffix in ITEM_SUFFIXES else load_run(path, data) for path in run_folders(runs)
-    ]
+    if chart:
+        options.check_new_file(chart, [f".{kind}" for kind in _FIGURES], overwrite=overwrite)
+    tables = [path for path in runs if path.suffix in ITEM_SUFFIXES]
+    sources = [*tables, *options.runs_in([path for path in runs if path not in tables], data)]
     analysed = lmdiag.analyse(
         sources, task=task, region=region, response=response, conditions=conditions,
         formula=formula, coding=coding,

@@ -117,17 +117,15 @@ def asked_differently(signatures: Sequence[str]) -> list[str]:
     >>> asked_differently(["unit:token", "unit:word|bos:never"])
     ['A and B were asked differently: unit (token and word); bos (auto and never)']
     """
-    from lmdiag.comparison import differing, in_words
+    from lmdiag.comparison import differing
 
     usual = {key: getattr(Protocol(), knob.replace("-", "_")) for knob, key in KNOBS.items()}
+    missing = {key: value or "none" for key, value in usual.items()}
     lines = []
     for number, signature in enumerate(signatures):
-        parts = {
-            key: tuple(usual.get(key, "-") or "none" if value == "-" else value for value in both)
-            for key, both in differing(signatures[0], signature).items()
-        }
-        if parts:
-            lines.append(f"A and {run_letter(number)} were asked differently: {in_words(parts)}")
+        if parts := differing(signatures[0], signature, missing):
+            different = "; ".join(parts.values())
+            lines.append(f"A and {run_letter(number)} were asked differently: {different}")
     return lines
 
 

@@ -2,8 +2,8 @@
 
 `predictions.parquet` has a row per stimulus, perturbation and shuffle. Files of other programs, in
 JSON lines or Parquet, have the same columns, of which all but `id` may be absent, and so may rows:
-what the others allow is computed. `COLUMNS` declares each column once, for writing, reading and
-checking.
+what the others allow is computed. `COLUMNS` declares the columns for reading and checking, `schema`
+their types in Parquet.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Le
 
@@ -56,10 +56,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "top_words": (list[str] | None, "a list of words, best first"),
     "top_log_probs": (list[_LogProb] | None, f"a list; each value is {_LOG_PROB}"),
     "words": (list[_Word] | None, _WORDS),
-    "agreement": (
-        list[float | None] | None,
-        "EW and MW of a context, in the order of `AGREEMENT_LAYOUT`",
-    ),
+    "agreement": (list[float | None] | None, "EW and MW, in the order of `AGREEMENT_LAYOUT`"),
 }
 """Column of `predictions.parquet` -> type of its values, and what they are, in messages."""
 PER_SETTING = ("perturbation", "run")
@@ -75,7 +72,7 @@ _WORD_STARTS = (" ", "Ġ", "▁")
 """How tokenizers mark the beginning of a word: as text, in byte-level BPE, and in SentencePiece."""
 
 
-# ---- writing and reading files -------------------------------------------------------------------
+# ---- files ---------------------------------------------------------------------------------------
 
 
 @cache
@@ -83,18 +80,13 @@ def schema() -> pa.Schema:
     """Returns the Arrow types of `COLUMNS`."""
     import pyarrow as pa
 
-    def arrow(kind: Any) -> pa.DataType:
-        if type(None) in get_args(kind):
-            return arrow(get_args(kind)[0])
-        if get_origin(kind) is list:
-            return pa.list_(arrow(get_args(kind)[0]))
-        if kind is _Word:
-            hints = get_type_hints(_Word, include_extras=True)
-            return pa.struct({name: arrow(hint) for name, hint in hints.items()})
-        types = {str: pa.string(), _Count: pa.int32(), _LogProb: pa.float64(), float: pa.float64()}
-        return types[kind]
-
-    return pa.schema({name: arrow(kind) for name, (kind, _) in COLUMNS.items()})
+    text, count, real = pa.string(), pa.int32(), pa.float64()
+    word = pa.struct(zip(_Word._fields, (count, count, real, count), strict=True))
+    types = (
+        text, text, count, real, count, count,
+        pa.list_(text), pa.list_(real), pa.list_(word), pa.list_(real),
+    )  # fmt: skip
+    return pa.schema(zip(COLUMNS, types, strict=True))
 
 
 def write(path: Path, predictions: Iterable[Predictions]) -> None:
@@ -107,8 +99,7 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
         n_rows = len(part.id)
         columns = {name: getattr(part, name) or [None] * n_rows for name in PER_ROW}
         columns |= {name: [getattr(part, name)] * n_rows for name in PER_SETTING}
-        arrays = [pa.array(columns[field.name], field.type) for field in schema()]
-        tables.append(pa.table(arrays, schema=schema()))
+        tables.append(pa.table(columns, schema=schema()))
     with replacing(path) as file:
         pq.write_table(pa.concat_tables(tables), file, compression="zstd")
 
@@ -130,22 +121,48 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
         is_parquet = file.read(4) == b"PAR1"
     if not is_parquet:
         return {UNNAMED: of_records(read_json_lines(path))}
-    table = read_parquet(path, COLUMNS)
-    if "id" not in table.column_names:
-        raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
-    given = {name: _values(table[name]) for name in table.column_names if name != "agreement"}
-    columns = _checked(given, lambda row: f"{path}, row {row + 1}")
-    if "agreement" in table.column_names:
-        columns["agreement"] = _agreement(table["agreement"], str(path))
+    columns = _parquet_columns(path)
+    agreement = columns.pop("agreement", None)  # is checked
+    columns = _checked(columns, lambda row: f"{path}, row {row + 1}")
+    columns["agreement"] = agreement or columns["agreement"]
     if not columns.keys() >= {*PER_SETTING}:
-        return {UNNAMED: Predictions(**_taken(columns, range(len(columns["id"]))))}
+        return {UNNAMED: Predictions(**_selected(columns, range(len(columns["id"]))))}
     rows_of: dict[SettingKey, list[int]] = {}
     for row, key in enumerate(zip(*(columns[name] for name in PER_SETTING), strict=True)):
         rows_of.setdefault(key, []).append(row)
     return {
-        key: Predictions(**_taken(columns, rows), perturbation=key[0], run=key[1])
+        key: Predictions(**_selected(columns, rows), perturbation=key[0], run=key[1])
         for key, rows in rows_of.items()
     }
+
+
+def _parquet_columns(path: Path) -> dict[str, list[Any]]:
+    """The columns of a Parquet file as Python values; `agreement`, the longest, is checked."""
+    import pyarrow.compute as pc
+
+    table = read_parquet(path, COLUMNS)
+    if "id" not in table.column_names:
+        raise BadInput(f"{path} has no column id: predictions have id, top_words and log_prob")
+    columns: dict[str, list[Any]] = {}
+    for name in table.column_names:
+        column = table[name].combine_chunks()
+        has_type, size = column.type == schema().field(name).type, len(AGREEMENT_LAYOUT)
+        if name == "words" and has_type:  # field by field: dictionaries would take seconds
+            words = zip(*(part.to_pylist() for part in column.flatten().flatten()), strict=True)
+            lengths = column.value_lengths().to_pylist()
+            columns[name] = [None if n is None else [*islice(words, n)] for n in lengths]
+        elif name == "agreement" and column.null_count < len(column):
+            low, high = pc.min_max(column.flatten()).as_py().values() if has_type else (-1, -1)
+            is_long = has_type and pc.all(pc.equal(pc.list_value_length(column), size)).as_py()
+            if not (low is None or 0 <= low <= high <= 1.01) or is_long is False:
+                raise BadInput(f"{path}: agreement must be lists of {size} numbers in [0, 1]")
+            shared: dict[Any, Any] = {}  # rows of one context share their values in memory
+            parts = (column[i : i + 10_000].to_pylist() for i in range(0, len(column), 10_000))
+            tuples = (values and tuple(values) for part in parts for values in part)
+            columns[name] = [shared.setdefault(values, values) for values in tuples]
+        else:
+            columns[name] = column.to_pylist()
+    return columns
 
 
 def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
@@ -161,35 +178,7 @@ def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
     names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
     given = {name: [record.get(name) for record in values] for name in names}
     columns = _checked(given, lambda row: str(places[row]))
-    return Predictions(**_taken(columns, range(len(values))))
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; of words, by field, since a dictionary for each takes seconds."""
-    column = column.combine_chunks()
-    if column.type != schema().field("words").type:
-        return list(column.to_pylist())
-    words = zip(*(field.to_pylist() for field in column.flatten().flatten()), strict=True)
-    lengths = column.value_lengths().to_pylist()
-    return [None if length is None else [*islice(words, length)] for length in lengths]
-
-
-def _agreement(column: pa.ChunkedArray, where: str) -> list[tuple[float | None, ...] | None]:
-    """EW and MW of each row; equal ones, as of the same context, are one object."""
-    import pyarrow.compute as pc
-
-    size = len(AGREEMENT_LAYOUT)
-    is_valid = column.type == schema().field("agreement").type
-    if is_valid and column.null_count < len(column):
-        low, high = pc.min_max(column.combine_chunks().flatten()).as_py().values()
-        is_valid = low is None or 0 <= low <= high <= 1.01
-        is_valid &= pc.all(pc.equal(pc.list_value_length(column), size)).as_py()
-    if not is_valid:
-        raise BadInput(f"{where}: agreement must be lists of {size} numbers in [0, 1]")
-    shared: dict[Any, Any] = {}
-    parts = (column.slice(start, 10_000).to_pylist() for start in range(0, len(column), 10_000))
-    rows = (None if values is None else tuple(values) for part in parts for values in part)
-    return [shared.setdefault(row, row) for row in rows]
+    return Predictions(**_selected(columns, range(len(values))))
 
 
 def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dict[str, list[Any]]:
@@ -208,14 +197,13 @@ def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dic
             path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in inner)
             message = f"{name}{path} is {first['input']!r:.60}; {name} must be {COLUMNS[name][1]}"
             raise BadInput(f"{place(int(row))}: {message}") from None
-    pairs = zip(columns["top_words"], columns["top_log_probs"], strict=True)
-    for row, (words, log_probs) in enumerate(pairs):
-        if log_probs is not None and len(log_probs) != len(words or ()):
+    lists = zip(*(columns[name] for name in ("top_words", "top_log_probs", "words")), strict=True)
+    for row, (tops, log_probs, words) in enumerate(lists):
+        if log_probs is not None and len(log_probs) != len(tops or ()):
             raise BadInput(
                 f"{place(row)}: top_log_probs has {len(log_probs)} values, top_words "
-                f"{len(words or ())}: give as many"
+                f"{len(tops or ())}: give as many"
             )
-    for row, words in enumerate(columns["words"]):
         reached = 0
         for number, word in enumerate(words or ()):
             if not reached <= word.start <= word.end:
@@ -228,22 +216,26 @@ def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dic
     return columns
 
 
-def _taken(columns: Mapping[str, Any], places: Sequence[int | None]) -> dict[str, Any]:
-    """The values at some places, None for no place; `words` and `agreement` are [] if all None."""
-    taken = {}
+def _selected(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[str, Any]:
+    """Values of some rows, None for no row; `words` and `agreement` are [] if all are None."""
+    selected = {}
     for name in PER_ROW:
-        known = columns[name]
-        values = [None if i is None else known[i] for i in places] if known else []
+        values = [None if i is None else columns[name][i] for i in rows] if columns[name] else []
         is_unused = name in ("words", "agreement") and all(value is None for value in values)
-        taken[name] = [] if is_unused else values
-    return taken
+        selected[name] = [] if is_unused else values
+    return selected
 
 
 # ---- predictions of rows -------------------------------------------------------------------------
 
 
 def align(
-    part: Predictions, rows: Sequence[str], where: str, *, partial: bool = False
+    part: Predictions,
+    rows: Sequence[str],
+    where: str,
+    *,
+    partial: bool = False,
+    foreign: bool = False,
 ) -> Predictions:
     """Returns the predictions in the order of the rows, exactly one for each.
 
@@ -252,30 +244,26 @@ def align(
         rows: ids of the rows.
         where: the file, for messages.
         partial: give rows without a prediction None for all values.
+        foreign: leave out predictions of other rows, instead of refusing them.
 
     Raises:
         BadInput: ids are missing, doubled or foreign; the first few are named.
     """
     if part.id == list(rows):
         return part
-    if doubled := [row for row, times in Counter(part.id).items() if times > 1]:
-        raise BadInput(f"{where}: {ids(doubled)} more than once: give each row one prediction")
     known = set(rows)
-    if foreign := [row for row in part.id if row not in known]:
+    if not foreign and (others := [row for row in part.id if row not in known]):
         raise BadInput(
-            f"{where}: {ids(foreign)} not among the rows: take them out, or name their --task"
+            f"{where}: {ids(others)} not among the rows: take them out, or name their --task"
         )
+    if doubled := [row for row, n in Counter(part.id).items() if n > 1 and row in known]:
+        raise BadInput(f"{where}: {ids(doubled)} more than once: give each row one prediction")
     place = {row: i for i, row in enumerate(part.id)}
     missing = [row for row in rows if row not in place]
     if missing and not partial:
         raise BadInput(f"{where}: {ids(missing)} missing: give every row a prediction")
-    in_order = _taken(vars(part), [place.get(row) for row in rows])
+    in_order = _selected(vars(part), [place.get(row) for row in rows])
     return replace(part, **in_order | {"id": list(rows)})
-
-
-def _of_rows(part: Predictions, rows: Iterable[str]) -> Predictions:
-    known = set(rows)
-    return replace(part, **_taken(vars(part), [i for i, x in enumerate(part.id) if x in known]))
 
 
 def ids(names: Sequence[str]) -> str:
@@ -309,36 +297,28 @@ def read_run(
             raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
         for task in {task_of[row]: None for row in part.id}:
             rows = stimuli[task].columns()["id"]
-            runs[task][key] = align(_of_rows(part, rows), rows, str(file))
+            runs[task][key] = align(part, rows, str(file), foreign=True)
     return runs
 
 
 # ---- predictions of other programs ---------------------------------------------------------------
 
 
-class External(NamedTuple):
-    """Predictions of another program, or of a run's file.
-
-    Attributes:
-        runs: one for each shuffle of a shuffled setting of a run's file, otherwise one; in the
-            order of the rows.
-        missing: ids of the rows that have no prediction; in `runs`, all their values are None.
-        notes: a line for each thing that was changed in what was read.
-    """
-
-    runs: list[Predictions]
-    missing: Sequence[str] = ()
-    notes: Sequence[str] = ()
-
-
-def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> External:
-    """Returns the predictions in a file for the rows of a task, in the order of the rows.
+def read_external(
+    path: Path, stimuli: Stimuli, setting: str = "none"
+) -> tuple[list[Predictions], list[str], list[str]]:
+    """Reads the predictions in a file for the rows of a task.
 
     Args:
         path: JSON lines or Parquet. From a run's own `predictions.parquet`, the task and setting
             asked for are taken.
         stimuli: the rows.
         setting: perturbation to take from a run's file.
+
+    Returns:
+        the predictions in the order of the rows, one for each shuffle of a shuffled setting of a
+        run's file, otherwise one; ids of the rows that have no prediction, whose values are None;
+        a line for each thing that was changed in what was read.
 
     Raises:
         BadInput: no such file, a malformed line (file and line are named), values that cannot be
@@ -349,7 +329,7 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
         chosen = [part for key, part in sorted(parts.items()) if key[0] == setting]
         if not chosen:
             raise BadInput(f"{path} has no setting {setting}: run it with --perturb {setting}")
-        return External([align(_of_rows(part, rows), rows, str(path)) for part in chosen])
+        return [align(part, rows, str(path), foreign=True) for part in chosen], [], []
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
     given, notes = normalised(parts[UNNAMED], str(path))
@@ -362,7 +342,7 @@ def read_external(path: Path, stimuli: Stimuli, setting: str = "none") -> Extern
                 f"{len(text)} characters: give positions in the sentence of the data"
             )
     predicted = set(given.id)
-    return External([part], [row for row in rows if row not in predicted], notes)
+    return [part], [row for row in rows if row not in predicted], notes
 
 
 def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
@@ -383,37 +363,30 @@ def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
         raise BadInput(f"{where} is empty: write one prediction per line")
     if all(value is None for value in (*part.top_words, *part.log_prob, *part.words)):
         raise BadInput(f"{where} has neither top_words nor log_prob: nothing can be computed")
-    for name in ("top_words", "words"):
-        values = getattr(part, name)
+    for name, values in (("top_words", part.top_words), ("words", part.words)):
         lacking = [row for row, value in zip(part.id, values, strict=False) if value is None]
         if 0 < len(lacking) < len(part.id):
             raise BadInput(f"{where}: {name} are not given for id {lacking[0]}; give all or none")
-    log_prob, n_tokens = part.log_prob, part.n_tokens
-    words: list[tuple[WordSpan, ...] | None] = [
-        tuple(word._replace(n_tokens=word.n_tokens or 0) for word in spans or ())
-        for spans in part.words
-    ]
-    sums = [SentenceAnswer(spans or ()) for spans in words]
+    log_prob, n_tokens, spans = part.log_prob, part.n_tokens, [words or () for words in part.words]
+    counted = [all(word.n_tokens is not None for word in words) for words in spans]
+    spans = [tuple(word._replace(n_tokens=word.n_tokens or 0) for word in x) for x in spans]
+    sums = [SentenceAnswer(words) for words in spans]
     if sums and all(value is None for value in log_prob):
         log_prob = [answer.log_prob for answer in sums]
     if sums and all(value is None for value in n_tokens):
-        n_tokens = [
-            None if any(word.n_tokens is None for word in spans or ()) else answer.n_tokens
-            for spans, answer in zip(part.words, sums, strict=True)
-        ]
-    marked = 0
-    top_words: list[list[str] | None] = []
+        n_tokens = [x.n_tokens if known else None for x, known in zip(sums, counted, strict=True)]
+    marked, top_words = 0, list[list[str] | None]()
     for row, tops in zip(part.id, part.top_words, strict=True):
-        marked += sum(word.startswith(_WORD_STARTS) for word in tops or ())
         bare = [word[1:] if word.startswith(_WORD_STARTS) else word for word in tops or ()]
         for word, text in zip(tops or (), bare, strict=True):
+            marked += word != text
             if " ".join(text.split()) != text:  # no expected word could equal it
                 raise BadInput(
                     f"{where}: id {row}: top_words has {word!r:.60}: remove the white space, but "
                     'for one space before a word (for a token of white space alone, give "")'
                 )
         top_words.append(None if tops is None else bare)
-    log_prob = [None if value is None else min(value, 0.0) for value in log_prob]
-    changed = replace(part, log_prob=log_prob, n_tokens=n_tokens, top_words=top_words, words=words)
+    new: dict[str, Any] = {"n_tokens": n_tokens, "top_words": top_words, "words": spans}
+    new["log_prob"] = [None if value is None else min(value, 0.0) for value in log_prob]
     note = f"{where}: the leading space (or Ġ, ▁) of {marked} top words was removed"
-    return changed, [note] if marked else []
+    return replace(part, **new), [note] if marked else []

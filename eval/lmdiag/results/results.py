@@ -12,10 +12,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.files import MAX_DOCUMENT, read_json, without_secrets
+from lmdiag.files import MAX_DOCUMENT, read_json
 from lmdiag.measures.scores import Statistic
 from lmdiag.protocol import Protocol
-from lmdiag.text import change_texts
 from lmdiag.types import BadInput, ModelInfo
 
 RESULTS, PREDICTIONS, REPORT = "results.json", "predictions.parquet", "report.html"
@@ -296,14 +295,6 @@ class Results:
             for task, settings in self.tasks.items()
         }
         return document
-
-    def redacted(self) -> Results:
-        """Returns the results without secrets in their texts."""
-        return replace(
-            self,
-            model=replace(self.model, **change_texts(asdict(self.model), without_secrets)),
-            data=replace(self.data, source=without_secrets(self.data.source)),
-        )
 
     @classmethod
     def read(cls, file: Path, most: int = MAX_DOCUMENT) -> Results:

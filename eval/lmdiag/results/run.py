@@ -12,17 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.files import (
-    clear_drafts,
-    exists,
-    has_file,
-    is_file,
-    is_folder,
-    read_json,
-    readable,
-    real_path,
-    write_atomically,
-)
+from lmdiag import files
 from lmdiag.protocol import Predictions, asking_of
 from lmdiag.results.predictions import SettingKey, read_run
 from lmdiag.results.results import (
@@ -84,37 +74,43 @@ class RunDirectory:
                 f"another lmdiag run is at work in {self.path}: "
                 "wait for it, or choose another --output"
             ) from None
-        clear_drafts(self.path)
+        files.clear_drafts(self.path)
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
+        begun, owner = self.path / IDENTITY, dict(identity)  # of a new run
         results = read_results(self.path) if (self.path / RESULTS).exists() else None
-        begun = self.path / IDENTITY
         if results:
-            self._refuse_other(results.identity, identity)
+            owner = results.identity
         elif begun.exists():
             with advice_to_overwrite():
-                owner = read_json(begun)
+                owner = files.read_json(begun)
                 if not isinstance(owner, dict):
                     raise BadInput(f"{begun}: expected an object, not {type(owner).__name__}")
-            self._refuse_other(owner, identity)
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
             is_run = others <= {PREDICTIONS, REPORT, self.journal.name}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
                 + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
             )
+        for key, value in identity.items():
+            old, new = str(owner.get(key)), str(value)
+            if old != new:
+                what = f"{self.path} holds a run of another {key} ({old}, not {new})"
+                if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
+                    what = f"the data changed since the run in {self.path} was made"
+                raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
         if results and (self.path / PREDICTIONS).exists():
             check_files(self.path, results)
             self._remove(IDENTITY)
             return True
-        write_atomically(begun, json.dumps(identity, indent=1).encode())
+        files.write_atomically(begun, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
         text = json.dumps(results.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.path / RESULTS, text.encode())
+        files.write_atomically(self.path / RESULTS, text.encode())
         self._remove(IDENTITY)
 
     def close(self) -> None:
@@ -127,21 +123,11 @@ class RunDirectory:
         for name in names:
             (self.path / name).unlink(missing_ok=True)
 
-    def _refuse_other(self, owner: Mapping[str, Any], identity: Mapping[str, Any]) -> None:
-        for key, value in identity.items():
-            old, new = str(owner.get(key)), str(value)
-            if old == new:
-                continue
-            what = f"{self.path} holds a run of another {key} ({old}, not {new})"
-            if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
-                what = f"the data changed since the run in {self.path} was made"
-            raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
-
 
 def digests(path: Path) -> dict[str, str]:
     """Returns the name and the SHA-256 of the file that the figures of a run are computed from."""
     file = path / PREDICTIONS
-    with readable(file), file.open("rb") as content:
+    with files.readable(file), file.open("rb") as content:
         return {file.name: hashlib.file_digest(content, "sha256").hexdigest()}
 
 
@@ -169,11 +155,13 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     """
     folders = []
     for path in paths:
-        files: list[Path] = []
-        if is_folder(path) and not is_file(path / RESULTS):
-            with readable(path):
-                files = [file for depth in ("*", "*/*") for file in path.glob(f"{depth}/{RESULTS}")]
-        folders += sorted(file.parent for file in files) or [path]
+        found: list[Path] = []
+        if files.is_folder(path) and not files.is_file(path / RESULTS):
+            with files.readable(path):
+                found = [
+                    x.parent for depth in ("*", "*/*") for x in path.glob(f"{depth}/{RESULTS}")
+                ]
+        folders += sorted(found) or [path]
     return folders
 
 
@@ -183,7 +171,7 @@ def read_results(path: Path) -> Results:
     Raises:
         BadInput: there are none, or they cannot be read; see `Results.read`.
     """
-    if not has_file(path / RESULTS):
+    if not files.has_file(path / RESULTS):
         if (first := run_folders([path])[0]) != path:
             raise BadInput(f"{path} has several runs: name one of them, as {first}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
@@ -274,8 +262,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     results = read_results(path)
     protocol, source = results.protocol, data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
-        near = [Path(source), *(folder / source for folder in real_path(path).parents)]
-        source = str(next((x for x in near if exists(x) and stimuli.is_data(x)), source))
+        near = [Path(source), *(folder / source for folder in files.real_path(path).parents)]
+        source = str(next((x for x in near if files.exists(x) and stimuli.is_data(x)), source))
     revision = results.data.revision if data is None else None
     loaded = {}
     for task, facts in results.data.tasks.items():
@@ -296,12 +284,11 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 def joined_runs(runs: Sequence[Run]) -> list[Run]:
     """Returns the runs, those of one model on different tasks as one; see `joined_results`."""
-    given = {id(run.results): run for run in runs}
     joined = []
     for group in _groups([run.results for run in runs]):
-        parts = [given[id(results)] for results in group]
+        parts = [runs[number] for number in group]
         stimuli = {task: rows for part in parts for task, rows in part.stimuli.items()}
-        run = Run(parts[0].path, _joined(group), stimuli, parts)
+        run = Run(parts[0].path, _joined([part.results for part in parts]), stimuli, parts)
         joined.append(run if len(parts) > 1 else parts[0])
     return joined
 
@@ -312,21 +299,21 @@ def joined_results(results: Sequence[Results]) -> list[Results]:
     They are joined if the model is the same (commit and dtype included), no task is in two of them,
     and their protocols differ in tasks, perturbations and verbs alone.
     """
-    return [_joined(group) for group in _groups(results)]
+    return [_joined([results[number] for number in group]) for group in _groups(results)]
 
 
-def _groups(results: Iterable[Results]) -> list[list[Results]]:
-    """The results that are joined, group by group."""
-    groups: list[tuple[Any, list[Results]]] = []
-    for result in results:
+def _groups(results: Sequence[Results]) -> list[list[int]]:
+    """The numbers of the results that are joined, group by group."""
+    groups: list[tuple[Any, list[int]]] = []
+    for number, result in enumerate(results):
         protocol = asdict(result.protocol) | dict.fromkeys(("tasks", "perturb", "verbs"))
-        key = result.model, protocol
+        key, tasks = (result.model, protocol), result.tasks.keys()
         for other, group in groups:
-            if other == key and all(result.tasks.keys().isdisjoint(x.tasks) for x in group):
-                group.append(result)
+            if other == key and all(tasks.isdisjoint(results[x].tasks) for x in group):
+                group.append(number)
                 break
         else:
-            groups.append((key, [result]))
+            groups.append((key, [number]))
     return [group for _, group in groups]
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting, collect_parts, spread
+from lmdiag.questions import Setting, collect, spread
 from lmdiag.runs.processes import Processes
 from lmdiag.text import visible
 from lmdiag.types import Question, Sentence
@@ -33,34 +33,30 @@ def predict(
     settings: Sequence[Setting],
     *,
     top: int,
-    batch_size: int | None = None,
-    journal: Journal | None = None,
     processes: Processes | None = None,
-    label: str | None = None,
+    **how: Any,
 ) -> tuple[list[Predictions], int]:
     """Asks each distinct question of all settings once.
 
     Args:
-        model, top, batch_size, journal, processes, label: see `ask`.
+        model, top, processes: see `ask`.
         settings: the rows in every setting.
+        how: further arguments of `ask`.
 
     Returns:
         the predictions of each setting and the number of distinct contexts; ([], 0) on all
         processes but the first.
     """
-    how: dict[str, Any] = {"kind": model.info.kind, "cased": model.info.cased}
-    parts = collect_parts(settings, **how)
-    questions = [*chain.from_iterable(parts)]
-    answers = ask(
-        model, questions, [*map(len, parts)], top=top, batch_size=batch_size, journal=journal,
-        processes=processes, label=label,
-    )  # fmt: skip
+    kind, cased = model.info.kind, model.info.cased
+    parts = collect(settings, kind=kind, cased=cased)
+    questions, sizes = [*chain.from_iterable(parts)], [*map(len, parts)]
+    answers = ask(model, questions, sizes, top=top, processes=processes, **how)
     if processes is not None and not processes.first:
         return [], 0
     keys = [q if isinstance(q, Sentence) else (q.query, q.number) for q in questions]
     by_key = dict(zip(keys, answers, strict=True))
     n_contexts = len({q if isinstance(q, Sentence) else q.query for q in questions})
-    return [spread(setting, by_key, **how) for setting in settings], n_contexts
+    return [spread(setting, by_key, kind=kind, cased=cased) for setting in settings], n_contexts
 
 
 def ask(
@@ -103,7 +99,7 @@ def ask(
     for end, size in zip(accumulate(sizes), sizes, strict=True) if processes.first else ():
         part = model.plan(encoded[end - size : end], batch_size)
         plan += [[end - size + number for number in batch] for batch in part]
-    batches = unanswered(processes.share(plan), keys, known)
+    batches = _unanswered(processes.share(plan), keys, known)
     rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
     reached = [*accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))]
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"
@@ -124,16 +120,10 @@ def ask(
     return [answers[key] for key in keys] if processes.first else []
 
 
-def unanswered(
+def _unanswered(
     batches: Sequence[Sequence[int]], keys: Sequence[str], known: set[str]
 ) -> list[list[int]]:
-    """Returns the batches without questions that are answered, or equal to an earlier question.
-
-    Args:
-        batches: numbers of the questions of each batch.
-        keys: of all questions, see `Model.key`.
-        known: keys of the questions that are answered.
-    """
+    """The batches without questions whose key is known, or that of an earlier question."""
     seen, rest = set(known), []
     for batch in batches:
         new = {keys[number]: number for number in reversed(batch) if keys[number] not in seen}
@@ -150,21 +140,19 @@ def show_progress(
     label: str | None = "",
     *,
     unit: str = "contexts",
-    console: Console | None = None,
 ) -> Iterator[Callable[[int], None]]:
-    """Shows a bar on a terminal; elsewhere (a log, a batch job) one line at the start and the end.
+    """Shows a bar on a terminal, elsewhere one line at the start and at the end (standard error).
 
     Args:
         total: contexts of the whole run, over all processes.
         done: contexts that an earlier, interrupted run had saved.
         label: printed in front, e.g. the name of the model; None to print nothing at all.
         unit: what is counted, "contexts" or "sentences".
-        console: where to print; standard error by default.
 
     Yields:
         a function that takes the number of contexts that are saved now.
     """
-    console = console or Console(stderr=True)
+    console = Console(stderr=True)
     started, reached, rate = time.monotonic(), done, ""
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),

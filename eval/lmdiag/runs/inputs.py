@@ -69,9 +69,8 @@ def load_inputs(
     owner: dict[str, str] = {}
     loaded: dict[str, Stimuli] = {}
     for task in protocol.tasks:
-        rows = stimuli.load(data, task, revision=revision, limit=protocol.limit, seed=seed)
-        loaded[task] = rows
-        for row in rows.columns()["id"]:
+        loaded[task] = stimuli.load(data, task, revision=revision, limit=protocol.limit, seed=seed)
+        for row in loaded[task].columns()["id"]:
             if owner.setdefault(row, task) != task:
                 raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")
     forms = {rows.diagnostic.asks: task for task, rows in loaded.items()}

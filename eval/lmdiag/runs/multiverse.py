@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from lmdiag import results
 from lmdiag.protocol import APPLICABLE, KNOB_VALUES, asking_of
 from lmdiag.questions import collect
 from lmdiag.runs.journal import Journal
-from lmdiag.runs.run import RunOptions, load_everywhere, run_loaded
+from lmdiag.runs.run import RunOptions, load_everywhere, run_model
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -61,19 +61,11 @@ def run_members(
             f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
             "--knobs"
         )
-    values = [
-        framings if knob == "prompt" else [{knob.replace("-", "_"): x} for x in KNOB_VALUES[knob]]
-        for knob in open_knobs
-    ]
-    runs: list[tuple[dict[str, str], Run | None]] = []
-    questions: list[tuple[str, ...]] = []  # of each combination, their keys
-    names: list[dict[str, str]] = []
     slug = results.model_slug(info.id, info.revision, run_options.name)
-    folder = run_options.output / slug / "shared"
-    for parts in product(*values):
-        fields = {name: value for part in parts for name, value in part.items()}
-        if fields.get("chat") and fields.get("bos", "auto") != "auto":
-            continue  # a chat template decides what stands before a context
+    shared = run_options.output / slug / "shared"
+    runs: list[tuple[dict[str, str], Run | None]] = []
+    asked: list[tuple[dict[str, str], tuple[str, ...]]] = []  # choices, and keys of the questions
+    for fields in _combinations(open_knobs, framings):
         chosen = replace(options, **fields)
         try:
             with processes.shared_errors():
@@ -82,41 +74,57 @@ def run_members(
                 del model
                 variant = model = load_everywhere(model_id, chosen, processes)
             choices = {knob: _choice(knob, chosen, variant, inputs.asks) for knob in open_knobs}
-            if choices in names:
+            if any(choices == others for others, _ in asked):
                 continue  # another name for what bos auto does
             with processes.shared_errors():
-                if inputs.verbs:
-                    variant.set_verbs(inputs.verbs)
-                kind, top = info.kind, inputs.protocol.top
-                asked = collect(inputs.settings, kind=kind, cased=variant.info.cased)
-                keys = tuple(variant.key(variant.encode(question), top) for question in asked)
+                keys = _keys(variant, inputs)
         except BadInput as error:
             if chosen.bos == "always" and runs:
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             how = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
-        is_known = keys in questions
-        names.append(choices)
-        questions.append(keys)
-        if is_known:
-            continue
-        if processes.first and not run_options.quiet:
-            how = ", ".join(f"{knob} {choice}" for knob, choice in choices.items())
-            print(f"lmdiag: {how or 'the one protocol'}", file=sys.stderr)
-        owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
-        run = run_loaded(
-            variant,
-            replace(inputs, protocol=replace(inputs.protocol, **asking_of(chosen))),
-            run_options,
-            processes,
-            journal=Journal(folder, processes.rank, owner),
-            warns=not runs,
-        )
-        runs.append((choices, run))
+        is_new = all(keys != others for _, others in asked)
+        asked.append((choices, keys))
+        if is_new:
+            if processes.first and not run_options.quiet:
+                how = ", ".join(f"{knob} {choice}" for knob, choice in choices.items())
+                print(f"lmdiag: {how or 'the one protocol'}", file=sys.stderr)
+            owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
+            run = run_model(
+                model_id, chosen,
+                replace(inputs, protocol=replace(inputs.protocol, **asking_of(chosen))),
+                run_options, processes, loaded=variant, warns=not runs,
+                journal=Journal(shared, processes.rank, owner),
+            )  # fmt: skip
+            runs.append((choices, run))
     if processes.first:
-        shutil.rmtree(folder, ignore_errors=True)
-    distinct = {key for keys in questions for key in keys}
-    return runs, len(names), sum(map(len, questions)), len(distinct)
+        shutil.rmtree(shared, ignore_errors=True)
+    of_all = [key for _, keys in asked for key in keys]
+    return runs, len(asked), len(of_all), len({*of_all})
+
+
+def _combinations(
+    knobs: Sequence[str], framings: Sequence[Mapping[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Yields the fields of `LoadOptions` for each combination of values, the default one first."""
+    values = [
+        framings if knob == "prompt" else [{knob.replace("-", "_"): x} for x in KNOB_VALUES[knob]]
+        for knob in knobs
+    ]
+    for parts in product(*values):
+        fields = {name: value for part in parts for name, value in part.items()}
+        # a chat template decides what stands before a context
+        if not fields.get("chat") or fields.get("bos", "auto") == "auto":
+            yield fields
+
+
+def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
+    """The keys of all questions of a model, see `Model.key`."""
+    if inputs.verbs:
+        model.set_verbs(inputs.verbs)
+    parts = collect(inputs.settings, kind=model.info.kind, cased=model.info.cased)
+    encoded = [model.encode(question) for part in parts for question in part]
+    return tuple(model.key(question, inputs.protocol.top) for question in encoded)
 
 
 def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:

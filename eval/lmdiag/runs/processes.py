@@ -113,9 +113,7 @@ class Processes:
             return
         if kind is None or issubclass(kind, SharedError):
             self.gather(None)  # the first process, which serves the others, does not leave early
-            # A thread of gloo's may still hold a tensor of this exchange, and would abort a process
-            # that shuts its interpreter down.
-            time.sleep(0.05)
+            time.sleep(0.05)  # gloo's threads abort an interpreter that ends during an exchange
         elif isinstance(error, RuntimeError) and "onnection" in str(error):
             # gloo raises this within a model that is split over the processes
             with _process_lost():
@@ -128,11 +126,7 @@ class Processes:
 
 @contextmanager
 def _process_lost() -> Iterator[None]:
-    """Turns what torch raises when another process has ended into one line.
-
-    Raises:
-        ConnectionError: a process that is waited for has ended.
-    """
+    """Turns what torch raises when another process has ended into `ConnectionError`, one line."""
     try:
         yield
     except RuntimeError as error:

@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING
 
 from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
+from lmdiag.files import without_secrets
 from lmdiag.protocol import Asking, Predictions, without_effect
 from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
 from lmdiag.results.predictions import read_run, write
 from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
+from lmdiag.text import change_texts
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -55,6 +57,10 @@ def run_model(
     inputs: Inputs,
     run_options: RunOptions,
     processes: Processes | None = None,
+    *,
+    loaded: Model | None = None,
+    journal: Journal | None = None,
+    warns: bool = True,
 ) -> Run | None:
     """Runs one model; a finished run is read back, an interrupted one resumed.
 
@@ -64,6 +70,9 @@ def run_model(
         inputs: what is asked.
         run_options: how the run is made.
         processes: the processes that share the run; None for this one alone.
+        loaded: the model with these options, on every process, if it is loaded.
+        journal: that the run shares with others; None for one in its directory.
+        warns: print a warning of contexts with control tokens.
 
     Returns:
         the finished run; None on all processes but the first.
@@ -72,40 +81,8 @@ def run_model(
         BadInput: see `models.load`, `RunDirectory.open` and `ask`.
     """
     processes = processes or Processes(alone=True)
-    started = time.monotonic()
-    model = load_everywhere(model_id, options, processes)
-    seconds = time.monotonic() - started
-    return run_loaded(model, inputs, run_options, processes, seconds=seconds)
-
-
-def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
-    """Loads a model on every process; see `run_model`."""
-    from lmdiag import models
-
-    gc.collect()  # frees the model before, if there was one
-    with processes.shared_errors():
-        return models.load(model_id, options)
-
-
-def run_loaded(
-    model: Model,
-    inputs: Inputs,
-    run_options: RunOptions,
-    processes: Processes,
-    *,
-    journal: Journal | None = None,
-    warns: bool = True,
-    seconds: float = 0.0,
-) -> Run | None:
-    """Runs a model that is loaded; see `run_model`.
-
-    Args:
-        model: on every process; its options are those of the protocol.
-        inputs, run_options, processes: see `run_model`.
-        journal: that the run shares with others; None for one in its directory.
-        warns: print a warning of contexts with control tokens.
-        seconds: that loading took.
-    """
+    beginning = time.monotonic()
+    model = loaded or load_everywhere(model_id, options, processes)
     started = time.monotonic()
     info = model.info = replace(model.info, name=run_options.name)
     # only the model knows what its chat template puts around a context
@@ -137,7 +114,7 @@ def run_loaded(
                     journal=journal if processes.first or not processes.together else None,
                     processes=processes, label=label,
                 )  # fmt: skip
-            took = {"load": seconds, "ask": time.monotonic() - started}
+            took = {"load": started - beginning, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 directory.finish(
@@ -148,6 +125,15 @@ def run_loaded(
         return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
     finally:
         directory.close()
+
+
+def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
+    """Loads a model on every process; see `run_model`."""
+    from lmdiag import models
+
+    gc.collect()  # frees the model before, if there was one
+    with processes.shared_errors():
+        return models.load(model_id, options)
 
 
 def save(
@@ -183,8 +169,8 @@ def save(
     return Results(
         signature=results.signature(protocol, fingerprint, asks_words=asks_words),
         identity=inputs.identity(info),
-        model=info,
-        data=DataInfo(first.source, first.revision, fingerprint, data),
+        model=replace(info, **change_texts(asdict(info), without_secrets)),
+        data=DataInfo(without_secrets(first.source), first.revision, fingerprint, data),
         protocol=protocol,
         versions=versions | {"python": platform.python_version()},
         device=Device(model.device, n_processes),
@@ -193,4 +179,4 @@ def save(
         n_contexts=n_contexts,
         tasks=tasks,
         files=results.digests(path),
-    ).redacted()
+    )

@@ -8,7 +8,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.models import LoadOptions, Model
-
 
 WordColumn = Literal["length", "log_frequency"]
 """A column that a table has on demand."""
@@ -50,29 +49,20 @@ class WordSurprisal(NamedTuple):
     n_tokens: int
 
 
-def word_surprisals(
-    model: Model,
-    texts: Sequence[str],
-    *,
-    batch_size: int | None = None,
-    journal: Journal | None = None,
-    label: str | None = None,
-) -> list[WordSurprisal]:
+def word_surprisals(model: Model, texts: Sequence[str], **how: Any) -> list[WordSurprisal]:
     """Returns a row per word of the texts, in their order; equal texts are asked once.
 
     Args:
         model: a masked or a causal model.
         texts: sentences, or texts of any length. One without a word has a number, but no rows.
-        batch_size: texts in a batch; None for what suits the device.
-        journal: saves finished batches, see `ask`.
-        label: name of the model in the progress bar; None for no bar.
+        how: batch_size, journal and label, see `ask`.
 
     Raises:
         BadInput: the model cannot score sentences (encoder-decoder models), or not one of these.
     """
     # Blanks around a text are not read: they would be tokens of their own.
     questions = [Sentence(text) for text in dict.fromkeys(map(str.strip, texts)) if text]
-    answers = ask(model, questions, top=0, batch_size=batch_size, journal=journal, label=label)
+    answers = ask(model, questions, top=0, **how)
     words = {asked.text: answer.words for asked, answer in zip(questions, answers, strict=True)}
     rows = []
     for number, text in enumerate(texts, start=1):
@@ -132,7 +122,7 @@ def ask_about_words(
         table: the rows, and which columns place them.
         output: folder that keeps answers, so that an interrupted run resumes and a finished one is
             not asked again; None to keep nothing.
-        batch_size, label: see `word_surprisals`.
+        batch_size, label: see `ask`.
 
     Raises:
         BadInput: the procedure names no column of words, a word has a blank, or the model cannot
@@ -145,18 +135,17 @@ def ask_about_words(
     identity = json.dumps(facts)
     name = f"words-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     folder = output and output / model_slug(info.id, info.revision, info.name) / name
-    file = folder and folder / "surprisals.json"
-    if file and file.is_file():
-        asked = json.loads(file.read_text("utf-8"))
+    if folder and (folder / "surprisals.json").is_file():
+        asked = json.loads((folder / "surprisals.json").read_text("utf-8"))
     else:
         journal = Journal(folder / "journal", owner=identity) if folder else None
         rows = word_surprisals(
             model, [*texts.values()], batch_size=batch_size, journal=journal, label=label
         )
         asked = [row.surprisal for row in rows]
-        if folder and file:
+        if folder:
             folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, json.dumps(asked).encode())
+            write_atomically(folder / "surprisals.json", json.dumps(asked).encode())
             shutil.rmtree(folder / "journal", ignore_errors=True)
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
     values = np.array([math.nan if bits is None else bits * in_units for bits in asked])
