@@ -55,13 +55,15 @@ def test_the_pinned_files_are_fetched_once(
     assert remote.configs() == copies.configs()
     for config in remote.configs():
         fetched, copied = remote.files(config), copies.files(config)
-        assert [file.path for file in fetched] == [file.path for file in copied]
-        assert all(file.pinned for file in fetched + copied)
+        assert [*fetched] == [*copied] == [*sources.CONFIGS[config]["files"]]
+        for path, local in fetched.items():
+            assert local.read_bytes() == copied[path].read_bytes()
     assert "MIT License" in remote.notice("refining-tse").read_text()
     count = len(server.paths)
-    (damaged,) = remote.files("role88")
-    damaged.location.write_text("damaged")
-    assert remote.files("role88") == [damaged]  # fetched again: the same bytes
+    (damaged,) = remote.files("role88").values()
+    content = damaged.read_bytes()
+    damaged.write_text("damaged")
+    assert [path.read_bytes() for path in remote.files("role88").values()] == [content]
     assert len(server.paths) == count + 1
 
 
