@@ -97,10 +97,10 @@ def run_model(
     directory = RunDirectory(folder / results.protocol_slug(protocol))
     identity = inputs.identity(info)
     try:
-        is_finished = False
         with processes.shared_errors():
-            if processes.first:
-                is_finished = directory.open(identity, overwrite=run_options.overwrite)
+            is_finished = processes.first and directory.open(
+                identity, overwrite=run_options.overwrite
+            )
         if not processes.share(is_finished):
             if inputs.verbs:
                 model.set_verbs(inputs.verbs)
