@@ -154,7 +154,7 @@ def save(
     for task, rows in inputs.stimuli.items():
         data[task] = TaskData(rows.fingerprint, len(rows), rows.form)
         settings: dict[str, list[Predictions]] = {}  # in a shuffled setting, of all its runs
-        for (name, _), part in sorted(read_back[task].items(), key=lambda item: item[0][1]):
+        for (name, _), part in read_back[task].items():
             settings.setdefault(name, []).append(part)
         signature = results.signature(protocol, rows.fingerprint, asks_words=asks_words)
         tasks[task] = {
