@@ -1,19 +1,13 @@
 """Published figures are reproduced from the published data, and docs/reproduced.md says so.
 
-    python tests/analysis/test_reproduced.py DATA        writes docs/reproduced.md
-
-DATA is a directory built by `lmdiag build`. What other programs compute is read
-from `tests/peers/records.json`, which the scripts there write.
+What other programs compute is read from `tests/peers/records.json`, which the scripts there write.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +33,6 @@ TRIALS = {
 }
 """Data and model -> when they are tested, if not by `make test`."""
 
-ITO = ("gpt2-xl.causal", "albert-xxlarge-v2.masked")
 _TRIAL_FILES = {
     "boyce": ("boyce_2023.tsv", "futrell_2018_dl", "Maze"),
     "brothers": ("brothers_2021.tsv", "brothers_2021", "self-paced reading"),
@@ -62,19 +55,27 @@ class Reproduction(NamedTuple):
     tolerance: float = 0.0
 
     @property
-    def rounded(self) -> str:
-        """The computed figure with as many decimals as the published one."""
-        return f"{self.computed:.{len(self.published.partition('.')[2])}f}"
-
-    @property
     def holds(self) -> bool:
         """Whether the two are equal."""
         if self.tolerance:
             return abs(self.computed - float(self.published)) <= self.tolerance
-        return self.rounded == self.published
+        return f"{self.computed:.{len(self.published.partition('.')[2])}f}" == self.published
 
 
-def natural_stories(human: Path, model: str) -> list[Reproduction]:
+def check(rows: list[Reproduction]) -> None:
+    """Every figure is equal, and stands in the page as it is."""
+    text = PAGE.read_text("utf-8")
+    for row in rows:
+        assert row.holds, row
+        row_of_page = rf"^\| {re.escape(row.figure)} \| (\S+) \| (\S+) \| (\S+) \|"
+        ((published, computed, difference),) = re.findall(row_of_page, text, re.MULTILINE)
+        assert published == row.published
+        assert Reproduction("", computed, row.computed, row.tolerance).holds
+        assert float(difference) == float(f"{float(computed) - float(published):.1g}")
+
+
+@pytest.mark.parametrize("model", NATURAL_STORIES)
+def test_natural_stories(human: Path, model: str) -> None:
     """Kuribayashi et al. (2024): what they print for a model on Natural Stories."""
     folder = human / "kuribayashi-2024"
     result = folder / "results/NS" / model / "surprisal.json"
@@ -97,10 +98,13 @@ def natural_stories(human: Path, model: str) -> list[Reproduction]:
         rows.append(Reproduction(f"{model}: coefficient of {name}", value, term.estimate))
         rows.append(Reproduction(f"{model}: standard error of {name}", error, term.se))
     (n,) = re.findall(r"No. Observations: +(\d+)", printed)
-    return [*rows, Reproduction(f"{model}: number of words", n, fit.n)]
+    check([*rows, Reproduction(f"{model}: number of words", n, fit.n)])
 
 
-def trials(human: Path, data: str, model: str) -> list[Reproduction]:
+@pytest.mark.parametrize(
+    ("data", "model"), [pytest.param(*names, marks=when) for names, when in TRIALS.items()]
+)
+def test_trials(human: Path, data: str, model: str) -> None:
     """Michaelov et al. (2024): lme4's AIC of a model."""
     folder = human / "michaelov-2024"
     table, prefix, label = _TRIAL_FILES[data]
@@ -110,10 +114,14 @@ def trials(human: Path, data: str, model: str) -> list[Reproduction]:
         aic = {row["ModelName"]: float(row["Surprisal_AIC"]) for row in rows}[model]
     times = folder / "cleaned_datasets" / table
     (fit,) = api.fit(times, surprisal=str(surprisals), profile="michaelov2024").models
-    return [Reproduction(f"{label}, {model}: AIC", f"{aic:.6f}", fit.aic, tolerance=1e-6)]
+    check([Reproduction(f"{label}, {model}: AIC", f"{aic:.6f}", fit.aic, tolerance=1e-6)])
 
 
-def ito(human: Path, model: str) -> list[Reproduction]:
+@pytest.mark.parametrize(
+    ("model", "f", "df"),
+    [("gpt2-xl.causal", "64.013", "156.66"), ("albert-xxlarge-v2.masked", "20.61", "82.29")],
+)
+def test_items_of_ito(human: Path, model: str, f: str, df: str) -> None:
     """Michaelov & Bergen (2022): lme4's F of semantically related against unrelated words."""
     folder = human / "michaelov-bergen-2022"
     stimuli = pd.read_csv(folder / "stimuli/ito_2016.tsv", sep="\t")
@@ -123,22 +131,21 @@ def ito(human: Path, model: str) -> list[Reproduction]:
     table = table[table.Condition.isin(["semantically_related", "unrelated"])]
     table = table.assign(target=table.TargetWords.str.strip())
     term = fit_mixed("Surprisal ~ Condition + (1 | SentenceFrame) + (1 | target)", table).terms[1]
-    published = {"gpt2-xl.causal": ("64.013", "156.66")}.get(model, ("20.61", "82.29"))
     label = model.partition(".")[0]
-    return [
-        Reproduction(f"{label}: F", published[0], term.t**2, tolerance=1e-3 * term.t**2),
-        Reproduction(f"{label}: df", published[1], term.df, tolerance=1e-3 * term.df),
-    ]
+    check([
+        Reproduction(f"{label}: F", f, term.t**2, tolerance=1e-3 * term.t**2),
+        Reproduction(f"{label}: df", df, term.df, tolerance=1e-3 * term.df),
+    ])  # fmt: skip
 
 
-def ettinger(data: Path) -> list[Reproduction]:
+def test_sizes_and_human_figures_of_ettinger(data_dir: Path) -> None:
     """Ettinger (2020): sizes of the data sets, and human figures of ROLE-88."""
-    rows = {task: pd.DataFrame(stimuli.load(str(data), task).columns()) for task in DIAGNOSTICS}
+    rows = {task: pd.DataFrame(stimuli.load(str(data_dir), task).columns()) for task in DIAGNOSTICS}
     role88, subsets = rows["role88"], rows["neg136"]["subset"].value_counts()
     cloze = role88.pivot(index="contrast", columns="good", values="target_cloze")
     bins = role88["expected_cloze"].groupby([*map(str, quartiles(role88["expected_cloze"]))])
     table_8 = zip("1234", ("0.17", "0.23", "0.33", "0.77"), ("25", "23", "23", "17"), strict=True)
-    return [
+    check([
         Reproduction("CPRAG-102: items", "102", len(rows["cprag102"])),
         Reproduction("CPRAG-102: contexts", "34", rows["cprag102"]["expected"].map(bool).sum()),
         Reproduction("ROLE-88: items", "88", len(role88)),
@@ -147,134 +154,27 @@ def ettinger(data: Path) -> list[Reproduction]:
         Reproduction(
             "section 5.2: mean cloze difference", "0.233", (cloze[True] - cloze[False]).mean()
         ),
-        *(
-            row
-            for level, bound, n in table_8
-            for row in (
-                Reproduction(f"table 8: largest cloze of bin {level}", bound, bins.max()[level]),
-                Reproduction(f"table 8: items of bin {level}", n, bins.size()[level]),
-            )
-        ),
-    ]
-
-
-def newman() -> list[Reproduction]:
-    """Newman et al. (2021): the scores of the example in their text, of are/is and exist/exists."""
-    toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
-    ew, mw, *_ = agreement_values([(1, 0), (3, 2)], toy, [True])[0]
-    return [
-        Reproduction("example: EW", "0.5", ew or 0),
-        Reproduction("example: MW", "0.7", mw or 0),
-    ]
-
-
-def check(rows: list[Reproduction]) -> None:
-    """Every figure is equal, and stands in the page as it is."""
-    text = PAGE.read_text("utf-8")
-    for row in rows:
-        assert row.holds, row
-        (shown,) = re.findall(rf"^\| {re.escape(row.figure)} \| (\S+) \| (\S+) \|", text, re.M)
-        assert shown[0] == row.published
-        assert Reproduction("", shown[1], row.computed, row.tolerance).holds
-
-
-@pytest.mark.parametrize("model", NATURAL_STORIES)
-def test_natural_stories(human: Path, model: str) -> None:
-    check(natural_stories(human, model))
-
-
-@pytest.mark.parametrize(
-    ("data", "model"), [pytest.param(*names, marks=when) for names, when in TRIALS.items()]
-)
-def test_trials(human: Path, data: str, model: str) -> None:
-    check(trials(human, data, model))
-
-
-@pytest.mark.parametrize("model", ITO)
-def test_items_of_ito(human: Path, model: str) -> None:
-    check(ito(human, model))
-
-
-def test_sizes_and_human_figures_of_ettinger(data_dir: Path) -> None:
-    check(ettinger(data_dir))
+    ])  # fmt: skip
+    for level, bound, n in table_8:
+        check([
+            Reproduction(f"table 8: largest cloze of bin {level}", bound, bins.max()[level]),
+            Reproduction(f"table 8: items of bin {level}", n, bins.size()[level]),
+        ])  # fmt: skip
 
 
 def test_the_example_of_newman() -> None:
-    check(newman())
+    """Newman et al. (2021): the scores of the example in their text, of are/is and exist/exists."""
+    toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
+    ew, mw, *_ = agreement_values([(1, 0), (3, 2)], toy, [True])[0]
+    check([
+        Reproduction("example: EW", "0.5", ew or 0), Reproduction("example: MW", "0.7", mw or 0)
+    ])  # fmt: skip
 
 
 def test_the_page_has_what_comparisons_with_other_programs_kept() -> None:
-    assert "\n".join(peers()) in PAGE.read_text("utf-8")
-
-
-# ---- the page ------------------------------------------------------------------------------------
-
-
-def table(title: str, what: str, command: str, source: str, rows: Iterable[str]) -> list[str]:
-    """Returns the lines of a section of the page."""
-    heads = ["", f"## {title}", "", f"{what}:", "", f"`{command}`", ""]
-    heads += [f"| figure | {source} | lmdiag | difference |", "| --- | ---: | ---: | ---: |"]
-    return [*heads, *(f"| {row} |" for row in rows)]
-
-
-def peers() -> list[str]:
-    """Returns the lines about other programs, from what their comparisons kept."""
-    return [
-        line
-        for name, kept in json.loads(PEERS.read_text("utf-8")).items()
-        for line in table(name, kept["what"], kept["command"], kept["program"], kept["figures"])
-    ]
-
-
-def page(human: Path, data: Path) -> str:
-    """Returns the content of docs/reproduced.md."""
-    computed = [
-        [row for model in NATURAL_STORIES for row in natural_stories(human, model)],
-        [row for names in TRIALS for row in trials(human, *names)],
-        [row for model in ITO for row in ito(human, model)],
-        ettinger(data),
-        newman(),
-    ]
-    lines = [
-        "# Published figures that lmdiag reproduces",
-        "",
-        "This page is written by `tests/analysis/test_reproduced.py`: published figures from the "
-        "comparisons that the tests make with the authors' data, and those of other programs from "
-        "what the scripts of `tests/peers` kept when they ran both.",
-    ]
-    for (paper, what, command), rows in zip(SECTIONS, computed, strict=True):
-        texts = []
-        for row in rows:
-            apart = float(row.rounded) - float(row.published)
-            difference = f"{apart:.1g}" if apart else "0"
-            texts.append(f"{row.figure} | {row.published} | {row.rounded} | {difference}")
-        lines += table(paper, what, command, "published", texts)
-    return "\n".join([*lines, *peers()]) + "\n"
-
-
-SECTIONS = (
-    ("Kuribayashi, Oseki and Baldwin (2024)",
-     "Natural Stories: log-likelihood that surprisal adds to a regression of reading times, and "
-     "the coefficients of this regression, as printed with statsmodels",
-     "lmdiag fit --human all.txt.annotation.filtered.averaged_rt.csv --surprisal surprisal.json "
-     "--profile kuribayashi2024"),
-    ("Michaelov, Arnett and Bergen (2024)",
-     "AIC of linear mixed models of single trials with surprisal, by lme4",
-     "lmdiag fit --human boyce_2023.tsv --surprisal FILE.output --profile michaelov2024"),
-    ("Michaelov and Bergen (2022)",
-     "The items of Ito et al. (2016): F test of semantically related against unrelated words, "
-     "by lme4 and lmerTest",
-     'fit_mixed("Surprisal ~ Condition + (1 | SentenceFrame) + (1 | target)", table)'),
-    ("Ettinger (2020)",
-     "Sizes of the data sets, where an item is a context with a target, and human figures of "
-     "ROLE-88; the number of items of each bin of table 8 is the one that its shares imply",
-     "lmdiag report RUN"),
-    ("Newman et al. (2021)", "EW and MW of the example in their text",
-     "lmdiag run --tasks agreement --model MODEL"),
-)  # fmt: skip
-"""Paper, what is compared, command."""
-
-
-if __name__ == "__main__":
-    UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
-    PAGE.write_text(page(UPSTREAM / "human", Path(sys.argv[1])), "utf-8")
+    text = PAGE.read_text("utf-8")
+    for name, kept in json.loads(PEERS.read_text("utf-8")).items():
+        section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        rows = [row.removeprefix("| ").removesuffix(" |") for row in section.splitlines()]
+        assert f"`{kept['command']}`" in rows
+        assert rows[-len(kept["figures"]) :] == kept["figures"]
