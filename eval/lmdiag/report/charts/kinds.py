@@ -20,12 +20,16 @@ from lmdiag.report.charts.items import cloze, scatter
 from lmdiag.report.items import Item, run_scores
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import LabelledRun, measured, sets_shape
-from lmdiag.results import Figure
+from lmdiag.results import Figure, Place
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
+
+_FIGURE = {name: name for name in ("value", "n", "chance", "versus_chance", "sd")}
+_FIGURE |= {"low": "ci_low", "high": "ci_high"}
+"""Column of a chart -> attribute of a figure."""
 
 _MOST_LEVELS = 40
 """Levels in a chart; more make it longer than a page of a paper."""
@@ -66,7 +70,8 @@ class TaskRuns:
             for place, figure in source.results.figures():
                 facts = {"model": source.label, "published": published.get(place)}
                 rows.append(place._asdict() | figure_row(figure) | facts)
-        return pd.DataFrame(rows).dropna(subset="value")
+        columns = [*Place._fields, *_FIGURE, "model", "published"]
+        return pd.DataFrame(rows, columns=columns).dropna(subset="value")
 
     def table(self, *measures: str, by: str = "", setting: str = "none", **where: str) -> Any:
         """The figures of measures in their order, of which `*` stands for any part of a name."""
@@ -100,9 +105,7 @@ class TaskRuns:
 
 def figure_row(figure: Figure) -> dict[str, Any]:
     """Returns a figure as a row of the charts of figures."""
-    names = ("value", "n", "chance", "versus_chance", "sd")
-    row = {name: getattr(figure, name) for name in names}
-    return row | {"low": figure.ci_low, "high": figure.ci_high}
+    return {name: getattr(figure, attribute) for name, attribute in _FIGURE.items()}
 
 
 def _in_order(data: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataFrame:
