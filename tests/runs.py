@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,6 @@ from lmdiag.types import (
     DIAGNOSTICS,
     Answer,
     ModelInfo,
-    Query,
-    Question,
     Sentence,
     SentenceAnswer,
     WordScore,
@@ -63,15 +61,16 @@ def make_run(
         folder: the run directory.
         data: of the data set.
         protocol: what is asked; the default one if None.
-        skill, seed, fillers: see `InventedModel`.
-        unscorable: rows of each setting, from the first on, with words that have no probability.
+        skill: nats that good and expected words have before others, on average; of sentences, in
+            their last word, and in suites before conditions that begin with "mis".
+        seed: of the distributions.
+        unscorable: rows of each setting, from the first on, whose target, or last word, the
+            tokenizer cannot represent.
+        fillers: words of the vocabulary beside those of the rows.
         facts: of the model, see `model_info`.
     """
     inputs = load_inputs(str(data), protocol or Protocol())
-    info = model_info(**facts)
-    model: Any = InventedModel(inputs, info, skill, seed, unscorable, fillers)
-    if any(rows.diagnostic.asks == "sentence" for rows in inputs.stimuli.values()):
-        model = InventedReader(inputs, info, skill, seed, unscorable)
+    model: Any = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)
     results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
@@ -114,16 +113,7 @@ class FakeModel:
 
 
 class InventedModel(FakeModel):
-    """A model with a random distribution over a few words at every blank.
-
-    Args:
-        inputs: what it is to be asked.
-        info: its facts.
-        skill: nats that good and expected words have before others, on average.
-        seed: of the distributions.
-        unscorable: see `make_run`.
-        fillers: words of the vocabulary beside those of the rows.
-    """
+    """A model with random distributions, the same for the same question; see `make_run`."""
 
     def __init__(
         self,
@@ -135,11 +125,15 @@ class InventedModel(FakeModel):
         fillers: Sequence[str],
     ) -> None:
         self.info, self._skill, self._seed = info, skill, seed
-        self._words: dict[Query, dict[str, bool]] = {}
-        self._unscorable: set[tuple[Query, str]] = set()
+        self._words: dict[Any, dict[str, bool]] = {}  # of a blank -> whether it is good
+        self._good: dict[str, bool] = {}  # sentence -> whether it is
+        self._unscorable: set[Any] = set()
         for setting in inputs.settings:
             columns = setting.stimuli.columns()
-            if "target" not in columns:
+            if "sentence" in columns:
+                good = columns.get("good") or [c[:3] != "mis" for c in columns["condition"]]
+                self._good |= dict(zip(columns["sentence"], good, strict=True))
+                self._unscorable |= {*columns["sentence"][:unscorable]}
                 continue
             queries = [key[0] for key in row_keys(setting, kind=info.kind, cased=info.cased)]
             good = columns.get("good", [False] * len(queries))
@@ -150,74 +144,45 @@ class InventedModel(FakeModel):
                 words |= {word.lower(): True for word in expected}
             self._unscorable |= {(query, target) for query, target, *_ in rows[:unscorable]}
 
-    def reply(self, question: Question, top: int) -> Answer:
+    def reply(self, question: Any, top: int) -> Answer | SentenceAnswer:
+        if isinstance(question, Sentence):
+            return self._read(question)
         draw = random.Random(f"{self._seed} {question.query}")
         good = self._words[question.query]
         logits = {word: draw.gauss(self._skill if good[word] else 0.0, 1.0) for word in good}
         total = math.log(sum(map(math.exp, logits.values())))
         ranked = sorted(good, key=lambda word: (-logits[word], word))
+        scores = {
+            word: WordScore(None, None, 0)
+            if (question.query, word) in self._unscorable
+            else WordScore(logits[word.lower()] - total, 1 + ranked.index(word.lower()), 1)
+            for word in question.words
+        }
+        best = tuple(ranked[:top])
+        shares = tuple(draw.random() for _ in AGREEMENT_LAYOUT) if question.number else None
+        return Answer(scores, best, tuple(logits[word] - total for word in best), shares)
 
-        def score(word: str) -> WordScore:
-            if (question.query, word) in self._unscorable:
-                return WordScore(None, None, 0)
-            return WordScore(logits[word.lower()] - total, 1 + ranked.index(word.lower()), 1)
-
-        return Answer(
-            {word: score(word) for word in question.words},
-            tuple(ranked[:top]),
-            tuple(logits[word] - total for word in ranked[:top]),
-            tuple(draw.random() for _ in AGREEMENT_LAYOUT) if question.number else None,
-        )
-
-
-class InventedReader(FakeModel):
-    """A model with random surprisals of the words of sentences.
-
-    Args:
-        inputs: what it is to be asked.
-        info: its facts.
-        skill: nats that a sentence is more probable than its bad ones, on average, in its last
-            word; in suites, than those of other conditions that do not contain "match".
-        seed: of the surprisals.
-        unscorable: rows, from the first on, whose last word the tokenizer cannot represent.
-    """
-
-    def __init__(
-        self, inputs: Inputs, info: ModelInfo, skill: float, seed: int, unscorable: int
-    ) -> None:
-        self.info, self._skill, self._seed = info, skill, seed
-        self._good: dict[str, bool] = {}
-        self._unscorable: set[str] = set()
-        for rows in inputs.stimuli.values():
-            columns = rows.columns()
-            good = columns.get("good", [not c.startswith("mis") for c in columns["condition"]])
-            self._good |= dict(zip(columns["sentence"], good, strict=True))
-            self._unscorable |= set(columns["sentence"][:unscorable])
-
-    def reply(self, question: Sentence, top: int) -> SentenceAnswer:
-        return SentenceAnswer(tuple(self._words(question)))
-
-    def _words(self, question: Sentence) -> Iterator[WordSpan]:
-        text = question.text
-        found = re.finditer(r"\S+", text)
-        ends = [(a, b) for m in found for a, b in pairwise(_cut(m.start(), m.end(), question.cuts))]
-        for i, (start, end) in enumerate(ends):
-            draw = random.Random(f"{self._seed} {text[:end]}")
-            is_last = i == len(ends) - 1
-            log_prob = -draw.gammavariate(2, 2.5) - (
-                0 if self._good[text] else self._skill * is_last
+    def _read(self, sentence: Sentence) -> SentenceAnswer:
+        text, spans = sentence.text, list[WordSpan]()
+        ends = {
+            (a, b)
+            for m in re.finditer(r"\S+", text)
+            for a, b in pairwise(
+                [m.start(), *(x for x in sentence.cuts if m.start() < x < m.end()), m.end()]
             )
+        }
+        for start, end in sorted(ends):
+            draw = random.Random(f"{self._seed} {text[:end]}")
+            is_last = end == max(ends)[1]
+            bonus = 0 if self._good[text] else self._skill * is_last
+            log_prob: float | None = -draw.gammavariate(2, 2.5) - bonus
             n_tokens = 1 + (end - start > 6)
             if is_last and text in self._unscorable:
-                yield WordSpan(start, end, None, 0)
-            elif i == 0 and self.info.kind == "causal" and not self.info.bos:
-                yield WordSpan(start, end, None, n_tokens)
-            else:
-                yield WordSpan(start, end, log_prob, n_tokens)
-
-
-def _cut(start: int, end: int, cuts: Sequence[int]) -> list[int]:
-    return [start, *(cut for cut in cuts if start < cut < end), end]
+                log_prob, n_tokens = None, 0
+            elif not spans and self.info.kind == "causal" and not self.info.bos:
+                log_prob = None
+            spans.append(WordSpan(start, end, log_prob, n_tokens))
+        return SentenceAnswer(tuple(spans))
 
 
 # ---- rows and predictions of them ----------------------------------------------------------------

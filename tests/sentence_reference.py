@@ -10,31 +10,21 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reference import items, load, read_bytes, run
 
-
-class ReferenceWord(NamedTuple):
-    """A word of a text, by the reference; the fields of `lmdiag.types.WordSpan`."""
-
-    start: int
-    end: int
-    log_prob: float | None
-    n_tokens: int
+from lmdiag.types import WordSpan
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(NamedTuple):
     """A text as the tokenizer splits it.
 
     Attributes:
         opening: special tokens before the text.
         ids: its own tokens.
-        closing: special tokens after it.
         spans: start and end of each word, or part of a word, in characters.
         owners: number of the span that each of `ids` belongs to.
         words: number of the word that each of `ids` belongs to, wherever it is cut.
@@ -43,7 +33,6 @@ class Tokens:
 
     opening: list[int]
     ids: list[int]
-    closing: list[int]
     spans: list[tuple[int, int]]
     owners: list[int]
     words: list[int]
@@ -74,24 +63,39 @@ class SentenceReference:
         attention: str = "eager",
         window: int | None = None,
     ) -> None:
-        self.kind, self.bos, self.pll = kind, bos, pll
-        self.window = window
+        self.kind, self.pll, self.window = kind, pll, window
         self.tokenizer, self.model = load(folder, kind, attention)
         self._ends = None if convention is None else self._items_that_end(convention)
+        # what the tokenizer puts before and after a text
+        bare = self.tokenizer("the", add_special_tokens=False).input_ids
+        full = self.tokenizer("the").input_ids
+        start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+        self._opening, self._closing = full[:start], full[start + len(bare) :]
+        if kind == "causal":
+            first = self.tokenizer.bos_token_id
+            default = [first] if first is not None and not self._opening else self._opening
+            self._opening, self._closing = [] if bos == "never" else default, []
 
-    def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[ReferenceWord]:
-        """Returns the words of a text in their order."""
+    def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[WordSpan]:
+        """Returns the words of a text in their order.
+
+        A span is represented by tokens, none of them special, or by a token before it that covers
+        all of it; marks and control characters need no token.
+        """
         tokens = self.split(text, cuts)
         values = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
-        found = []
+        covered = {place for first, last in tokens.offsets for place in range(first, last)}
+        special, found = set(self.tokenizer.all_special_ids), []
         for number, (start, end) in enumerate(tokens.spans):
-            own = [i for i, owner in enumerate(tokens.owners) if owner == number]
-            if not self._represents(tokens, text, number):
-                found.append(ReferenceWord(start, end, None, 0))
+            inside = [i for i, owner in enumerate(tokens.owners) if owner == number]
+            visible = [i for i in range(start, end) if unicodedata.category(text[i])[0] not in "MC"]
+            is_known = special.isdisjoint(tokens.ids[i] for i in inside)
+            if not (is_known and covered.issuperset(visible)):
+                found.append(WordSpan(start, end, None, 0))
                 continue
-            known = [values[i] for i in own if values[i] is not None]
-            total = sum(known) if len(known) == len(own) else None
-            found.append(ReferenceWord(start, end, total, len(own)))
+            known = [values[i] for i in inside if values[i] is not None]
+            total = sum(known) if len(known) == len(inside) else None
+            found.append(WordSpan(start, end, total, len(inside)))
         return found
 
     def split(self, text: str, cuts: tuple[int, ...] = ()) -> Tokens:
@@ -103,72 +107,26 @@ class SentenceReference:
         words = [match.span() for match in re.finditer(r"\S+", text)]
         spans = []
         for start, end in words:
-            edges = [start, *(cut for cut in cuts if start < cut < end), end]
-            spans += list(pairwise(edges))
+            spans += pairwise([start, *(cut for cut in cuts if start < cut < end), end])
         encoding = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
-        starts = [
-            next((i for i in range(start, len(text)) if not text[i].isspace()), len(text))
-            for start, _ in encoding.offset_mapping
-        ]
-        owners, whole = ([_at(start, some) for start in starts] for some in (spans, words))
-        opening, closing = self._opening(), self._closing()
-        offsets = encoding.offset_mapping
-        return Tokens(opening, encoding.input_ids, closing, spans, owners, whole, offsets)
-
-    def _opening(self) -> list[int]:
-        if self.kind == "masked":
-            return list(self._template()[0])
-        if self.bos == "never":
-            return []
-        opening, bos = self._template()[0], self.tokenizer.bos_token_id
-        return [bos] if bos is not None and not opening else list(opening)
-
-    def _closing(self) -> list[int]:
-        return list(self._template()[1]) if self.kind == "masked" else []
-
-    def _template(self) -> tuple[list[int], list[int]]:
-        """Returns what the tokenizer puts before and after a text."""
-        bare = self.tokenizer("the", add_special_tokens=False).input_ids
-        full = self.tokenizer("the").input_ids
-        start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
-        return full[:start], full[start + len(bare) :]
-
-    def _represents(self, tokens: Tokens, text: str, number: int) -> bool:
-        """Whether a span has tokens, none of them special, or a token before it covers all of it.
-
-        Marks and control characters need no token.
-        """
-        own = {i for i, owner in enumerate(tokens.owners) if owner == number}
-        start, end = tokens.spans[number]
-        visible = [i for i in range(start, end) if unicodedata.category(text[i])[0] not in "MC"]
-        covered = {place for first, last in tokens.offsets for place in range(first, last)}
-        special = set(self.tokenizer.all_special_ids)
-        return covered.issuperset(visible) and special.isdisjoint(tokens.ids[i] for i in own)
-
-    # ---- causal ------------------------------------------------------------------------------
+        owners, whole = (
+            [
+                # the first span that ends after the first character that is not a blank
+                next(
+                    (n for n, (_, end) in enumerate(some) if text[start:end].strip()), len(some) - 1
+                )
+                for start, _ in encoding.offset_mapping
+            ]
+            for some in (spans, words)
+        )
+        ids, offsets = encoding.input_ids, encoding.offset_mapping
+        return Tokens(list(self._opening), ids, spans, owners, whole, offsets)
 
     def _causal(self, tokens: Tokens) -> list[float | None]:
         """Returns the log-probability of each token; None where nothing stands before it."""
-        before = self._before(tokens)  # [n]: what is predicted in the place of token n
-        values: list[float | None] = []
-        for n, token in enumerate(tokens.ids):
-            distribution = before[n]
-            values.append(None if distribution is None else float(distribution[token]))
-        if self._ends is None:
-            return values
-        for n in range(len(values)):
-            if values[n] is None:
-                continue
-            if n and tokens.words[n] != tokens.words[n - 1]:
-                values[n] -= self._end(before[n])
-            if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
-                values[n] += self._end(before[n + 1])
-        return values
-
-    def _before(self, tokens: Tokens) -> list[Any]:
-        """Returns the distribution in the place of each token, and of one after the last."""
         opening, ids = tokens.opening, tokens.ids
-        found: list[Any] = [None] * (len(ids) + 1)
+        # what is predicted in the place of each token, and in one after the last
+        before: list[Any] = [None] * (len(ids) + 1)
         width = (self.window or len(opening) + len(ids)) - len(opening)
         stride = max(1, width // 2)
         for start in range(0, max(1, len(ids) - width + stride), stride):
@@ -176,18 +134,22 @@ class SentenceReference:
             for place, distribution in enumerate(run(self.model, input_ids=row)):
                 n = start + place - len(opening) + 1
                 is_here = start <= n < start + width or n == len(ids)
-                if is_here and found[n] is None:
-                    found[n] = distribution
-        return found
-
-    def _end(self, distribution: Any) -> float:
-        return float(distribution[self._ends].logsumexp(0))
-
-    # ---- masked ------------------------------------------------------------------------------
+                if is_here and before[n] is None:
+                    before[n] = distribution
+        values: list[Any] = [
+            None if before[n] is None else float(before[n][token]) for n, token in enumerate(ids)
+        ]
+        if self._ends is not None:
+            for n in range(before[0] is None, len(values)):
+                if n and tokens.words[n] != tokens.words[n - 1]:
+                    values[n] -= float(before[n][self._ends].logsumexp(0))
+                if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
+                    values[n] += float(before[n + 1][self._ends].logsumexp(0))
+        return values
 
     def _masked(self, tokens: Tokens) -> list[float | None]:
         """Returns the log-probability of each token, with the right tokens masked."""
-        opening, ids, closing = tokens.opening, tokens.ids, tokens.closing
+        opening, ids, closing = tokens.opening, tokens.ids, self._closing
         width = (self.window or 10**9) - len(opening) - len(closing)
         stride = max(1, width // 2)
         starts = range(0, max(1, len(ids) - width + stride), stride)
@@ -227,12 +189,7 @@ def follows_blank(name: str | None, convention: str) -> bool:
     return bool(text) and (text[0] == "▁" or text[0].isspace())
 
 
-def _at(place: int, spans: list[tuple[int, int]]) -> int:
-    """Returns the number of the span at a place that is not a blank; the last one after the end."""
-    return next((n for n, (_, end) in enumerate(spans) if place < end), len(spans) - 1)
-
-
-def total(words: list[ReferenceWord]) -> float:
+def total(words: list[WordSpan]) -> float:
     """Sums the words that have a probability; NaN where there is none."""
     known = [word.log_prob for word in words if word.log_prob is not None]
     return sum(known) if known else math.nan

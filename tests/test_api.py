@@ -50,11 +50,14 @@ def api(
 def test_measures_are_those_of_the_command(api: Any, name: str, task: str) -> None:
     run, measures = api.results[name].tasks[task]["none"], api.measures[name, task]
     assert list(measures) == list(run.measures)
+    assert measures.cased == api.models[name].info.cased == (name == "gpt2")
     for measure, expected in run.measures.items():
         for part in ("value", "ci_low", "ci_high"):
             known = getattr(expected, part)
             assert measures[measure][part] == (known and pytest.approx(known, abs=1e-6))
         assert measures[measure]["n"] == expected.n
+    read = lmdiag.load_run(api.runs[name]).predictions[task]["none", 0]
+    assert dict(lmdiag.measure(read, api.rows[task])) == run.measures
     # a run with agreement says the number of verbs for all its tasks
     verbs = "" if task == "agreement" else "".join(run.signature.partition("|verbs:")[1:])
     assert measures.signature + verbs == run.signature
@@ -137,6 +140,7 @@ def test_only_what_was_measured_in_the_same_way_is_compared(api: Any) -> None:
     shuffled = [
         lmdiag.measure(plain.predict(rows, perturbation="shuf", run=run), rows) for run in (0, 1)
     ]
+    assert "|shuf:1|" in shuffled[0].signature  # a single one
     for models, message in (
         (shuffled, r"differ in run \(- and 1\);"),
         ([first], "takes two or more"),
@@ -144,18 +148,6 @@ def test_only_what_was_measured_in_the_same_way_is_compared(api: Any) -> None:
     ):
         with pytest.raises(BadInput, match=message):
             lmdiag.compare(*models)
-
-
-def test_predictions_of_a_run_know_how_they_were_made(command: Commands) -> None:
-    arguments = ["--model", command.models["gpt2"], "--data", command.data, "--tasks", "role88"]
-    options = ["--unit", "word", "--bos", "never", "--output", command.folder, "--quiet"]
-    assert command("run", *arguments, *options)[0] == 0
-    run = lmdiag.load_run(next((command.folder / "gpt2").iterdir()))
-    predictions = run.predictions["role88"]["none", 0]
-    assert (predictions.unit, predictions.bos) == ("word", "never")
-    measures = lmdiag.measure(predictions, run.stimuli["role88"])
-    assert measures.signature == run.results.signature
-    assert dict(measures) == run.results.tasks["role88"]["none"].measures
 
 
 TEXTS = ["The dogs near the gate bark.", "", "A robin is a bird.", "The dogs near the gate bark."]
@@ -198,8 +190,8 @@ def test_texts_and_words_without_surprisals(api: Any) -> None:
     for texts in ("", [], [" ", "\n"]):
         frame = api.models["bert"].surprisals(texts)
         columns = ["text", "position", "word", "start", "surprisal", "n_tokens"]
-        assert frame.columns.tolist() == columns
-        assert (len(frame), frame["surprisal"].dtype) == (0, np.float64)
+        assert (frame.columns.tolist(), len(frame)) == (columns, 0)
+        assert frame["surprisal"].dtype == np.float64
     with pytest.raises(BadInput, match=r"text 2 is None: give texts as strings"):
         api.models["bert"].surprisals(["A robin", None])
     model = lmdiag.load_model(api.models["gpt2"].info.id, bos="never")

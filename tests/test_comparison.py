@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import scipy.stats
 from runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
-from lmdiag.comparison import Comparison, Pair, compare_pairs
+from lmdiag.comparison import Comparison, Pair, compare_all, compare_pairs
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
@@ -144,16 +145,6 @@ def test_equal_numbers_by_construction_are_one_test() -> None:
     assert [x.same_as for x in compare_pairs(less, seed=0, resamples=50)] == ["", ""]
 
 
-def test_tasks_and_measures_choose_the_family(runs: list[Any]) -> None:
-    (alone,) = compare(*runs[:2], resamples=50, measures=["sensitivity"])
-    assert (alone.measure, alone.p_adjusted) == ("sensitivity", alone.p)
-    chosen = compare(*runs[:2], resamples=50, measures=["pearson", "accuracy"])
-    assert [x.measure for x in chosen] == ["accuracy@1", "accuracy@2", "pearson"]
-    assert len(compare(*runs[:2], resamples=50, tasks=["role88"])) == 7
-    with pytest.raises(BadInput, match=r"no task role8 .did you mean 'role88'.*choose from role88"):
-        compare(*runs[:2], tasks=["role8"])
-
-
 def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> None:
     neg = rows["neg136"]
     compared = compare(*(run_of(neg, guesses(neg, seed)) for seed in (1, 2)), resamples=50)
@@ -177,12 +168,10 @@ def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> 
 def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any]) -> None:
     compared = compare(*runs, resamples=200)
     pairs = [compare(runs[0], run, resamples=200) for run in runs[1:]]
-    assert [x.second for x in compared] == [1] * len(pairs[0]) + [2] * len(pairs[1])
-    for x, alone in zip(compared, [*pairs[0], *pairs[1]], strict=True):
-        assert replace(x, p_adjusted=0, second=1) == replace(alone, p_adjusted=0)
-    smallest = min(compared, key=lambda x: x.p)
-    tests = sum(x.test != "none" for x in compared)
-    assert smallest.p_adjusted == pytest.approx(min(1, smallest.p * tests))
+    alone = [replace(x, second=second) for second in (1, 2) for x in pairs[second - 1]]
+    assert [replace(x, p_adjusted=0) for x in compared] == [replace(x, p_adjusted=0) for x in alone]
+    smallest, tests = min(x.p for x in compared), sum(x.test != "none" for x in compared)
+    assert min(x.p_adjusted for x in compared) == pytest.approx(min(1, smallest * tests))
 
 
 def test_items_that_one_model_cannot_score_count_for_neither(
@@ -228,6 +217,22 @@ def test_ew_and_mw_of_one_side_and_of_both_are_not_compared(rows: dict[str, Stim
     names = [x.measure for x in compare(masked, masked, resamples=20)]
     assert names == ["sensitivity", "sensitivity@0.01", "tse", "ew", "mw"]
     assert [x.measure for x in compare(masked, causal, resamples=20)] == names[:3]
+
+
+def test_every_two_runs_are_compared_as_alone(rows: dict[str, Stimuli]) -> None:
+    agreement, rng = rows["agreement"], np.random.default_rng(0)
+    n = len(agreement)
+    runs = []
+    for seed, kind in enumerate(("masked", "causal", "masked", "causal")):
+        more = {"agreement": rng.random((n, len(AGREEMENT_LAYOUT))).tolist(), "n_tokens": [1] * n}
+        runs.append(run_of(agreement, guesses(agreement, seed, **more), kind=kind))
+    compared = compare_all(runs, [Place("agreement", "none", x) for x in ("sensitivity", "ew")])
+    for place, pairs in compared.items():
+        others = {(i, j) for i, j in permutations(range(4), 2) if (i + j) % 2}
+        assert pairs.keys() & others == (others if place.measure == "sensitivity" else set())
+        for (i, j), result in pairs.items():
+            (x,) = compare(runs[i], runs[j], measures=[place.measure])
+            assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import shutil
 import sys
 import unicodedata
 from dataclasses import replace
-from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,14 @@ from hostile import HOSTILE
 from hub.boards import build, edit, request, run_of, write_request
 from limits import HANG
 from parsed import ParsedPage
-from runs import WITH_AGREEMENT, make_run
 
 from lmdiag.cli import main
-from lmdiag.comparison import compare_all, compare_runs
-from lmdiag.hub.benchmark import columns, leaderboard_figures
+from lmdiag.hub.benchmark import leaderboard_figures
 from lmdiag.hub.requests import RunRequest, parse_request
 from lmdiag.leaderboard import board as board_module
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.entries import RankedEntry, ranked, read_requests
-from lmdiag.results import Figure, load_run, read_results
+from lmdiag.results import Figure, read_results
 from lmdiag.types import BadInput
 
 FIRST = "cprag102_accuracy_at_5"
@@ -179,34 +176,6 @@ def test_rounding_of_the_dtype_is_not_marked(dtype: str, most: int, board: Board
     for items in (most, most + 1):
         claimed = {FIRST: (row.figures[FIRST].value or 0.0) - items / 18}
         assert replace(row, claimed=claimed).differing == (claimed if items > most else {})
-
-
-@pytest.mark.slow
-def test_two_rows_are_compared_as_by_the_command(demo_dir: Path, tmp_path: Path) -> None:
-    """In both orders, every figure that the command has: difference, interval and p."""
-    kinds = {"strong": ("masked", 3.0), "weak": ("masked", 0.5), "other": ("causal", 1.0)}
-    runs = [
-        load_run(
-            make_run(tmp_path / name, demo_dir, WITH_AGREEMENT, kind=kind, skill=skill, seed=i)
-        )
-        for i, (name, (kind, skill)) in enumerate(kinds.items())
-    ]
-    found = compare_all(runs, columns())
-    seen = set()
-    for i, j in permutations(range(3), 2):
-        expected = {(x.task, x.measure, x.by, x.level): x for x in compare_runs(runs[i], runs[j])}
-        for place, column in columns().items():
-            result = found[place].get((i, j))
-            x = expected.get((place.task, place.measure, place.by, place.level))
-            if x is not None:
-                values = (x.difference, x.ci_low, x.ci_high, x.p)
-                assert result == pytest.approx(values, abs=1e-9, nan_ok=True)
-                seen.add((column.task_id, x.test))
-            elif place.measure in ("ew", "mw"):
-                assert 2 in (i, j)
-                assert result is None  # other contexts
-    assert {("agreement_ew", "sign-flip"), ("agreement_mw", "sign-flip"),
-            ("role88_sensitivity", "mcnemar")} <= seen  # fmt: skip
 
 
 # ---- running -------------------------------------------------------------------------------------

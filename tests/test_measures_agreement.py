@@ -66,33 +66,31 @@ def test_a_context_without_a_verb_in_reach_is_undefined() -> None:
 # ---- over pairs and contexts ---------------------------------------------------------------------
 
 
-def rows() -> dict[str, list[Any]]:
-    """Six pairs: the first two share a context, and so do the last two, over two templates."""
-    pairs = [
-        ("1", "The keys", "here.", "simple_agrmt_all", "plural"),
-        ("2", "The keys", "here.", "simple_agrmt_all", "singular"),
-        ("3", "The keys", "there.", "simple_agrmt_all", "plural"),
-        ("4", "A key by doors", ".", "prep_anim_all", "singular"),
-        ("5", "Women", ".", "irregular", "plural"),
-        ("6", "Women", ".", "regular", "plural"),
-    ]
-    return rows_of(
-        *(
-            {
-                "id": f"{name}-{side}", "good": side == "good", "contrast": name,
-                "context": left, "right_context": right, "template": template,
-                "source": "blimp" if name in "56" else "marvin_linzen", "number": number,
-            }
-            for name, left, right, template, number in pairs
-            for side in ("good", "bad")
-        )
-    )  # fmt: skip
+PAIRS_OF_ROWS = (
+    ("1", "The keys", "here.", "simple_agrmt_all", "plural"),
+    ("2", "The keys", "here.", "simple_agrmt_all", "singular"),
+    ("3", "The keys", "there.", "simple_agrmt_all", "plural"),
+    ("4", "A key by doors", ".", "prep_anim_all", "singular"),
+    ("5", "Women", ".", "irregular", "plural"),
+    ("6", "Women", ".", "regular", "plural"),
+)
+"""Name, both sides of the blank, template and number: two share a context, over two templates."""
+ROWS = rows_of(
+    *(
+        {
+            "id": f"{name}-{side}", "good": side == "good", "contrast": name,
+            "context": left, "right_context": right, "template": template,
+            "source": "blimp" if name in "56" else "marvin_linzen", "number": number,
+        }
+        for name, left, right, template, number in PAIRS_OF_ROWS
+        for side in ("good", "bad")
+    )
+)  # fmt: skip
 
 
 def measured(*, left_only: bool = False, **predictions: Any) -> dict[str, Scores]:
-    columns = rows()
-    answers = vars(predictions_of(columns, **predictions))
-    return by_name(diagnostics.get("agreement").score(columns, answers, left_only=left_only))
+    answers = vars(predictions_of(ROWS, **predictions))
+    return by_name(diagnostics.get("agreement").score(ROWS, answers, left_only=left_only))
 
 
 def values(ew: float, mw: float, at: tuple[float | None, ...] = (0.5, 0.5, 0.5)) -> Any:
@@ -117,19 +115,14 @@ def test_tse_is_over_pairs_of_single_tokens() -> None:
 
 
 def test_a_context_counts_once_with_the_label_of_its_first_pair() -> None:
-    by_pair = [values(0.1, 0.2), values(0.9, 0.8), values(0.3, 0.3), values(0.4, 0.4)]
-    by_pair += [values(0.6, 0.6), values(0.6, 0.6)]
-    agreement_values = [value for value in by_pair for _ in range(2)]
+    by_pair = [(0.1, 0.2), (0.9, 0.8), (0.3, 0.3), (0.4, 0.4), (0.6, 0.6), (0.6, 0.6)]
+    agreement_values = [values(*pair) for pair in by_pair for _ in range(2)]
     ew = measured(agreement=agreement_values)["ew"]
     assert ew.items.tolist() == ["1-good", "3-good", "4-good", "5-good"]
     assert ew.values.tolist() == [0.1, 0.3, 0.4, 0.6]
-    means = {
-        by: {level: part.values.mean() for level, part in parts.items()}
-        for by, parts in ew.by.items()
-    }
-    assert means["construction"] == pytest.approx(
-        {"simple": 0.2, "across_prepositional_phrase": 0.4, "blimp": 0.6}
-    )
+    means = {by: {x: part.values.mean() for x, part in of.items()} for by, of in ew.by.items()}
+    expected = {"simple": 0.2, "across_prepositional_phrase": 0.4, "blimp": 0.6}
+    assert means["construction"] == pytest.approx(expected)
     # the shared context of the two BLiMP templates counts once in all, and once in each of them
     assert means["template"]["irregular"] == means["template"]["regular"] == pytest.approx(0.6)
     assert len(ew.by["source"]["blimp"].items) == 1
@@ -151,9 +144,8 @@ def test_contexts_without_kept_verbs_are_left_out_and_counted() -> None:
 
 def test_all_upstream_templates_have_a_construction(upstream: Path) -> None:
     folder = upstream / "refining-tse/data"
-    names = {
-        path.stem: agreement.construction(path.stem) for path in (folder / "ML").glob("*.jsonl")
-    }
+    paths = (folder / "ML").glob("*.jsonl")
+    names = {path.stem: agreement.construction(path.stem) for path in paths}
     assert not set(names) & set(names.values())
     assert len(set(names.values())) == 9  # and BLiMP: the ten rows of the paper's table
     for path in (folder / "blimp").glob("*.jsonl"):

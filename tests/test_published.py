@@ -6,21 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from runs import model_info, perfect
+from runs import make_run
 
-from lmdiag import stimuli
-from lmdiag.evaluation import evaluate
-from lmdiag.protocol import Protocol
-from lmdiag.results import (
-    DataInfo,
-    Device,
-    Figure,
-    Measure,
-    Place,
-    Results,
-    SettingResults,
-    TaskData,
-)
+from lmdiag.results import Figure, Measure, Results, SettingResults, read_results
 from lmdiag.results.published import (
     PublishedFigure,
     human_facts,
@@ -112,55 +100,45 @@ def test_parts_add_up(model: str) -> None:
         assert sum(cell.value for cell in cells) / 2 == whole.value
 
 
-def results_of(data: Path, *tasks: str, model: str = "google-bert/bert-base-uncased") -> Results:
-    """Results of perfect predictions, unperturbed."""
-    rows = {task: stimuli.load(str(data), task) for task in tasks}
-    return Results(
-        signature="", model=model_info(id=model), protocol=Protocol(tasks=tasks), versions={},
-        data=DataInfo("", None, "", {task: TaskData("", len(each)) for task, each in rows.items()}),
-        device=Device("cpu", 1), seconds={}, finished="", n_contexts=1,
-        tasks={
-            task: {"none": evaluate(each, [perfect(each.columns())], Protocol(), cased=True)}
-            for task, each in rows.items()
-        },
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def results(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Those of a BERT base that knows all answers."""
+    folder = tmp_path_factory.mktemp("run")
+    return read_results(make_run(folder, data_dir, skill=99, id="google-bert/bert-base-uncased"))
 
 
-def test_both_names_of_a_model_are_known_and_no_other(data_dir: Path) -> None:
-    results = results_of(data_dir, "neg136")
-
-    def beside(model: str) -> set[Place]:
-        return {*published_beside(replace(results, model=replace(results.model, id=model)))}
-
-    both = beside("google-bert/bert-base-uncased")
-    assert both == beside("bert-base-uncased") == beside("bert-large-uncased") != set()
-    assert beside("FacebookAI/roberta-base") == beside("roberta-base") != set()
-    for name in ("bert-base-cased", "demo:masked", "me/bert-base-uncased"):
-        assert beside(name) == set()
+def named(results: Results, model: str) -> Results:
+    """The same results, of another model."""
+    return replace(results, model=replace(results.model, id=model))
 
 
-def test_every_unperturbed_figure_has_its_counterpart_with_the_same_n(data_dir: Path) -> None:
-    """Those of the extended sets: tests/test_extended_sets.py."""
-    results = results_of(data_dir, *DIAGNOSTICS)
-    for published in (each for task in DIAGNOSTICS for each in pick(setting="none", task=task)):
-        figure = results.figure(published.place)
-        assert figure is not None, published
-        assert figure.n == published.n, published
+def test_both_names_of_a_model_are_known_and_no_other(results: Results) -> None:
+    both = published_beside(results).keys()
+    assert both == published_beside(named(results, "bert-base-uncased")).keys() != set()
+    roberta = published_beside(named(results, "FacebookAI/roberta-base"))
+    assert roberta == published_beside(named(results, "roberta-base")) != {}
+    for name in ("bert-base-cased", "demo:masked", "me/bert-base-uncased", "gpt-neo"):
+        assert published_beside(named(results, name)) == {}
 
 
-def test_figures_beside_a_run(data_dir: Path) -> None:
-    results = results_of(data_dir, "neg136")
+def test_figures_beside_a_run(results: Results) -> None:
+    """Every unperturbed one, with the same n. Those of the extended sets: test_extended_sets.py."""
     beside = published_beside(results)
-    assert {f.source for f in beside.values()} == {ETTINGER}
-    assert {f.table for f in beside.values()} == {"11", "12", "14", "section 9.2", "section 9.4"}
+    for task in DIAGNOSTICS:
+        for published in pick(setting="none", task=task):
+            figure = results.figure(published.place)
+            assert figure is not None, published
+            assert figure.n == published.n, published
+    negation = {place: x for place, x in beside.items() if place.task == "neg136"}
+    assert {x.source for x in negation.values()} == {ETTINGER}
+    assert {x.table for x in negation.values()} == {"11", "12", "14", "section 9.2", "section 9.4"}
     by_level = {
-        (f.table, place.level): (f.difference(ours), f.is_within(ours))
-        for place, f in beside.items()
-        if (ours := results.figure(place))
+        (published.table, place.level): (published.difference(figure), published.is_within(figure))
+        for place, published in negation.items()
+        if (figure := results.figure(place))
     }
     assert by_level["14", "natural/negative"] == (12.5, True)  # 87.5, in Wilson's 67.6 to 100
     assert by_level["12", "simp/negative"] == (100.0, False)
-    assert published_beside(results_of(data_dir, "neg136", model="gpt-neo")) == {}
     undefined = SettingResults({"sensitivity": Measure(None, 0)})
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 

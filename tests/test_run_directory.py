@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from commands import Commands
+from launched import outcome
 from limits import largest_file
 
 from lmdiag import cli
@@ -32,56 +34,38 @@ def arguments(tiny_models: dict[str, Path], demo_dir: Path) -> list[object]:
 
 @pytest.fixture(scope="module")
 def finished(arguments: list[object], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The output of a finished run. Read only: copy it to change it."""
+    """The output of a finished run. Read only."""
     output = tmp_path_factory.mktemp("finished") / "results"
     assert cli.main([*map(str, arguments), str(output)]) == 0
     return output
 
 
 @pytest.fixture
-def output(finished: Path, tmp_path: Path) -> Path:
-    """A copy of the output of the finished run."""
-    return Path(shutil.copytree(finished, tmp_path / "results"))
-
-
-def folder_of(output: Path) -> Path:
-    (folder,) = [path for path in output.glob("*/*") if path.is_dir()]
+def folder(finished: Path, tmp_path: Path) -> Path:
+    """A copy of the directory of the finished run."""
+    (folder,) = Path(shutil.copytree(finished, tmp_path / "results")).glob("*/*")
     return folder
 
 
-def is_whole(output: Path, finished: Path) -> bool:
-    """Whether a run's files are all there, nothing else, and the predictions are the right ones."""
-    folder, right = folder_of(output), folder_of(finished) / "predictions.parquet"
-    there = {path.name for path in folder.iterdir()} - {".lock"}
-    return there == FILES and (folder / right.name).read_bytes() == right.read_bytes()
+def damage(folder: Path, name: str, content: Any) -> None:
+    """Removes a file (None), or changes its content; run.json is that of a run that has begun."""
+    for other in FILES if name == "run.json" else ():
+        (folder / other).unlink()
+    if content is None:
+        (folder / name).unlink()
+    else:
+        changed = content if isinstance(content, bytes) else content((folder / name).read_bytes())
+        (folder / name).write_bytes(changed)
 
 
-def damage(folder: Path, name: str, how: object) -> None:
-    """Removes a file (None), cuts it, changes keys of it, or writes other content into it.
-
-    A changed run.json is that of a run that has only begun. Foreign predictions are for the same
-    rows, but of another model.
-    """
-    file = folder / name
-    if name == "run.json":
-        for other in FILES:
-            (folder / other).unlink()
-    if how is None:
-        file.unlink()
-    elif how == "cut":
-        os.truncate(file, file.stat().st_size // 2)
-    elif how == "foreign":
-        table = pq.read_table(file)
-        column = table.schema.get_field_index("log_prob")
-        pq.write_table(table.set_column(column, "log_prob", [[-1.0] * len(table)]), file)
-    elif isinstance(how, bytes):
-        file.write_bytes(how)
-    elif isinstance(how, dict):
-        file.write_text(json.dumps(json.loads(file.read_text()) | how))
+def of_another_model(predictions: bytes) -> bytes:
+    table = pq.read_table(io.BytesIO(predictions))
+    column, sink = table.schema.get_field_index("log_prob"), io.BytesIO()
+    pq.write_table(table.set_column(column, "log_prob", [[-1.0] * len(table)]), sink)
+    return sink.getvalue()
 
 
 def leave_after_a_kill(folder: Path) -> None:
-    """Leaves what a killed process did not remove."""
     (folder / f".results.json.draft-{'0' * 32}").write_text("{")
     (folder / "journal").mkdir()
     (folder / "journal/00000-1-1.jsonl").write_text("torn")
@@ -93,7 +77,7 @@ def leave_foreign_journal(folder: Path) -> None:
     damage(folder, "run.json", json.dumps(identity).encode())
     answer = Answer({"bird": WordScore(-1.0, 1, 1)}, ("bird",), (-1.0,))
     with Journal(folder / "journal", owner="another") as journal:
-        journal.append(dict.fromkeys(range(5), answer))
+        journal.append(dict.fromkeys("abcde", answer))
 
 
 @pytest.mark.parametrize(
@@ -107,53 +91,68 @@ def leave_foreign_journal(folder: Path) -> None:
     ids=["no predictions", "no report", "after a kill", "journal of another run"],
 )
 def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
-    command: Commands, arguments: list[object], finished: Path, output: Path, change: Any
+    command: Commands, arguments: list[object], finished: Path, folder: Path, change: Any
 ) -> None:
-    change(folder_of(output))
-    code, out, _ = command(*arguments, output)
+    change(folder)
+    code, out, _ = command(*arguments, folder.parents[1])
     assert code == 0
-    assert is_whole(output, finished)
+    assert outcome(folder.parents[1]) == outcome(finished)
     assert set(out.rstrip().rpartition(": ")[2].split(", ")) == FILES
 
 
 @pytest.mark.parametrize(
-    ("name", "how", "message"),
+    ("name", "content", "message"),
     [
         ("results.json", None, "it has no results.json"),
-        ("results.json", "cut", "not valid JSON"),
+        ("results.json", lambda content: content[:99], "not valid JSON"),
         ("results.json", b"[]", "should be an object"),
         ("results.json", b"\xff", "not UTF-8"),
-        ("results.json", {"identity": None}, "identity: "),
-        ("predictions.parquet", "cut", "is not the file that this run wrote"),
-        ("predictions.parquet", "foreign", "is not the file that this run wrote"),
+        (
+            "results.json",
+            lambda x: x.replace(b'"identity": {', b'"identity": 0, "x": {'),
+            "identity: ",
+        ),
+        (
+            "predictions.parquet",
+            lambda content: content[:99],
+            "is not the file that this run wrote",
+        ),
+        ("predictions.parquet", of_another_model, "is not the file that this run wrote"),
         ("run.json", b'{"mod', "run.json: not valid JSON"),
         ("run.json", b"[]", "run.json: expected an object"),
         ("run.json", b"[" * 100_000, "recursion limit exceeded"),
     ],
 )
 def test_a_damaged_directory_is_one_line_and_keeps_its_files(
-    command: Commands, arguments: list[object], output: Path, name: str, how: object, message: str
+    command: Commands, arguments: list[object], folder: Path, name: str, content: Any, message: str
 ) -> None:
-    folder = folder_of(output)
-    damage(folder, name, how)
+    damage(folder, name, content)
     if name == "predictions.parquet":
         assert message in command.refused("report", folder)
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    error = command.refused(*arguments, output)
+    error = command.refused(*arguments, folder.parents[1])
     assert message in error
     assert "--overwrite" in error
-    assert all(path.read_bytes() == content for path, content in before.items())
+    assert {path: path.read_bytes() for path in before} == before
 
 
-def test_temporary_files_of_living_processes_stay(tmp_path: Path) -> None:
-    thesis = tmp_path / ".draft-of-my-thesis"
-    thesis.write_text("")
-    with replacing(tmp_path / "results.json"):
-        (written,) = tmp_path.glob(".results.json.draft-*")
-        shutil.copy(written, abandoned := tmp_path / f".report.html.draft-{'0' * 32}")
-        assert abandoned.exists()
-        clear_drafts(tmp_path)
-        assert {*tmp_path.iterdir()} == {thesis, written}
+def test_files_of_others_are_never_taken(
+    command: Commands, arguments: list[object], folder: Path
+) -> None:
+    """Nor the temporary files of a living process; those of a killed one are removed."""
+    for path in folder.iterdir():
+        path.unlink()
+    thesis = folder / ".draft-of-my-thesis"
+    thesis.write_text("years of work")
+    error = command.refused(*arguments, folder.parents[1], "--overwrite")
+    assert "is not empty and is not a run directory" in error
+    (folder / ".lock").unlink()
+    with replacing(folder / "results.json"):
+        (written,) = folder.glob(".results.json.draft-*")
+        shutil.copy(written, folder / f".report.html.draft-{'0' * 32}")
+        clear_drafts(folder)
+        assert {*folder.iterdir()} == {thesis, written}
+    assert thesis.read_text() == "years of work"
 
 
 # ---- disks and paths -----------------------------------------------------------------------------
@@ -161,14 +160,15 @@ def test_temporary_files_of_living_processes_stay(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(
-    command: Commands, arguments: list[object], finished: Path, tmp_path: Path
+    command: Commands, arguments: list[object], finished: Path
 ) -> None:
+    output = command.folder / "results"
     for kilobytes in (0, 1, 8, 32):
         with largest_file(kilobytes * 1024):
-            error = command.refused(*arguments, tmp_path / "results", code=1)
+            error = command.refused(*arguments, output, code=1)
         assert "file too large; what was saved is kept" in error
-    assert command(*arguments, tmp_path / "results")[0] == 0
-    assert is_whole(tmp_path / "results", finished)
+    assert command(*arguments, output)[0] == 0
+    assert outcome(output) == outcome(finished)
 
 
 @pytest.mark.parametrize("output", ["/sys/lmdiag", "{tmp}/file"])
@@ -181,9 +181,9 @@ def test_an_output_that_cannot_be_written_is_one_line(
 
 
 @pytest.mark.slow
-def test_output_that_nobody_takes_ends_a_command_without_a_traceback(finished: Path) -> None:
+def test_output_that_nobody_takes_ends_a_command_without_a_traceback(folder: Path) -> None:
     code = "import sys; from lmdiag.cli import main; sys.exit(main(sys.argv[1:]))"
-    program = [sys.executable, "-c", code, "report", str(folder_of(finished)), "--format", "csv"]
+    program = [sys.executable, "-c", code, "report", str(folder), "--format", "csv"]
     read, closed = os.pipe()
     os.close(read)
     full = os.open("/dev/full", os.O_WRONLY)

@@ -22,19 +22,29 @@ from lmdiag.stimuli import Stimuli
 BITS_PER_NAT = 1 / math.log(2)
 
 
-def of(rows: Stimuli, bits: Sequence[Sequence[float | None]]) -> Predictions:
-    """Predictions with the surprisal of each word, of one token each."""
+def of(
+    rows: Stimuli, bits: Sequence[Sequence[float | None]], unknown: Sequence[tuple[int, int]] = ()
+) -> Predictions:
+    """Predictions with the surprisal of each word, of one token each but for unknown words.
+
+    Args:
+        rows: what is asked.
+        bits: surprisals of the words of each row; None for a first word without one.
+        unknown: numbers of a row and of a word that the tokenizer cannot represent.
+    """
     texts = rows.columns()["sentence"]
-    words = [words_of(text, each) for text, each in zip(texts, bits, strict=True)]
-    return sentence_predictions(rows.columns(), words)
+    words = [list(words_of(text, values)) for text, values in zip(texts, bits, strict=True)]
+    for row, word in unknown:
+        words[row][word] = words[row][word]._replace(log_prob=None, n_tokens=0)
+    return sentence_predictions(rows.columns(), list(map(tuple, words)))
 
 
 def measured(rows: Stimuli, predictions: Predictions, kind: Any = "causal") -> dict[str, Scores]:
     return by_name(scores(rows, predictions, Protocol(), cased=True, kind=kind))
 
 
-def with_tokens(predictions: Predictions, counts: Sequence[int]) -> Predictions:
-    return replace(predictions, n_tokens=list(counts))
+def figures(rows: Stimuli, predictions: Predictions, *, cased: bool = True) -> Any:
+    return evaluate(rows, [predictions], Protocol(), cased=cased)
 
 
 # ---- sentences -----------------------------------------------------------------------------------
@@ -44,13 +54,9 @@ def pairs() -> Stimuli:
     """Three contrasts, the second with two bad sentences."""
     return stimuli.load(
         [
-            {"id": name, "sentence": f"{name} is here", "good": good, "contrast": name[0],
-             "length": length}
-            for name, good, length in (
-                ("a1", True, "short"), ("a2", False, "short"),
-                ("b1", True, "long"), ("b2", False, "long"), ("b3", False, "long"),
-                ("c1", True, "short"), ("c2", False, "short"),
-            )
+            {"id": name, "sentence": f"{name} is here", "good": name[1] == "1",
+             "contrast": name[0], "length": "long" if name[0] == "b" else "short"}
+            for name in ("a1", "a2", "b1", "b2", "b3", "c1", "c2")
         ]
     )  # fmt: skip
 
@@ -60,8 +66,7 @@ def test_sensitivity_by_the_sum_and_by_the_mean() -> None:
     # sums, in bits: a 9 under 10; b 6, over 5.5 and under 7; c 8 = 8
     bits = [(3, 3, 3), (4, 3, 3), (2, 2, 2), (2, 2, 1.5), (3, 2, 2), (4, 2, 2), (2, 2, 4)]
     # means: a 9/3 over 10/5; b 6/3 under 5.5/2 and 7/3; c 8/4 under 8/3
-    predictions = with_tokens(of(rows, bits), [3, 5, 3, 2, 3, 4, 3])
-    found = measured(rows, predictions)
+    found = measured(rows, replace(of(rows, bits), n_tokens=[3, 5, 3, 2, 3, 4, 3]))
     per_word = found.pop("surprisal_per_word")  # each sentence has three words
     assert per_word.values.tolist() == pytest.approx([sum(of_row) / 3 for of_row in bits])
     assert list(found) == ["sensitivity", "sensitivity_mean"]
@@ -78,16 +83,11 @@ def test_sensitivity_by_the_sum_and_by_the_mean() -> None:
 
 def test_a_sentence_without_a_probability_leaves_its_contrast_out_and_is_named() -> None:
     rows = pairs()
-    predictions = of(rows, [(1, 1, 1)] * 7)
-    words = [list(each or ()) for each in predictions.words]
-    words[1][0] = words[1][0]._replace(log_prob=None, n_tokens=0)
-    words[4] = [word._replace(log_prob=None, n_tokens=0) for word in words[4]]
-    predictions = sentence_predictions(rows.columns(), [tuple(each) for each in words])
+    predictions = of(rows, [(1, 1, 1)] * 7, unknown=[(1, 0), (4, 0), (4, 1), (4, 2)])
     assert measured(rows, predictions)["sensitivity"].items.tolist() == ["c"]
-    found = evaluate(rows, [predictions], Protocol(), cased=True)
-    assert [(each.id, each.word) for each in found.unscorable] == [
-        ("a2", "a2"), ("b3", "b3, is, here"),
-    ]  # fmt: skip
+    found = figures(rows, predictions)
+    named = [(target.id, target.word) for target in found.unscorable]
+    assert named == [("a2", "a2"), ("b3", "b3, is, here")]
     assert found.without_first == 0
 
 
@@ -100,36 +100,28 @@ def test_a_first_word_without_a_probability_is_left_out_of_sums_and_counted() ->
     assert predictions.n_tokens == [2] * 7
     assert predictions.log_prob[0] == pytest.approx(-6 / BITS_PER_NAT)
     assert measured(rows, predictions)["sensitivity"].values.tolist() == [1, 0, 1]
-    found = evaluate(rows, [predictions], Protocol(), cased=True)
+    found = figures(rows, predictions)
     assert (found.without_first, found.unscorable) == (7, [])
     assert found.to_json()["without_first"] == 7
-    assert "without_first" not in evaluate(
-        rows, [of(rows, [(1, 1, 1)] * 7)], Protocol(), cased=True
-    ).to_json()  # fmt: skip
+    assert "without_first" not in figures(rows, of(rows, [(1, 1, 1)] * 7)).to_json()
 
 
-def test_equal_sentences_are_nothing_to_compare() -> None:
-    rows = stimuli.load([{"sentence_good": "A b", "sentence_bad": "A b"}])
-    found = measured(rows, of(rows, [(1, 2), (1, 2)]))["sensitivity"]
-    assert len(found.items) == 0
-    assert found.not_defined == "the good sentence and a bad one of each contrast are the same"
-
-
-def test_the_same_tokens_are_nothing_to_compare() -> None:
+def test_the_same_sentences_or_tokens_are_nothing_to_compare() -> None:
     """Of an uncased model; of any other, where the numbers are the same, too."""
+    rows = stimuli.load([{"sentence_good": "A b", "sentence_bad": "A b"}])
+    same = measured(rows, of(rows, [(1, 2), (1, 2)]))["sensitivity"]
+    assert len(same.items) == 0
+    assert same.not_defined == "the good sentence and a bad one of each contrast are the same"
     pairs = [("The dogs bark", "the dogs bark"), ("A b", "a b"), ("A b", "A c"), ("A b", "A c")]
     rows = stimuli.load([{"sentence_good": good, "sentence_bad": bad} for good, bad in pairs])
     # equal sums; other ones, as in half precision; equal by chance; other ones
     bits = [(1, 2, 3), (1, 2, 3), (1, 2), (1, 2.5), (1, 2), (1, 2), (1, 2), (1, 3)]
-    uncased, cased = (
-        evaluate(rows, [of(rows, bits)], Protocol(), cased=is_cased) for is_cased in (False, True)
-    )
-    assert (uncased.equal_contrasts, cased.equal_contrasts) == (2, 1)
     # a tie is no success: 1 of 2; 2 of 3
-    for found, n, right in ((uncased, 2, 1), (cased, 3, 2)):
-        assert found.measures["sensitivity"].n == n
-        assert found.measures["sensitivity"].value == right / n
-    assert uncased.to_json()["equal_contrasts"] == 2
+    for cased, equal, n, right in ((False, 2, 2, 1), (True, 1, 3, 2)):
+        found = figures(rows, of(rows, bits), cased=cased)
+        assert found.equal_contrasts == found.to_json()["equal_contrasts"] == equal
+        sensitivity = found.measures["sensitivity"]
+        assert (sensitivity.n, sensitivity.value) == (n, right / n)
 
 
 def test_surprisal_per_word_where_nothing_is_compared() -> None:
@@ -152,12 +144,11 @@ def test_surprisal_per_word_where_nothing_is_compared() -> None:
 # ---- suites --------------------------------------------------------------------------------------
 
 
-def doors(**changes: Any) -> Stimuli:
-    return stimuli.load(suite(**changes), "doors")
-
-
-def bits_of(rows: Stimuli) -> list[list[float | None]]:
-    return [list(BITS[name]) for name in rows.columns()["id"]]
+def doors(*formulas: str) -> tuple[Stimuli, list[Sequence[float | None]]]:
+    """The suite, with its formulas or others, and the surprisals of its words in bits."""
+    others = {"predictions": [{"type": "formula", "formula": text} for text in formulas]}
+    rows = stimuli.load(suite(**(others if formulas else {})), "doors")
+    return rows, [BITS[name] for name in rows.columns()["id"]]
 
 
 def verdicts(found: dict[str, Scores]) -> dict[str, float]:
@@ -166,8 +157,8 @@ def verdicts(found: dict[str, Scores]) -> dict[str, float]:
 
 
 def test_every_formula_of_the_suite_by_hand() -> None:
-    rows = doors()
-    found = measured(rows, of(rows, bits_of(rows)))
+    rows, bits = doors()
+    found = measured(rows, of(rows, bits))
     assert list(found) == ["suite_accuracy", "prediction_accuracy"]
     # regions 1 to 4 and the sentence, match and mismatch:
     # item 1: 7 0 3 5 (15), 7 0 6.5 5.5 (19)
@@ -204,13 +195,10 @@ def test_every_formula_of_the_suite_by_hand() -> None:
          "doors/6": 2 / 3}
     )  # fmt: skip
     assert found["prediction_accuracy"].statistic == "proportion"
-
-
-def test_one_prediction_per_suite_makes_proportions() -> None:
-    rows = doors(predictions=[{"type": "formula", "formula": "(3;%match%) < (3;%mismatch%)"}])
-    found = measured(rows, of(rows, bits_of(rows)))
-    assert found["suite_accuracy"].statistic == "proportion"
-    assert found["suite_accuracy"].values.tolist() == [1, 1, 1]
+    # one prediction per item makes proportions
+    rows, bits = doors("(3;%match%) < (3;%mismatch%)")
+    shares = measured(rows, of(rows, bits))["suite_accuracy"]
+    assert (shares.statistic, shares.values.tolist()) == ("proportion", [1, 1, 1])
 
 
 def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path: Path) -> None:
@@ -231,12 +219,8 @@ def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path: Pat
 
 
 def test_a_region_with_an_unknown_word_leaves_its_predictions_out() -> None:
-    rows = doors()
-    predictions = of(rows, bits_of(rows))
-    words = [list(each or ()) for each in predictions.words]
-    verb = next(i for i, word in enumerate(words[0]) if word.start == 10)
-    words[0][verb] = words[0][verb]._replace(log_prob=None, n_tokens=0)
-    predictions = sentence_predictions(rows.columns(), [tuple(each) for each in words])
+    rows, bits = doors()
+    predictions = of(rows, bits, unknown=[(0, 2)])  # the verb
     found = measured(rows, predictions)
     # 1, 2 and 4 read the verb, and 3 the whole sentence; 5 and 6 hold
     assert found["prediction_accuracy"].left_out == tuple(f"doors/1/{n}" for n in (1, 2, 3, 4))
@@ -244,19 +228,16 @@ def test_a_region_with_an_unknown_word_leaves_its_predictions_out() -> None:
     assert not_computed(rows, predictions, Protocol()) == [
         "prediction_accuracy: 4 of 18 predictions on items read a region without a probability"
     ]
-    assert [
-        (each.id, each.word)
-        for each in evaluate(rows, [predictions], Protocol(), cased=True).unscorable
-    ] == [("doors/1/match", "open")]
+    named = [(target.id, target.word) for target in figures(rows, predictions).unscorable]
+    assert named == [("doors/1/match", "open")]
 
 
 def test_a_first_word_without_a_probability_in_regions() -> None:
     texts = ["(1;%match%) < (1;%mismatch%)", "(*;%match%) < (*;%mismatch%)"]
-    rows = doors(predictions=[{"type": "formula", "formula": text} for text in texts])
-    first_unknown = [[None, *each[1:]] for each in bits_of(rows)]
-    found = verdicts(measured(rows, of(rows, first_unknown)))
+    rows, bits = doors(*texts)
+    found = measured(rows, of(rows, [[None, *values[1:]] for values in bits]))
     # region 1 without "The" or "A": 5 < 5; 4 < 4.0011; 4 < 4. Sentences: 13 < 17 and so on
-    assert found == {
+    assert verdicts(found) == {
         "doors/1/1": 0, "doors/1/2": 1, "doors/2/1": 1, "doors/2/2": 1, "doors/3/1": 0,
         "doors/3/2": 1,
     }  # fmt: skip
@@ -265,16 +246,16 @@ def test_a_first_word_without_a_probability_in_regions() -> None:
         for condition in item["conditions"]:
             condition["regions"][0]["content"] = "They"
     rows = stimuli.load(alone, "doors")
-    bits = [[None, *each[2:]] for each in bits_of(rows)]
-    found_alone = measured(rows, of(rows, bits))
-    assert found_alone == {}  # a region of the first word alone has no surprisal
+    # a region of the first word alone has no surprisal
+    assert measured(rows, of(rows, [[None, *values[2:]] for values in bits])) == {}
 
 
 def test_sums_of_another_program_allow_formulas_on_whole_sentences() -> None:
     texts = ["(*;%match%) < (*;%mismatch%)", "(3;%match%) < (3;%mismatch%)"]
-    rows = doors(predictions=[{"type": "formula", "formula": text} for text in texts])
-    predictions = replace(of(rows, bits_of(rows)), words=[], n_tokens=[None] * 6)
-    assert verdicts(measured(rows, predictions)) == {"doors/1/1": 1, "doors/2/1": 1, "doors/3/1": 1}
+    rows, bits = doors(*texts)
+    predictions = replace(of(rows, bits), words=[], n_tokens=[None] * 6)
+    found = measured(rows, predictions)
+    assert verdicts(found) == {"doors/1/1": 1, "doors/2/1": 1, "doors/3/1": 1}
     assert [line.partition(":")[0] for line in not_computed(rows, predictions, Protocol())] == [
         "formulas on regions", "prediction_accuracy",
     ]  # fmt: skip
@@ -285,21 +266,16 @@ def test_sums_of_another_program_allow_formulas_on_whole_sentences() -> None:
 
 @pytest.mark.parametrize("kinds", [("causal", "causal"), ("masked", "causal")])
 def test_two_models_on_the_same_sentences(kinds: tuple[str, str]) -> None:
-    compared = _names(pairs(), [(1, 1, 1)] * 7, kinds)
     # a pseudo-log-likelihood is no probability of a sentence
-    expected = [] if "masked" in kinds else ["surprisal_per_word"]
-    assert compared == ["sensitivity", "sensitivity_mean", *expected]
-    rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
-    assert _names(rows, [(1, 2), (1, 3)], kinds) == expected
-
-
-def _names(rows: Stimuli, bits: Sequence[Sequence[float]], kinds: Sequence[str]) -> list[str]:
-    """The measures that are compared of two models, the second with each sum a bit higher."""
-    seconds = [(each[0] + 1, *each[1:]) for each in bits]
-    found = [measured(rows, of(rows, values)) for values in (bits, seconds)]
-    where = [(rows.task, "none")]
-    sides = [
-        comparison.Side(kind, kind, "same", kind, where, lambda *place, own=own: own)  # type: ignore
-        for kind, own in zip(kinds, found, strict=True)
-    ]
-    return [one.measure for one in comparison.compare_runs(*sides, resamples=10)]
+    alone = [] if "masked" in kinds else ["surprisal_per_word"]
+    for rows, bits, expected in (
+        (pairs(), [(1, 1, 1)] * 7, ["sensitivity", "sensitivity_mean", *alone]),
+        (stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}]), [(1, 2), (1, 3)], alone),
+    ):
+        sides = []
+        for kind, more in zip(kinds, (0, 1), strict=True):  # bits of the first word
+            found = measured(rows, of(rows, [(first + more, *rest) for first, *rest in bits]), kind)
+            where = [(rows.task, "none")]
+            sides.append(comparison.Side(kind, kind, "same", kind, where, lambda *_, x=found: x))
+        compared = comparison.compare_runs(*sides, resamples=10)
+        assert [figure.measure for figure in compared] == expected

@@ -344,7 +344,7 @@ def compare_all(
         pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
         results = _with_shared_draws(pairs)
         of_counts: dict[tuple[int, ...], tuple[float, ...]] = {}
-        for pair in pairs.keys() - results.keys():
+        for pair in [pair for pair in pairs if pair not in results]:
             key: tuple[int, ...] = pair
             if pairs[pair].a.statistic == "proportion":  # only items, wins and losses count
                 items, (a, b) = _on_common_items(pairs[pair][1:3])
@@ -377,7 +377,8 @@ def _with_shared_draws(
         sums = stats.random_flips(values, rng).T.copy()
         for (a, i), (b, j) in permutations(enumerate(of_items), 2):
             d = values[:, a] - values[:, b]
-            if np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d):  # else p is exact
+            is_random = np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d)  # else p is exact
+            if is_random and (i, j) in pairs:
                 interval = stats.percentiles(means[a] - means[b])
                 results[i, j] = float(d.mean()), *interval, stats.flip_p(sums[a] - sums[b], d)
     return results

@@ -1,10 +1,10 @@
 """`python -m benchmarks [blanks agreement sentences run]`: prints ratios measured on this machine.
 
 `blanks`, `agreement` and `sentences` compare programs that have their model loaded (see
-`contenders`); minicons and lm-eval take part where they are installed. `run` compares `lmdiag run`
-with a bare script, from the shell's call to the end. Programs take turns, a ratio is the median of
-the ratios within a round, and the smallest and the largest stand beside it. Nothing here is a timed
-test: machines differ and are shared.
+`contenders`); minicons and lm_eval take part where they are installed. `run` compares `lmdiag run`
+and its report with a bare script, from the shell's call to the end. Programs take turns, a ratio is
+the median of the ratios within a round, and the smallest and the largest stand beside it. Nothing
+here is a timed test: machines differ and are shared.
 
 The models are random ones of published shapes, since weights do not matter to speed. Their
 tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or `../shared/tokenizers` beside the
@@ -24,10 +24,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import timeit
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -36,10 +34,12 @@ from typing import Any
 import tokenizer_files
 import vocabularies
 
+from benchmarks import contenders
+
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
-CONTENDERS = str(Path(__file__).with_name("contenders.py"))
-WORKS = ("blanks", "agreement", "sentences")
+WHAT = ("blanks", "agreement", "sentences", "run")
+DIAGNOSTICS = ("cprag102", "role88", "neg136")
 TOKENIZERS = {"BertForMaskedLM": ("bert-base-uncased", "bert"), "GPT2LMHeadModel": ("gpt2", "gpt2")}
 """Class in transformers -> published tokenizer, and the small one of `tokenizer_files`."""
 SHAPES: dict[str, tuple[str, dict[str, int]]] = {
@@ -51,7 +51,7 @@ SHAPES: dict[str, tuple[str, dict[str, int]]] = {
 """Name -> class in transformers, and what differs from its defaults, the published base model."""
 
 
-def build_data(folder: Path) -> Path:
+def build_data(folder: Path) -> str:
     """Builds the data set from the upstream copies, or else from the demo, and returns it."""
     from lmdiag.cli import main as lmdiag
 
@@ -59,10 +59,10 @@ def build_data(folder: Path) -> Path:
     source = str(upstream) if (upstream / "lm-diagnostics").is_dir() else "demo"
     print(f"data of {'upstream' if source != 'demo' else source}")
     assert lmdiag(["build", str(folder / "data"), "--source", source]) == 0
-    return folder / "data"
+    return str(folder / "data")
 
 
-def make_model(shape: str, folder: Path) -> Path:
+def make_model(shape: str, folder: Path) -> str:
     """Writes model and tokenizer into `folder / shape` and returns it."""
     import torch
     import transformers
@@ -78,81 +78,70 @@ def make_model(shape: str, folder: Path) -> Path:
     model_class = getattr(transformers, name)
     torch.manual_seed(0)
     model_class(model_class.config_class(**config)).save_pretrained(out)
-    return out
+    return str(out)
 
 
-def write_questions(work: str, count: int, data: Path) -> Path:
-    """Writes the questions of a work beside the data set, for programs without lmdiag.
-
-    Sentences are `count` times 12 random everyday words; of agreement, 384 rows are asked.
-    """
-    import lmdiag
-
-    rng, questions = random.Random(0), dict[str, Any]()
-    words = sorted(set(re.findall(r"[A-Za-z]+", vocabularies.TEXT)))
-    if work == "sentences":
-        questions["sentences"] = [" ".join(rng.choices(words, k=12)) + "." for _ in range(count)]
-    else:
-        tasks = ["agreement"] if work == "agreement" else ["cprag102", "role88", "neg136"]
-        limit = 384 if work == "agreement" else None
-        parts = [lmdiag.load_stimuli(str(data), task, limit=limit).columns() for task in tasks]
-        names = ("context", "right_context", "target")
-        rows = [row for part in parts for row in zip(*map(part.get, names), strict=True)]
-        questions = {"source": str(data), "tasks": tasks, "limit": limit, "rows": rows}
-    file = data.with_name(f"{work}-{count}.json")
-    file.write_text(json.dumps(questions))
-    return file
-
-
-def show(title: str, seconds: Mapping[str, Sequence[float]], memory: Mapping[str, float]) -> None:
-    """Prints seconds, ratios to `bare` and MiB of each program; the first round is for warmth."""
-    print(f"\n{title}\n{'':>10} {'seconds':>8} {'time / bare':>12} {'least-most':>12} MiB")
+def compare(title: str, programs: Mapping[str, Callable[[], object]], rounds: int) -> None:
+    """Prints seconds and ratios to `bare` of programs in turns; the first round is for warmth."""
+    seconds: dict[str, list[float]] = {name: [] for name in programs}
+    for _ in range(rounds + 1):
+        for name, program in programs.items():
+            seconds[name].append(timeit.timeit(program, number=1))
+    print(f"\n{title}\n{'':>10} {'seconds':>8} {'time / bare':>12} {'least-most':>12}")
     for name, times in seconds.items():
         ratios = [one / bare for one, bare in zip(times[1:], seconds["bare"][1:], strict=True)]
         ends = f"{min(ratios):.2f}-{max(ratios):.2f}"
-        held = f"{memory[name]:.0f}" if name in memory else ""
-        print(f"{name:>10} {median(times[1:]):8.2f} {median(ratios):12.2f} {ends:>12} {held}")
-    sys.stdout.flush()
+        print(f"{name:>10} {median(times[1:]):8.2f} {median(ratios):12.2f} {ends:>12}", flush=True)
 
 
-def compare_programs(title: str, names: Sequence[str], arguments: list[str], rounds: int) -> None:
-    """Prints the table of programs that do the same work in turns, with their model loaded."""
-    seconds, memory = {name: list[float]() for name in names}, dict[str, float]()
-    with ExitStack() as stack:
-        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        processes = {
-            name: stack.enter_context(
-                subprocess.Popen([sys.executable, CONTENDERS, name, *arguments], **pipes)
-            )
-            for name in names
-        }
-        for _ in range(rounds + 1):
-            for name, process in processes.items():
-                print("go", file=process.stdin, flush=True)
-                # other lines are messages of a library
-                answer = next((line for line in process.stdout if line[0] == "{"), None)
-                if answer is None:
-                    sys.exit(f"{name} ended without an answer")
-                seconds[name].append(json.loads(answer)["seconds"])
-                memory[name] = json.loads(answer)["memory"]
-    show(title, seconds, memory)
+def loaded_programs(work: str, model: str, data: str, n_sentences: int) -> Mapping[str, Any]:
+    """Returns the programs that can do a work, with their model loaded.
+
+    A sentence is 12 random everyday words; of agreement, 384 rows are asked.
+    """
+    import lmdiag
+
+    words, rng = sorted(set(re.findall(r"[A-Za-z]+", vocabularies.TEXT))), random.Random(0)
+    texts = [" ".join(rng.choices(words, k=12)) + "." for _ in range(n_sentences)]
+    tasks = {"blanks": DIAGNOSTICS, "agreement": ["agreement"], "sentences": []}[work]
+    limit = 384 if work == "agreement" else None
+    stimuli = [lmdiag.load_stimuli(data, task, limit=limit) for task in tasks]
+    names = [name for name in ("minicons", "lm_eval") if find_spec(name)]
+    if "lm_eval" in names and (work == "sentences" or "bert" in Path(model).name):
+        names.remove("lm_eval")
+    rows = [row for part in stimuli for row in asked(part)]
+    sentences = texts if work == "sentences" else []
+    programs = {name: getattr(contenders, name)(model, rows, sentences) for name in names}
+    of_lmdiag = contenders.lmdiag(model, stimuli, sentences)
+    return {"bare": contenders.bare(model, rows, sentences), "lmdiag": of_lmdiag} | programs
 
 
-def compare_runs(title: str, arguments: list[str], data: Path, rounds: int) -> None:
-    """Prints the table of whole processes: `lmdiag run` with its report, and the bare script."""
-    _, model, _, threads = arguments
-    run = [str(ROOT / "eval/run.py"), "--model", model, "--quiet", "--data", str(data), "--output"]
-    environment = os.environ | {"OMP_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1"}
-    seconds: dict[str, list[float]] = {"bare": [], "lmdiag": []}
-    for _ in range(rounds + 1):
+def asked(stimuli: Any) -> list[tuple[str, str, str]]:
+    """Returns left context, right context and target of each row."""
+    columns = stimuli.columns()
+    names = ("context", "right_context", "target")
+    return list(zip(*(columns[name] for name in names), strict=True))
+
+
+def whole_processes(model: str, data: str, threads: int, folder: Path) -> Mapping[str, Any]:
+    """Returns `lmdiag run` and the bare script, as processes."""
+    import lmdiag
+
+    rows = [row for task in DIAGNOSTICS for row in asked(lmdiag.load_stimuli(data, task))]
+    file, environment = folder / "rows.json", {"OMP_NUM_THREADS": str(threads)}
+    file.write_text(json.dumps(rows))
+
+    def process(*command: str) -> None:
+        options: Any = {"capture_output": True, "env": os.environ | environment}
+        subprocess.run([sys.executable, *command], check=True, **options)
+
+    def run() -> None:
         with tempfile.TemporaryDirectory() as output:
-            commands = {"bare": [CONTENDERS, "bare", *arguments], "lmdiag": [*run, output]}
-            for name, command in commands.items():
-                options: Any = {"input": b"go\n", "capture_output": True, "env": environment}
-                start = time.perf_counter()
-                subprocess.run([sys.executable, *command], check=True, **options)
-                seconds[name].append(time.perf_counter() - start)
-    show(title, seconds, {})
+            options = ["--model", model, "--data", data, "--output", output, "--quiet"]
+            process(str(ROOT / "eval/run.py"), *options)
+
+    script = contenders.__file__
+    return {"bare": lambda: process(script, model, str(file), str(threads)), "lmdiag": run}
 
 
 def machine(threads: int) -> str:
@@ -174,33 +163,29 @@ def machine(threads: int) -> str:
 def main() -> None:
     """Prints one table after the other."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("what", nargs="*", default=[*WORKS, "run"], metavar="WHAT")
+    parser.add_argument("what", nargs="*", default=WHAT, help=", ".join(WHAT))
     parser.add_argument("--shapes", nargs="+", default=["bert-base", "gpt2"], choices=SHAPES)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--sentences", type=int, default=1000, help="a tenth for masked models")
     args = parser.parse_args()
-    if unknown := set(args.what) - {*WORKS, "run"}:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if not set(args.what) <= set(WHAT):
+        parser.error(f"WHAT is {' '.join(args.what)}: choose from {', '.join(WHAT)}")
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
     print(f"{machine(args.threads)}; {args.rounds} rounds")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         data = build_data(folder)
         for shape in args.shapes:
-            model, is_masked = str(make_model(shape, folder)), SHAPES[shape][0].endswith("MaskedLM")
+            model = make_model(shape, folder)
+            # a masked model reads a sentence once per token
+            n_sentences = args.sentences // (10 if "bert" in shape else 1)
             for what in args.what:
-                work = "blanks" if what == "run" else what
-                # a masked model reads a sentence once per token
-                file = write_questions(work, args.sentences // (10 if is_masked else 1), data)
-                arguments = [work, model, str(file), str(args.threads)]
                 if what == "run":
-                    compare_runs(f"lmdiag run, {shape}", arguments, data, args.rounds)
-                    continue
-                names = ["bare", "lmdiag"] + ["minicons"] * bool(find_spec("minicons"))
-                if find_spec("lm_eval") and not is_masked and work != "sentences":
-                    names.append("lm-eval")
-                compare_programs(f"{work}, {shape}", names, arguments, args.rounds)
+                    programs = whole_processes(model, data, args.threads, folder)
+                else:
+                    programs = loaded_programs(what, model, data, n_sentences)
+                compare(f"{what}, {shape}", programs, args.rounds)
 
 
 if __name__ == "__main__":

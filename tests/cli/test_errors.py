@@ -1,15 +1,25 @@
-"""Errors of the command line: one line, exit code 2, a close match; `lmdiag template`."""
+"""How commands end: errors in one line, interruptions, several processes; `lmdiag template`."""
 
 from __future__ import annotations
 
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import Commands
+from launched import SCRIPT, alone, environment, torchrun
+from limits import HANG
 
 from lmdiag import stimuli
 from lmdiag.analysis.designs import find_conditions
+from lmdiag.cli import exits
+from lmdiag.runs.processes import SharedError
+from lmdiag.types import BadInput
 
 BAD = [
     # a misspelt name, and the closest one
@@ -27,6 +37,7 @@ BAD = [
     ("run", "give --model or --models-from, and not both"),
     ("score --task role88", "--predictions requires an argument"),
     ("run --model x --k", "--k requires at least 1"),
+    ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model x --k 1 none", "must be a whole number of at least 1, not 'none'"),
     ("run --model x --seed 1.5", "--seed: must be a whole number, not '1.5'"),
     ("run --model x --batch-size many", "must be a whole number of at least 1, not 'many'"),
@@ -55,6 +66,7 @@ BAD = [
     ("template no/my.csv", "no directory no: make it first"),
     ("template my.csv --minimal --design 2", "leave it out"),
     ("compare {run} {second} --across promt", "across 'promt' (did you mean 'prompt'?): choose"),
+    ("compare {run} {second} --tasks role8", "no task role8 (did you mean 'role88'?): choose"),
     ("compare {run} {second} --measures acuracy", "no measure acuracy (did you mean"),
     ("score --task role88 --setting obj --predictions {run}", "no role88 in setting obj: choose"),
     ("score --task agreement --predictions {run}", "choose from cprag102 (none)"),
@@ -72,6 +84,79 @@ def test_bad_input_is_one_line_without_the_usage(
     arguments = [word.format(**places) for word in shlex.split(line)]
     assert message in command.refused(*arguments)
     assert list(command.folder.iterdir()) == []
+
+
+# ---- exits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("count", "number", "code", "word"),
+    [
+        (1, signal.SIGINT, 130, "interrupted"),
+        (1, signal.SIGTERM, 143, "terminated"),
+        (2, signal.SIGINT, None, "interrupted"),
+    ],
+)
+def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
+    command: Commands, count: int, number: signal.Signals, code: int | None, word: str
+) -> None:
+    arguments = ["--model", str(command.models["bert"]), "--data", str(command.data)]
+    arguments += ["--tasks", "cprag102", "--perturb", "shuf", "--shuffles", "6"]
+    arguments += ["--batch-size", "1", "--output", str(command.folder)]
+    script = [*([sys.executable, SCRIPT] if count == 1 else torchrun(count)), *arguments, "--quiet"]
+    child = subprocess.Popen(script, env=environment(), stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + HANG
+    while not any(path.stat().st_size for path in command.folder.rglob("journal/*.jsonl")):
+        assert child.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    child.send_signal(number)
+    _, err = child.communicate(timeout=HANG)
+    line = (
+        f"lmdiag: {word}; answers saved so far are kept; run the same command again, without "
+        "--overwrite, to continue\n"
+    )
+    assert err.count(line) == 1
+    if count == 1:
+        assert (child.returncode, err) == (code, line)
+    assert f'{SCRIPT}"' not in err  # no traceback of ours; torchrun prints its own
+    assert not [*command.folder.rglob("results.json")]
+    code, err = alone("run", *arguments)
+    assert code == 0, err
+    assert " of them saved before" in err
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["report {0} --out new.html", "compare {0} {0}", "score --task role88 --predictions {0}"],
+)
+def test_other_commands_have_written_nothing(
+    command: Commands, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    """This process gets SIGINT while a run is read."""
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.chdir(command.folder)
+    monkeypatch.setattr("lmdiag.results.load_run", interrupted)
+    expected = (130, "", "lmdiag: interrupted; nothing was written\n")
+    assert command(*line.format(command.runs[0]).split()) == expected
+    assert list(command.folder.iterdir()) == []
+
+
+def test_only_the_first_of_several_processes_speaks(
+    monkeypatch: pytest.MonkeyPatch, command: Commands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.refused("run", "--modle", "x")
+    monkeypatch.setenv("RANK", "1")
+    assert command("run", "--modle", "x") == (0, "", "")
+    assert exits.end(KeyboardInterrupt(), "run", "nothing was written") == 130
+    assert exits.end(SharedError("of all processes"), "run", "") == 0
+    assert capsys.readouterr().err == ""
+    assert exits.end(BadInput("of this process alone"), "run", "") == 2
+    assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
 
 
 # ---- starter files -------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -34,24 +35,23 @@ ROWS: list[dict[str, Any]] = [
 PREDICTIONS: list[dict[str, Any]] = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def folder(root: Path) -> Path:
     return root / "metrics/cloze_diagnostics"
 
 
 @pytest.fixture
-def metric(folder: Path) -> evaluate.Metric:
-    """With a cache file of its own: after an error, others would wait a second for it."""
-    return evaluate.load(str(folder), experiment_id=uuid4().hex)
+def load(folder: Path) -> Callable[..., evaluate.Metric]:
+    """Loads the metric with its own cache file: after an error, others would wait for it."""
+    return lambda *task: evaluate.load(str(folder), *task, experiment_id=uuid4().hex)
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
 def test_rows_of_the_data_set_give_the_measures_of_a_run(
-    folder: Path, data_dir: Path, task: str
+    load: Any, data_dir: Path, task: str
 ) -> None:
     rows = datasets.load_dataset(str(data_dir), task, split="test")
-    loaded = stimuli.load(str(data_dir), task)
-    metric = evaluate.load(str(folder), task)
+    loaded, metric = stimuli.load(str(data_dir), task), load(task)
     for run in (perfect(loaded.columns()), uniform(loaded.columns())):
         pairs = zip(run.top_words, run.log_prob, strict=True)
         given = [{"top_words": words, "log_prob": log_prob} for words, log_prob in pairs]
@@ -60,21 +60,23 @@ def test_rows_of_the_data_set_give_the_measures_of_a_run(
         assert computed == expected
 
 
-def test_token_counts_give_tse_for_agreement(folder: Path, demo_dir: Path) -> None:
+def test_token_counts_give_tse_for_agreement(load: Any, demo_dir: Path) -> None:
     rows = datasets.load_dataset(str(demo_dir), "agreement", split="test")
     predictions = [{"log_prob": -1.0 if row["good"] else -2.0, "n_tokens": 1} for row in rows]
-    metric = evaluate.load(str(folder), "agreement")
-    tse = metric.compute(predictions=predictions, references=rows)["tse"]
+    tse = load("agreement").compute(predictions=predictions, references=rows)["tse"]
     assert (tse["value"], tse["n"]) == (1.0, len(rows) // 2)
 
 
-def test_a_diagnostic_of_your_own_needs_no_code(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [{"k": [1, 2], "threshold": 0.1}, {"k": np.array([1, 2]), "threshold": np.float64(0.1)}],
+)
+def test_a_diagnostic_of_your_own_needs_no_code(load: Any, options: dict[str, Any]) -> None:
     logs = [-1.0, -2.0, -3.0, -2.0, -1.0, None]
     predictions = [
         {"top_words": np.array(["fine", "good"]), "log_prob": value, "note": 1} for value in logs
     ]
-    metric = evaluate.load(str(folder), "my_own")
-    measures = metric.compute(predictions=predictions, references=ROWS, k=[1, 2], threshold=0.1)
+    measures = load("my_own").compute(predictions=predictions, references=ROWS, **options)
     names = "accuracy@1 accuracy@2 sensitivity sensitivity@0.1 surprisal unscorable"
     assert set(measures) == set(names.split())
     assert (measures["accuracy@1"]["value"], measures["accuracy@2"]["value"]) == (0.0, 1.0)
@@ -84,44 +86,40 @@ def test_a_diagnostic_of_your_own_needs_no_code(folder: Path) -> None:
     assert measures["unscorable"] == [{"id": "2b", "word": "bad"}]
 
 
-def test_predictions_can_be_added_one_by_one_without_a_configuration(
-    metric: evaluate.Metric,
-) -> None:
+def test_predictions_one_by_one_and_one_part_of_them(load: Any) -> None:
+    metric = load()
     for row in ROWS:
         log_prob = np.float32(-1) if row["good"] else -math.inf
         metric.add(prediction={"top_words": ["Good"] * 5, "log_prob": log_prob}, reference=row)
     measures = metric.compute(cased=False)
     assert measures["sensitivity"]["value"] == measures["accuracy@1"]["value"] == 1.0
+    parts = {"top_words": "accuracy@1 accuracy@5",
+             "log_prob": "sensitivity sensitivity@0.01 surprisal"}  # fmt: skip
+    for name, expected in parts.items():
+        part = [{name: prediction[name]} for prediction in PREDICTIONS]
+        assert set(metric.compute(predictions=part, references=ROWS)) == set(expected.split())
 
 
-def test_one_part_of_a_prediction_is_enough(metric: evaluate.Metric) -> None:
-    tops, logs = ([{key: p[key]} for p in PREDICTIONS] for key in ("top_words", "log_prob"))
-    assert set(metric.compute(predictions=tops, references=ROWS)) == {"accuracy@1", "accuracy@5"}
-    measures = metric.compute(predictions=logs, references=ROWS)
-    assert set(measures) == {"sensitivity", "sensitivity@0.01", "surprisal"}
-
-
-def test_what_is_changed_or_left_out_is_a_warning(metric: evaluate.Metric) -> None:
+def test_what_is_changed_or_left_out_is_a_warning(load: Any) -> None:
+    metric = load()
     # a space before a word, as the tokens of GPT-2 are decoded
     plain, spaced = ([{"top_words": [f"{space}good", f"{space}bad"]}] * 6 for space in ("", " "))
     with pytest.warns(UserWarning, match="leading space .* of 12 top words was removed"):
         computed = metric.compute(predictions=spaced, references=ROWS, k=[1])
     assert computed == metric.compute(predictions=plain, references=ROWS, k=[1])
     assert computed["accuracy@1"]["value"] == 1.0
-    predictions = [{"top_words": ["bad", "good"]}] * 6
     with pytest.warns(UserWarning, match="not computed: accuracy@5: 0a has 2 top words only"):
-        measures = metric.compute(predictions=predictions, references=ROWS, k=[1, 2, 5])
+        measures = metric.compute(predictions=plain, references=ROWS, k=[1, 2, 5])
     assert set(measures) == {"accuracy@1", "accuracy@2"}
 
 
-@pytest.mark.parametrize("configuration", ["my_own", "neg136"])
-def test_rows_that_are_not_compared_have_surprisal(folder: Path, configuration: str) -> None:
+@pytest.mark.parametrize("task", ["my_own", "neg136"])
+def test_rows_that_are_not_compared_have_surprisal(load: Any, task: str) -> None:
     """Without its columns, `neg136` is not that diagnostic."""
     texts = (("A robin is a", "bird"), ("A bee is an", "ox"))
     rows = [{"context": context, "target": target} for context, target in texts]
-    measures = evaluate.load(str(folder), configuration).compute(
-        predictions=[{"log_prob": -math.log(2)}, {"log_prob": -math.log(8)}], references=rows
-    )
+    predictions = [{"log_prob": -math.log(2)}, {"log_prob": -math.log(8)}]
+    measures = load(task).compute(predictions=predictions, references=rows)
     assert set(measures) == {"surprisal"}
     assert measures["surprisal"]["value"] == pytest.approx(2)  # one bit and three
 
@@ -147,10 +145,10 @@ def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str
     ],
 )
 def test_errors_name_prediction_row_or_argument(
-    metric: evaluate.Metric, arguments: dict[str, Any], message: str
+    load: Any, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(BadInput, match=message):
-        metric.compute(**{"predictions": PREDICTIONS, "references": ROWS} | arguments)
+        load().compute(**{"predictions": PREDICTIONS, "references": ROWS} | arguments)
 
 
 def test_it_loads_by_the_path_of_the_documentation_without_a_network(
@@ -161,9 +159,8 @@ def test_it_loads_by_the_path_of_the_documentation_without_a_network(
     metric = evaluate.load("metrics/cloze_diagnostics", "cprag102")
     assert metric.config_name == "cprag102"
     assert set(metric.features) == {"predictions", "references"}
-    test = doctest.DocTestParser().get_doctest(
-        metric.inputs_description, {"evaluate": evaluate}, "example", None, 0
-    )
+    text, names = metric.inputs_description, {"evaluate": evaluate}
+    test = doctest.DocTestParser().get_doctest(text, names, "example", None, 0)
     assert len(test.examples) == 5
     assert doctest.DocTestRunner().run(test).failed == 0
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ def compare(folder: Path, texts: Sequence[str], **pll: str) -> Counter[str]:
         assert len(scores) == len(split.ids), text
         # the reference's words if what is masked is what minicons takes for a word
         words = reference.tokenizer(text, add_special_tokens=False).word_ids()
-        reference.split = lambda *_, split=split, words=words: replace(split, words=words)
+        reference.split = lambda *_, split=split, words=words: split._replace(words=words)
         explained = reference.words(text) if metric == "within_word_l2r" else []
         del reference.split
         for number, word in enumerate(answer.words):

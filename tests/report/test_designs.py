@@ -68,7 +68,7 @@ def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) 
     assert {row["panel"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
     assert "resolve" not in panels
     (design,) = designs_of([run], region="2")
-    assert "of region 2" in design.grids[0].caption
+    assert "of region 2" in design.tables[0].caption
     with pytest.raises(BadInput, match="choose a region"):
         designs_of([run], region="verb")
 
@@ -96,7 +96,7 @@ def test_the_tables_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 def test_two_models_have_panels_and_the_difference(tmp_path: Path) -> None:
     runs = [made(tmp_path, BLANKS, name, seed=i, id=name) for i, name in enumerate("AB")]
     (design,) = designs_of(runs)
-    assert [grid.caption.split()[0] for grid in design.grids] == ["Effects", "Differences", "Mean"]
+    assert [grid.caption.split()[0] for grid in design.tables] == ["Effects", "Differences", "Mean"]
     assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
 
 
@@ -110,7 +110,7 @@ def test_suites_with_different_conditions(
     )  # fmt: skip
     run = made(tmp_path, "item,suite,condition,context,target\n" + "".join(rows))
     (design,) = designs_of([run])
-    labels = [row.labels[0] for grid in design.grids for row in grid.rows]
+    labels = [row.labels[0] for grid in (*design.tables, *design.further) for row in grid.rows]
     panels = {row["panel"] for plot in design.plots for row in plot.spec["data"]["values"]}
     effects = [f"s{suite:02}: condition[{suite}y - {suite}x]" for suite in range(n)]
     assert labels[:n] == effects

@@ -275,7 +275,7 @@ def _tables(
         unknown = [p for p, x in zip(paths, separate, strict=True) if x.tasks.keys() - known]
         try:
             custom = options.runs_in(unknown, data)
-            grids = [grid for design in designs_of(custom, region) for grid in design.grids]
+            grids = [x for of in designs_of(custom, region) for x in (*of.tables, *of.further)]
             rows = {task: x.columns() for run in custom for task, x in run.stimuli.items()}
         except BadInput:
             if region:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -224,7 +225,8 @@ class Diagnostic:
         own_levels: break-downs that are made of its columns; further columns are added as factors.
         accuracy_levels: further break-downs of accuracy alone.
         further_measures: measures beyond those that every diagnostic with blanks has; for whole
-            sentences, all measures. Names of functions of `lmdiag.measures`, or such functions.
+            sentences, all measures. Names of functions in `lmdiag.measures`, as `human` or
+            `contrasts.human`, or such functions.
         perturbations: in the order of the paper's tables.
         tables: in the order of the report.
         charts: likewise.
@@ -346,7 +348,7 @@ class Diagnostic:
             )
         given = {"k": k, "threshold": threshold}
         for measure in self.further_measures:
-            function = getattr(measures, measure) if isinstance(measure, str) else measure
+            function = attrgetter(measure)(measures) if isinstance(measure, str) else measure
             taken = signature(function).parameters.keys() & given.keys()
             options = {name: given[name] for name in taken}
             known = {score.name for score in scores}

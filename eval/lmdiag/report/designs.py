@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, analyse_table
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
-from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading
+from lmdiag.report.charts import name_part
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
@@ -30,25 +30,12 @@ _TEST = {
 _CELL = {"n": "n", "mean": "mean"}
 _TERM = {"estimate": "estimate", "se": "SE", "df": "df", "t": "t", "p": "p"}
 """Columns of a table of tests, cells or terms, with their headings."""
-_FIGURES = ("estimate", "mean")
-"""Columns with a unit and an interval."""
 
 
-class Design(NamedTuple):
-    """The conditions of a task as a report shows them: plots, tables and remarks.
-
-    The tables of many suites are too long for the terminal.
-    """
-
-    title: str
-    plots: list[Plot]
-    grids: list[Grid]
-    remarks: list[str]
-    is_long: bool = False
-
-
-def designs_of(runs: Sequence[Run], region: str = "") -> list[Design]:
+def designs_of(runs: Sequence[Run], region: str = "") -> list[Section]:
     """Returns the designs of a user's own data, of those that have conditions.
+
+    Their tables are `further` ones where there are too many for the terminal.
 
     Args:
         runs: of several models, or one.
@@ -70,44 +57,38 @@ def designs_of(runs: Sequence[Run], region: str = "") -> list[Design]:
     return designs
 
 
-def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Design:
+def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Section:
     """The plot of the chosen region or of whole rows, then that of all regions on one scale."""
     from lmdiag.report.charts.conditions import condition_plot  # loads altair
 
     chosen, name, part = whole, name_part(task), ""
     n_suites = whole.cells["suite"].nunique() if "suite" in whole.cells else 0
     conditions = [] if n_suites else [*whole.conditions]
-    plots = []
+    plots, regions = [], dict[str, Analysis]()
     if runs[0].stimuli[task].regions is not None:
         part = f" of region {region}" if region else " of sentences"
         table = items_of(runs, task=task, per="region")
         if region:
             chosen = analyse_table(table, region=region, conditions=conditions)
-        if not n_suites and (regions := _regions(table, conditions)):  # charts of suites have them
-            plots.append(condition_plot(f"{name}-regions", regions, " in each region"))
-    is_long, grids = n_suites > _MOST_SUITES, [*analysis_grids(chosen, part)]
+        for (number, of), rows in () if n_suites else table.groupby(["number", "name"]):
+            try:
+                if rows["surprisal"].any():  # the region is not empty
+                    label = visible(f"{number} {of}") if of else f"region {number}"
+                    regions[label] = analyse_table(rows, conditions=conditions)
+            except BadInput:  # too few items
+                continue
+    if regions:  # charts of suites have them
+        plots.append(condition_plot(f"{name}-regions", regions, " in each region"))
+    grids = [*analysis_grids(chosen, part)]
     remark = f"conditions: {' x '.join(chosen.conditions)}"
     if n_suites:
         remark = f"{n_suites} suites with different conditions, each tested by itself"
-    if is_long:
+    if n_suites > _MOST_SUITES:
         grids = [grid for grid in grids if grid.label_headings[0] == "effect"]
-        remark += "; `lmdiag analyse` prints all tables"
-    else:
-        plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
-    return Design(visible(task), plots, grids, [remark, *analysis_remarks(chosen)], is_long)
-
-
-def _regions(table: DataFrame, conditions: Sequence[str]) -> dict[str, Analysis]:
-    """The analyses of regions that can be analysed; the others are empty, or have few items."""
-    regions = {}
-    for (number, name), rows in table.groupby(["number", "name"]):
-        if rows["surprisal"].any():
-            label = visible(f"{number} {name}") if name else f"region {number}"
-            try:
-                regions[label] = analyse_table(rows, conditions=conditions)
-            except BadInput:
-                continue
-    return regions
+        remarks = [f"{remark}; `lmdiag analyse` prints all tables", *analysis_remarks(chosen)]
+        return Section(visible(task), [], remarks, grids, plots=plots)
+    plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
+    return Section(visible(task), grids, [remark, *analysis_remarks(chosen)], plots=plots)
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -148,28 +129,29 @@ def _grid(
     columns: Mapping[str, str],
 ) -> Grid:
     """The texts of a table, after the labels of its rows and the name of the model."""
-    shown = [name for name in columns if name in table]
+    shown = {name: title for name, title in columns.items() if name in table}
+    unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
     digits = 3 if columns is _TERM else 2
     n_labels = 2 if analysis.has_models and "model" in table else 1
-    rows = []
+    headings, rows = list[Heading](), []
+    for name, title in shown.items():
+        is_figure = name in ("estimate", "mean")  # with a unit and an interval
+        headings.append(Heading(title + unit * is_figure, (), is_figure))
     for label, record in zip(labels, table.to_dict("records"), strict=True):
         cells = []
-        for name in shown:
+        for name, column in zip(shown, headings, strict=True):
             text = numbers.decimals(record[name], digits)
             if name.startswith("p"):
                 text = numbers.p_value(record[name])
             elif isinstance(record[name], int):
                 text = str(record[name])
-            low = record.get("ci_low", math.nan) if name in _FIGURES else math.nan
-            interval = f"[{numbers.decimals(low)}, {numbers.decimals(record.get('ci_high', low))}]"
-            cells.append(CellText(text, "" if math.isnan(low) else interval))
+            low, high = (record.get(end, math.nan) for end in ("ci_low", "ci_high"))
+            has_interval = column.is_figure and not math.isnan(low)
+            interval = f"[{numbers.decimals(low)}, {numbers.decimals(high)}]"
+            cells.append(CellText(text, interval if has_interval else ""))
         suite = f"{record['suite']}: " if "suite" in record else ""
         names = (visible(suite + label), visible(record.get("model", "")))
         rows.append(GridRow(names[:n_labels], 0, tuple(cells)))
-    unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
-    headings = [
-        Heading(columns[name] + unit * (name in _FIGURES), (), name in _FIGURES) for name in shown
-    ]
     return Grid(caption, (visible(heading), "model")[:n_labels], tuple(headings), tuple(rows))
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lmdiag.report import numbers
 from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS
+
+if TYPE_CHECKING:
+    from lmdiag.report.charts import Plot
 
 
 class CellText(NamedTuple):
@@ -42,6 +45,11 @@ class Heading(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.label} ({', '.join(self.facts)})" if self.facts else self.label
+
+
+def figure_headings(*labels: str) -> tuple[Heading, ...]:
+    """Returns the headings of columns of figures."""
+    return tuple(Heading(label, is_figure=True) for label in labels)
 
 
 class GridRow(NamedTuple):
@@ -173,3 +181,24 @@ def signs(grids: Iterable[Grid]) -> list[str]:
         "± standard deviation over shuffles": any("±" in text for text in computed),
     }
     return [line for line, is_needed in lines.items() if is_needed]
+
+
+class Section(NamedTuple):
+    """Tables, charts and texts with one heading, as pages and all formats show them.
+
+    Attributes:
+        title: of a diagnostic, or the name of own data.
+        tables, further: in order; a page folds the further ones, a terminal leaves them out.
+        remarks: what a reader has to know: notes, signs, human facts, words that were left out.
+        signatures: of the runs; figures with equal ones are comparable.
+        task: name of the config; "" if the tables are not those of a diagnostic.
+        plots: above the tables of a page.
+    """
+
+    title: str
+    tables: Sequence[Grid] = ()
+    remarks: Sequence[str] = ()
+    further: Sequence[Grid] = ()
+    signatures: Sequence[str] = ()
+    task: str = ""
+    plots: Sequence[Plot] = ()

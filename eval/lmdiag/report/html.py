@@ -16,17 +16,11 @@ from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.drawing import COLORS, difference_chart
 from lmdiag.report.charts.kinds import TaskRuns, plots
 from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
-from lmdiag.report.designs import Design, designs_of
+from lmdiag.report.designs import designs_of
+from lmdiag.report.grid import Section
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
-from lmdiag.report.tables import (
-    HeadlineFigure,
-    LabelledRun,
-    Section,
-    headlines,
-    sections,
-    sources_of,
-)
+from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines, sections, sources_of
 from lmdiag.results import Figure, Place
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
@@ -36,12 +30,59 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 
+class _Content(NamedTuple):
+    """What a page of runs has beside its tables: the runs in order, their items and charts.
+
+    `close` are the positions of the runs that are shown in detail, `tasks` these with their items.
+    """
+
+    runs: list[Run]
+    sources: list[LabelledRun]
+    close: list[int]
+    tasks: dict[str, TaskRuns]
+    designs: Sequence[Section]
+    trends: list[Plot]
+    ranked: list[Plot]
+    pairs: list[RunPair]
+
+
+def _content(
+    runs: Run | Sequence[Run], region: str, designs: Sequence[Section] | None = None
+) -> _Content:
+    """The content of the page of some runs; those of one model on different tasks are joined."""
+    given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
+    several = [given[i] for i in labels.training_order([run.results for run in given])]
+    sources, close = sources_of([run.results for run in several]), in_detail(several)
+    tasks = {}
+    for task in dict.fromkeys(task for run in several for task in run.results.tasks):
+        having = [i for i in close if task in several[i].results.tasks]
+        shown, of_task = [several[i] for i in having], [sources[i] for i in having]
+        tasks[task] = TaskRuns(task, shown, of_task, [items(run, task) for run in shown])
+    if designs is None:
+        designs = designs_of([several[i] for i in close], region)
+    ranked = ranked_plots(sources) if len(sources) > MOST_BESIDE else []
+    pairs = compared(several, sources)
+    return _Content(several, sources, close, tasks, designs, trend_plots(sources), ranked, pairs)
+
+
+def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
+    """Returns all charts of a run, or of several that are compared; `region` as for `render`.
+
+    Raises:
+        BadInput: several runs that cannot be compared.
+    """
+    content = _content(runs, region)
+    first = [*(plot for design in content.designs for plot in design.plots), *content.trends]
+    last = (plot for of_task in content.tasks.values() for plot in plots(of_task))
+    return [*first, *content.ranked, *differences(content.pairs), *last]
+
+
 def render(
     runs: Run | Sequence[Run],
     *,
     chosen: Sequence[str] = (),
     region: str = "",
-    designs: Sequence[Design] | None = None,
+    designs: Sequence[Section] | None = None,
 ) -> str:
     """Returns the page of a run, or one that compares several.
 
@@ -56,79 +97,42 @@ def render(
         BadInput: several runs that cannot be compared, no such region, or a data file of the
             package is missing.
     """
-    several, sources, close, data = _in_order(runs)
+    content = _content(runs, region, designs)
+    sources, pairs = content.sources, content.pairs
+    close = [sources[i] for i in content.close]
     results = [source.results for source in sources]
-    columns = {task: rows.columns() for run in several for task, rows in run.stimuli.items()}
+    columns = {task: rows.columns() for run in content.runs for task, rows in run.stimuli.items()}
     views = [
-        _view(section, data[section.task], chosen)
-        | {"headlines": headlines(section.task, [sources[i] for i in close])}
+        _view(section, content.tasks[section.task], chosen)
+        | {"headlines": headlines(section.task, close)}
         for section in sections(results, columns)
     ]
     is_table = len(sources) > MOST_BESIDE
-    trends, ranked = trend_plots(sources), ranked_plots(sources) if is_table else []
-    if designs is None:
-        designs = designs_of([several[i] for i in close], region)
-    pairs = compared(several, sources)
     grouped = groupby(model_figures(sources), key=lambda pair: pair[0]) if is_table else ()
-    has_charts = bool(trends or designs or ranked) or any(view["plots"] for view in views)
     title = f"{len(results)} models"
     if labels.are_checkpoints(results):
         first = results[0].model
         title = f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
     elif len(results) < 3:
         title = " and ".join(map(labels.model_label, results))
+    has_charts = bool(content.trends or content.designs or content.ranked)
     return environment().get_template("report.html.j2").render(
         title=title,
         sources=sources,
-        close=[sources[i].label for i in close],
+        close=[source.label for source in close],
         asked=labels.asked(results[0]),
         is_table=is_table,
         most_beside=MOST_BESIDE,
         grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
         shade=_shade,
-        trends=trends,
-        ranked=ranked,
-        designs=designs,
+        trends=content.trends,
+        ranked=content.ranked,
+        designs=content.designs,
         views=views,
         comparisons=pairs,
         comparison_notes=labels.notes([c for x in pairs for c in x.comparisons], RESAMPLES),
-        **frame("report", charts=has_charts),
+        **frame("report", charts=has_charts or any(view["plots"] for view in views)),
     )  # fmt: skip
-
-
-def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
-    """Returns all charts of a run, or of several that are compared; `region` as for `render`.
-
-    Raises:
-        BadInput: several runs that cannot be compared.
-    """
-    several, sources, close, data = _in_order(runs)
-    designs = designs_of([several[i] for i in close], region)
-    return [
-        *(plot for design in designs for plot in design.plots),
-        *trend_plots(sources),
-        *(ranked_plots(sources) if len(sources) > MOST_BESIDE else ()),
-        *differences(compared(several, sources)),
-        *(plot for of_task in data.values() for plot in plots(of_task)),
-    ]
-
-
-def _in_order(
-    runs: Run | Sequence[Run],
-) -> tuple[list[Run], list[LabelledRun], list[int], dict[str, TaskRuns]]:
-    """The runs, joined by models, checkpoints in the order of training; the same as sources.
-
-    Then the positions of the runs that are shown in detail, and these with their items by task.
-    """
-    given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
-    several = [given[i] for i in labels.training_order([run.results for run in given])]
-    sources, close = sources_of([run.results for run in several]), in_detail(several)
-    data = {}
-    for task in dict.fromkeys(task for run in several for task in run.results.tasks):
-        having = [i for i in close if task in several[i].results.tasks]
-        shown, of_task = [several[i] for i in having], [sources[i] for i in having]
-        data[task] = TaskRuns(task, shown, of_task, [items(run, task) for run in shown])
-    return several, sources, close, data
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
@@ -205,11 +209,15 @@ class RunPair(NamedTuple):
             yield visible(diagnostic.title + after), [(labels.comparison_label(c), c) for c in part]
 
     @property
-    def reach(self) -> float:
-        """The largest bound of any interval in percent, in either direction: the end of a scale."""
-        percent = (c for c in self.comparisons if c.statistic in ("proportion", "share"))
+    def reach(self) -> float | None:
+        """The largest bound of any interval in percent, in either direction: the end of a scale.
+
+        None where nothing is in percent.
+        """
+        percent = [c for c in self.comparisons if c.statistic in ("proportion", "share")]
         bounds = [abs(bound) for c in percent for bound in (c.ci_low, c.ci_high)]
-        return max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
+        reach = max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
+        return reach if percent else None
 
 
 def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPair]:
@@ -238,6 +246,8 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
     """Returns a chart per pair of runs: the differences that are in percent."""
     plots = []
     for i, pair in enumerate(pairs, start=1):
+        if pair.reach is None:
+            continue
         rows = [
             {
                 "group": title, "label": visible(label), "n": result.n, "first": result.a,
@@ -248,14 +258,13 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
             for label, result in comparisons
             if result.statistic in ("proportion", "share")
         ]  # fmt: skip
-        if rows:
-            caption = (
-                f"Differences, {pair.a} minus {pair.b}, in the colour of the model with the larger "
-                "figure. Lines are 95% intervals."
-            )
-            colors = [COLORS[number - 1] for number in pair.colors]
-            chart = difference_chart(DataFrame(rows), pair.reach, colors)
-            plots.append(Plot("differences", f"differences-{i}", caption, chart))
+        caption = (
+            f"Differences, {pair.a} minus {pair.b}, in the colour of the model with the larger "
+            "figure. Lines are 95% intervals."
+        )
+        colors = [COLORS[number - 1] for number in pair.colors]
+        chart = difference_chart(DataFrame(rows), pair.reach, colors)
+        plots.append(Plot("differences", f"differences-{i}", caption, chart))
     return plots
 
 

@@ -13,7 +13,7 @@ from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading
+from lmdiag.report.grid import CellText, Grid, GridRow, figure_headings
 from lmdiag.report.numbers import decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -48,7 +48,7 @@ def fit_grid(fit: HumanFit) -> Grid:
         cells = tuple(CellText("" if "nan" in text.lower() else text) for text in texts)
         rows.append(GridRow((visible(model.name),), 0, cells))
     caption = f"{visible(sides(fit.full)[0])}: predictive power of surprisal"
-    return Grid(caption, ("model",), tuple(Heading(x, is_figure=True) for x in labels), tuple(rows))
+    return Grid(caption, ("model",), figure_headings(*labels), tuple(rows))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
@@ -125,7 +125,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     left = sides(fit.full)[0]
     response = visible(names_in(left)[0])
     title = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
-    power, terms, binned = list[_Row](), list[_Row](), list[_Row]()
+    power, terms, responses = list[_Row](), list[_Row](), list[_Row]()
     is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
@@ -136,32 +136,24 @@ def human_plots(fit: HumanFit) -> list[Plot]:
             ends = dict(zip(("low", "high"), term.interval, strict=True))
             terms.append(name | {"term": visible(term.term), "value": term.estimate} | ends)
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
-        rows = _points(fit, model) if is_few else _binned(model, aside)
-        binned += (dict(row) | name for row in rows)
+        rows = _every_row(fit, model) if is_few else _binned(model, aside)
+        responses += (row | name for row in rows)
     lines = " Lines are 95% intervals."
     shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
+    power_caption = f"Predictive power: {title} against mean surprisal, a mark per model."
+    binned_caption = f"{response} by surprisal: {shown}."
+    terms_caption = f"Coefficients of the full model, {visible(left)} per unit of the predictor."
+    by_mean = _marks(power, "surprisal", "mean surprisal, bits", title)
+    by_bits = _marks(responses, "surprisal", "surprisal, bits", response)
+    by_term = _marks(terms, "term", "", "coefficient")
     return [
-        Plot(
-            "human", "power",
-            f"Predictive power: {title} against mean surprisal, a mark per model."
-            f"{'' if fit.is_mixed else lines}",
-            _marks(power, "surprisal", "mean surprisal, bits", title),
-        ),
-        Plot(
-            "human", "binned",
-            f"{response} by surprisal: {shown}.{'' if is_few else lines}",
-            _marks(binned, "surprisal", "surprisal, bits", response),
-        ),
-        Plot(
-            "human", "coefficients",
-            f"Coefficients of the full model, {visible(left)} per unit of the predictor.{lines}",
-            _marks(terms, "term", "", "coefficient"),
-        ),
-    ]  # fmt: skip
+        Plot("human", "power", power_caption + lines * (not fit.is_mixed), by_mean),
+        Plot("human", "binned", binned_caption + lines * (not is_few), by_bits),
+        Plot("human", "coefficients", terms_caption + lines, by_term),
+    ]
 
 
-def _points(fit: HumanFit, model: ModelFit) -> Iterator[_Row]:
-    """Every row."""
+def _every_row(fit: HumanFit, model: ModelFit) -> Iterator[_Row]:
     word = fit.table.procedure.word
     words = [*fit.table.texts(word)] if word in fit.table.frame.columns else []
     for row, bits, value in model.words[["surprisal", "response"]].itertuples():
@@ -208,8 +200,7 @@ def human_page(fit: HumanFit) -> str:
     Raises:
         BadInput: a data file of the package is missing.
     """
-    template = environment().get_template("human.html.j2")
-    return template.render(
+    return environment().get_template("human.html.j2").render(
         title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
         names=[model.name for model in fit.models], plots=human_plots(fit),
         reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),

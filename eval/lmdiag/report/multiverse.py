@@ -19,7 +19,7 @@ from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, figure_headings
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT, Place
@@ -40,21 +40,24 @@ def render(multiverse: Multiverse) -> str:
     plots: dict[Any, list[Plot]] = {figure.place: [] for figure in multiverse.figures}
     for place, plot in multiverse_plots(multiverse):
         plots[place].append(plot)
-    page = environment().get_template("multiverse.html.j2")
-    return page.render(
-        title=" and ".join(map(visible, models)),
-        multiverse=multiverse,
-        models=[multiverse.members[multiverse.numbers_of(model)[0]] for model in models],
-        tasks=task_tables(multiverse),
-        plots=plots,
-        knobs=[*knobs],
-        prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
-        link=lambda path: quote(f"{path}/{REPORT}"),
-        choice_label=choice_label,
-        protocols_line=protocols_line,
-        questions_line=questions_line(multiverse),
-        short_commit=short_commit,
-        **frame("report", charts=bool(multiverse.figures)),
+    return (
+        environment()
+        .get_template("multiverse.html.j2")
+        .render(
+            title=" and ".join(map(visible, models)),
+            multiverse=multiverse,
+            models=[multiverse.members[multiverse.numbers_of(model)[0]] for model in models],
+            tasks=task_tables(multiverse),
+            plots=plots,
+            knobs=[*knobs],
+            prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
+            link=lambda path: quote(f"{path}/{REPORT}"),
+            choice_label=choice_label,
+            protocols_line=protocols_line,
+            questions_line=questions_line(multiverse),
+            short_commit=short_commit,
+            **frame("report", charts=bool(multiverse.figures)),
+        )
     )
 
 
@@ -100,36 +103,29 @@ def task_tables(multiverse: Multiverse) -> list[TaskTables]:
         ranges, differences = [], []
         for model in (first, *others):
             knobs, default = [*multiverse.choices(model)], multiverse.numbers_of(model)[0]
-            cells = {}
+            headings = figure_headings("default", "lowest", "median", "highest")
+            rows = []
             for figure in figures:
                 if known := multiverse.range_of(figure, model):
                     asked, effects = figure.values[default], known.pop("effects")
                     values = [asked and asked.value, *known.values(), *map(effects.get, knobs)]
                     statistic = multiverse.curve(figure, model)[0][1].statistic
-                    cells[figure.label] = [
-                        "" if x is None else numbers.number(x, statistic) for x in values
-                    ]
+                    cells = ("" if x is None else numbers.number(x, statistic) for x in values)
+                    rows.append(GridRow((visible(figure.label),), 0, tuple(map(CellText, cells))))
             title = visible(model) if others else ""
-            ranges.append(_grid(title, ("default", "lowest", "median", "highest"), knobs, cells))
+            ranges.append(Grid("", (title,), (*headings, *map(Heading, knobs)), tuple(rows)))
         for second in others:
-            pairs = {figure.label: multiverse.differences(figure, second) for figure in figures}
-            cells = {x: [*map(str, counts_of(of).values())] for x, of in pairs.items() if of}
-            if cells:
-                title = f"{visible(first)} minus {visible(second)}"
-                headings = ("ahead", "behind", "equal", "p < .05", "adjusted")
-                differences.append(_grid(title, headings, (), cells))
+            title, rows = f"{visible(first)} minus {visible(second)}", []
+            headings = figure_headings("ahead", "behind", "equal", "p < .05", "adjusted")
+            for figure in figures:
+                if pairs := multiverse.differences(figure, second):
+                    counts = tuple(CellText(f"{n}") for n in counts_of(pairs).values())
+                    rows.append(GridRow((visible(figure.label),), 0, counts))
+            if rows:
+                differences.append(Grid("", (title,), headings, tuple(rows)))
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
         tables.append((diagnostic, figures, ranges, differences))
     return tables
-
-
-def _grid(
-    title: str, figures: Sequence[str], knobs: Sequence[str], cells: Mapping[str, Sequence[str]]
-) -> Grid:
-    """A table of texts: a row per label, columns of figures and of knobs."""
-    headings = (*(Heading(name, is_figure=True) for name in figures), *map(Heading, knobs))
-    rows = [GridRow((visible(x),), 0, tuple(map(CellText, row))) for x, row in cells.items()]
-    return Grid("", (title,), headings, tuple(rows))
 
 
 # ---- charts --------------------------------------------------------------------------------------
@@ -141,6 +137,9 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[Place, Plot]]:
     A curve for each model, and one of the differences from the first model of each other one.
     """
     first, *others = multiverse.models
+    default = {model: multiverse.numbers_of(model)[0] for model in (first, *others)}
+    choices = [member.choices for member in multiverse.members]
+    large = "Lines are 95% intervals; the large point is the default protocol"
     for figure in multiverse.figures:
         place, label = figure.place, visible(figure.label)
         name = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in place if part)
@@ -148,60 +147,42 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[Place, Plot]]:
         reach = [y for x in known for y in (x.value, x.ci_low, x.ci_high) if y is not None]
         percent = all(x.is_percent for x in known)
         for number, model in enumerate((first, *others)):
-            if rows := _figure_rows(multiverse, figure, model):
+            rows: list[dict[str, Any]] = [
+                {
+                    "value": x.value, "low": x.ci_low, "high": x.ci_high, "chance": x.chance,
+                    "n": x.n, "versus_chance": x.versus_chance,
+                    "solid": x.versus_chance != "not distinguishable",
+                    "default": member == default[model], "choices": choices[member],
+                }
+                for member, x in multiverse.curve(figure, model)
+            ]  # fmt: skip
+            if rows:
+                has_chance = any(row["chance"] is not None for row in rows)
                 color = COLORS[number % len(COLORS)]
                 chart = _chart(rows, multiverse.choices(model), color, percent, reach)
-                caption = f"{label}, {visible(model)}. Lines are 95% intervals; the large point is "
-                caption += "the default protocol"
-                if any(row["chance"] is not None for row in rows):
+                caption = f"{label}, {visible(model)}. {large}"
+                if has_chance:
                     caption += "; the dashed line is chance, and a hollow point is not "
                     caption += "distinguishable from chance"
                 yield place, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
         for number, second in enumerate(others, start=2):
-            if rows := _difference_rows(multiverse, figure, second):
-                knobs = multiverse.choices(first) | multiverse.choices(second)
-                chart = _chart(rows, knobs, INK, percent)
-                caption = f"{label}, {visible(first)} minus {visible(second)}. Lines are 95% "
-                caption += "intervals; the large point is the default protocol; a filled point has "
-                caption += "p < .05, not adjusted."
+            knobs = multiverse.choices(first)
+            rows = [
+                {
+                    "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
+                    "n": x.n, "p": x.p, "p_adjusted": x.p_adjusted,
+                    "solid": x.p is not None and x.p < ALPHA,
+                    "default": [x.a, x.b] == [default[first], default[second]],
+                    "choices": choices[x.a] | choices[x.b]
+                    | {knob: choice for knob, choice in choices[x.a].items() if knob in knobs},
+                }
+                for x in multiverse.differences(figure, second)
+            ]  # fmt: skip
+            if rows:
+                chart = _chart(rows, knobs | multiverse.choices(second), INK, percent)
+                caption = f"{label}, {visible(first)} minus {visible(second)}. {large}"
+                caption += "; a filled point has p < .05, not adjusted."
                 yield place, Plot("curve", f"{name}-difference-{number}", caption, chart)
-
-
-def _figure_rows(
-    multiverse: Multiverse, figure: MultiverseFigure, model: str
-) -> list[dict[str, Any]]:
-    """The points of the curve of a model, each with its choices."""
-    default = multiverse.numbers_of(model)[0]
-    return [
-        {
-            "value": x.value, "low": x.ci_low, "high": x.ci_high, "chance": x.chance, "n": x.n,
-            "versus_chance": x.versus_chance, "solid": x.versus_chance != "not distinguishable",
-            "default": member == default, "choices": multiverse.members[member].choices,
-        }
-        for member, x in multiverse.curve(figure, model)
-    ]  # fmt: skip
-
-
-def _difference_rows(
-    multiverse: Multiverse, figure: MultiverseFigure, second: str
-) -> list[dict[str, Any]]:
-    """The points of the differences from the first model, each with the choices of both members."""
-    first = multiverse.models[0]
-    knobs = multiverse.choices(first)
-    defaults = [multiverse.numbers_of(model)[0] for model in (first, second)]
-    pairs = [
-        (x, multiverse.members[x.a].choices, multiverse.members[x.b].choices)
-        for x in multiverse.differences(figure, second)
-    ]
-    return [
-        {
-            "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0, "n": x.n,
-            "p": x.p, "p_adjusted": x.p_adjusted, "solid": x.p is not None and x.p < ALPHA,
-            "default": [x.a, x.b] == defaults,
-            "choices": a | b | {knob: a[knob] for knob in a if knob in knobs},
-        }
-        for x, a, b in pairs
-    ]  # fmt: skip
 
 
 def _chart(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, Line, TableShape
 from lmdiag.report import numbers
-from lmdiag.report.grid import CellText, Grid, GridRow, grid_of, signs
+from lmdiag.report.grid import CellText, Grid, GridRow, Section, grid_of, signs
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Figure, Place, Results
 from lmdiag.results.published import (
@@ -110,38 +110,30 @@ def measured(task: str, sources: Sequence[LabelledRun]) -> Measured:
 # ---- from shapes to tables -----------------------------------------------------------------------
 
 
-def _tables(present: Measured) -> tuple[list[Grid], list[Grid]]:
-    """The tables that a diagnostic declares, and the further ones: long ones, all other figures."""
+def _tables(present: Measured, formulas: Mapping[str, str]) -> tuple[list[Grid], list[Grid]]:
+    """The tables that a diagnostic declares, and the further ones: long ones, all other figures.
+
+    The last shape has a row per measure and level. A break-down with a single level adds nothing;
+    the curves over cut-offs have thousands of levels, which are in charts and in csv only.
+    Predictions of suites are named by their formulas.
+    """
+    lines = []
+    for name, breakdowns in present.measures.items():
+        lines.append(Line(measure=name))
+        if "@top=" not in name and "@bottom=" not in name:
+            several = {by: levels for by, levels in breakdowns.items() if len(levels) > 1}
+            lines += [Line(measure=name, by=by, level=x) for by in several for x in several[by]]
+    everything = TableShape("All measures", "", tuple(lines), (Line(setting="*"),))
     shown: set[Place] = set()
     tables, further = list[Grid](), list[Grid]()
-    everything = _everything(present)
     for shape in present.diagnostic.tables or (everything,):
-        grid = _filled(shape, present, shown)
+        grid = _filled(shape, present, formulas, shown)
         if grid.rows:
             (further if shape.is_further and len(grid.rows) > _LONG else tables).append(grid)
-    rest = _filled(everything, present, shown, skips_shown=True)
+    rest = _filled(everything, present, formulas, shown, skips_shown=True)
     if sets := sets_shape(present):
-        tables.append(_filled(sets, present, set()))
+        tables.append(_filled(sets, present, formulas, set()))
     return tables, further + [rest] * bool(rest.rows)
-
-
-def _everything(present: Measured) -> TableShape:
-    """The shape of a table with one row per measure and level, one column per setting.
-
-    A break-down with a single level adds nothing. The curves over cut-offs have thousands of
-    levels, which are in charts and in csv only.
-    """
-    rows = []
-    for name, breakdowns in present.measures.items():
-        is_curve = "@top=" in name or "@bottom=" in name
-        rows.append(Line(measure=name))
-        rows += [
-            Line(measure=name, by=by, level=level)
-            for by, levels in breakdowns.items()
-            for level in levels
-            if len(levels) > 1 and not is_curve
-        ]
-    return TableShape("All measures", "", tuple(rows), (Line(setting="*"),))
 
 
 def _place(row: Line, column: Line, task: str) -> Place:
@@ -156,7 +148,12 @@ def _place(row: Line, column: Line, task: str) -> Place:
 
 
 def _filled(
-    shape: TableShape, present: Measured, shown: set[Place], *, skips_shown: bool = False
+    shape: TableShape,
+    present: Measured,
+    formulas: Mapping[str, str],
+    shown: set[Place],
+    *,
+    skips_shown: bool = False,
 ) -> Grid:
     """The table of a shape; its addresses are skipped if they are in `shown`, or added to it."""
     columns = [column for line in shape.columns for column in present.expanded(line)]
@@ -177,21 +174,20 @@ def _filled(
                 if figure and not skips_shown:
                     shown.add(place)
                 cells.append(_text(figure, source.published.get(place), column.is_plain))
-            labels: tuple[str, ...] = (visible(label), "" if line.is_human else source.label)
-            labels = labels[: len(present.label_headings)]
+            name = formulas.get(visible(label), visible(label))
+            labels = (name, "" if line.is_human else source.label)[: len(present.label_headings)]
             rows.append(GridRow(labels, depth, tuple(cells), is_human=line.is_human))
-    headings = [present.label(column) for column in columns]
+    headings = [visible(present.label(column)) for column in columns]
     published_n = [column.published_n for column in columns]
     if all(published_n) and published_n in [[cell.n for cell in row.cells] for row in rows]:
-        headings = [column.published for column in columns]
-    return grid_of(
-        shape.title, present.label_headings, [*map(visible, headings)], rows, shape.source
-    )
+        headings = [visible(column.published) for column in columns]
+    return grid_of(shape.title, present.label_headings, headings, rows, shape.source)
 
 
 def _text(
     figure: Figure | None, published: PublishedFigure | None = None, is_plain: bool = False
 ) -> CellText:
+    """The cell of a figure; one that is plain has neither interval nor n."""
     if figure is None:
         return CellText("")
     return CellText(
@@ -279,25 +275,6 @@ def overviews(runs: Sequence[Results]) -> list[Grid]:
 # ---- the section of a diagnostic -----------------------------------------------------------------
 
 
-class Section(NamedTuple):
-    """All tables of one diagnostic.
-
-    Attributes:
-        task, title: name of the config, and what it tests.
-        tables: in the shapes of the papers.
-        further: long tables, and the last with every figure that no other table shows.
-        signatures: of the runs; figures with equal ones are comparable.
-        remarks: what a reader has to know: notes, signs, human facts, words that were left out.
-    """
-
-    task: str
-    title: str
-    tables: list[Grid]
-    further: list[Grid]
-    signatures: list[str]
-    remarks: list[str]
-
-
 def sections(
     runs: Sequence[Results], rows: Mapping[str, Mapping[str, Sequence[Any]]] = {}
 ) -> list[Section]:
@@ -307,38 +284,26 @@ def sections(
     """
     all_sources, shown = sources_of(runs), []
     for task in dict.fromkeys(task for run in runs for task in run.tasks):
-        present = measured(task, all_sources)
-        tables, further = (
-            [_with_formulas(grid, rows.get(task, {})) for grid in grids]
-            for grids in _tables(present)
-        )
-        settings = [source.results.tasks[task] for source in present.sources]
-        unperturbed = (of.get("none", next(iter(of.values()))) for of in settings)
+        present, columns = measured(task, all_sources), rows.get(task, {})
+        suites = dict(zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False))
+        formulas = {
+            visible(f"{suite}/{number}"): f"{suite}: {text}" if len(suites) > 1 else text
+            for suite, of_suite in suites.items()
+            for number, text in enumerate(of_suite, start=1)
+        }
+        tables, further = _tables(present, formulas)
         remarks = [
             *dict.fromkeys(_notes(task, [source.results for source in present.sources])),
             *signs([*tables, *further]),
             *_tests_and_undefined(task, present),
             *_left_out(task, present.sources),
         ]
+        settings = [source.results.tasks[task] for source in present.sources]
+        unperturbed = (of.get("none", next(iter(of.values()))) for of in settings)
         signatures = list(dict.fromkeys(setting.signature for setting in unperturbed))
         title = present.diagnostic.title
-        shown.append(Section(task, title, tables, further, signatures, remarks))
+        shown.append(Section(title, tables, remarks, further, signatures, task))
     return shown
-
-
-def _with_formulas(grid: Grid, rows: Mapping[str, Sequence[Any]]) -> Grid:
-    """The table with predictions of suites by their formulas, not by their numbers."""
-    suites = dict(zip(rows.get("suite", ()), rows.get("formulas", ()), strict=False))
-    texts = {
-        visible(f"{suite}/{number}"): f"{suite}: {text}" if len(suites) > 1 else text
-        for suite, formulas in suites.items()
-        for number, text in enumerate(formulas, start=1)
-    }
-    named = [
-        row._replace(labels=(texts.get(row.labels[0], row.labels[0]), *row.labels[1:]))
-        for row in grid.rows
-    ]
-    return grid._replace(rows=tuple(named))
 
 
 def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lmdiag.report import labels, numbers
-from lmdiag.report.designs import Design, analysis_grids, analysis_remarks
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, signs
+from lmdiag.report.designs import analysis_grids, analysis_remarks
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings, signs
 from lmdiag.report.tables import overviews, sections
 from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.text import shortened, visible
@@ -35,6 +36,12 @@ _UNLIMITED = 10_000
 """Characters of a line where the output is not a terminal."""
 
 
+class _Labels(textwrap.TextWrapper):
+    """Wraps labels after blanks, and after the marks between the parts of a name."""
+
+    wordsep_re = re.compile(r"(\s+)|(?<=[\w\]][-:/_\[])(?=\w)")
+
+
 def output_console() -> Console:
     """Returns a console for standard output; output that is redirected is as wide as it needs."""
     is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
@@ -44,15 +51,14 @@ def output_console() -> Console:
 def print_results(
     results: Results,
     console: Console | None = None,
-    designs: Sequence[Design] = (),
+    designs: Sequence[Section] = (),
     stimuli: Mapping[str, Stimuli] = {},
 ) -> None:
     """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
 
     The console is standard output by default; the stimuli of suites have formulas of predictions.
     """
-    console = console or output_console()
-    model = results.model
+    console, model = console or output_console(), results.model
     *facts, commit = labels.model_facts(model)
     facts = [*facts, "cased" if model.cased else "uncased", commit]
     number = f"{results.n_contexts} {labels.asked(results)}"
@@ -62,8 +68,9 @@ def print_results(
     lines = [" · ".join(facts), f"data {results.data.source} · {number}", " · ".join(framing)]
     _print_lines(filter(None, lines), console, wrap=True)
     for design in designs:
-        grids, remarks = ((), design.remarks[:1]) if design.is_long else design[2:4]
-        _print_part(f"{design.title}: conditions", grids, remarks, console)
+        remarks = design.remarks[: None if design.tables else 1]
+        part = Section(f"{design.title}: conditions", design.tables, remarks)
+        _print_section(part, console)
     print_sections(results, console, stimuli)
 
 
@@ -73,14 +80,14 @@ def print_sections(
     """Prints the tables of each diagnostic; arguments as for `print_results`."""
     console = console or output_console()
     for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
-        remarks = [*section.remarks, *filter(None, section.signatures)]
-        _print_part(section.title, section.tables, remarks, console)
+        _print_section(section, console)
 
 
 def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
     """Prints the headline figures of several models: a table per task with a row per model."""
-    grids, console = overviews(runs), console or output_console()
-    _print_part(f"All {len(runs)} models", grids, signs(grids), console)
+    grids = overviews(runs)
+    section = Section(f"All {len(runs)} models", grids, signs(grids))
+    _print_section(section, console or output_console())
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
@@ -89,15 +96,15 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     remarks = [*analysis_remarks(analysis)]
     _print_lines((remark for remark in remarks if remark.endswith(warnings)), console, "bold")
     others = [remark for remark in remarks if not remark.endswith(warnings)]
-    _print_part("", analysis_grids(analysis), others, console)
+    _print_section(Section("", [*analysis_grids(analysis)], others), console)
 
 
 def print_fit(fit: HumanFit, console: Console) -> None:
     """Prints the table over models of a fit to human measures, and how it was computed."""
     from lmdiag.report.human import fit_grid, further_lines, method_lines
 
-    remarks = [*method_lines(fit), *further_lines(fit)]
-    _print_part("", [fit_grid(fit)._replace(title="")], remarks, console)
+    grids = [fit_grid(fit)._replace(title="")]
+    _print_section(Section("", grids, [*method_lines(fit), *further_lines(fit)]), console)
 
 
 def print_comparisons(
@@ -117,22 +124,21 @@ def print_comparisons(
     for (second, task, setting), group in groups:
         other = labels.run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
-        facts = (Heading(label) for label in ("n", "A", other))
-        figures = (Heading(label, (), True) for label in (f"A − {other}", "p", "p adj."))
         rows = []
         for row in group:
             interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
             cells = (
-                CellText(str(row.n)),
+                CellText(f"{row.n}"),
                 *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
                 CellText(numbers.signed(row.difference, row.statistic), interval),
-                CellText(labels.p_text(row)),
-                CellText(numbers.p_value(row.p_adjusted)),
+                *(CellText(p) for p in (labels.p_text(row), numbers.p_value(row.p_adjusted))),
             )
             rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
-        grids.append(Grid(title, ("",), (*facts, *figures), tuple(rows)))
+        figures = figure_headings(f"A − {other}", "p", "p adj.")
+        headings = (*map(Heading, ("n", "A", other)), *figures)
+        grids.append(Grid(title, ("",), headings, tuple(rows)))
     lines = [*labels.notes(comparisons, resamples), *dict.fromkeys(signatures)]
-    _print_part("", grids, lines, console, table_style="bold")
+    _print_section(Section("", grids, lines), console, table_style="bold")
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
@@ -144,9 +150,9 @@ def print_multiverse(multiverse: Multiverse, console: Console) -> None:
         _print_lines([model], console, "bold", wrap=True)
         _print_lines([protocols_line(multiverse, model)], console, "")
     for diagnostic, _, ranges, differences in task_tables(multiverse):
-        _print_part(diagnostic.title, [*ranges, *differences], (), console)
+        _print_section(Section(diagnostic.title, [*ranges, *differences]), console)
     below = "below each knob: the largest difference of the means of two of its choices"
-    _print_part("", (), [questions_line(multiverse), below], console)
+    _print_section(Section("", [], [questions_line(multiverse), below]), console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------
@@ -159,26 +165,19 @@ def _print_lines(
         console.print(Text(visible(line), style=style), soft_wrap=not wrap)
 
 
-def _print_part(
-    title: str,
-    grids: Iterable[Grid],
-    remarks: Iterable[str],
-    console: Console,
-    *,
-    table_style: str = "",
-) -> None:
+def _print_section(section: Section, console: Console, *, table_style: str = "") -> None:
     """Prints tables, each in as many parts as its width needs, and lines below them."""
-    if title:
+    if section.title:
         console.print()
-        _print_lines([title], console, "bold", wrap=True)
-    for grid in grids:
+        _print_lines([section.title], console, "bold", wrap=True)
+    for grid in section.tables:
         console.print()
         if grid.title:
             text = Text(visible(f"{grid.title}{grid.unit}"), style=table_style)
             console.print(text.append(f"  {grid.source}" if grid.source else "", style="dim"))
         for table in _parts(grid, console):
             console.print(table)
-    if lines := list(remarks):
+    if lines := [*section.remarks, *filter(None, section.signatures)]:
         console.print()
         _print_lines(lines, console)
 
@@ -211,7 +210,7 @@ def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
     columns = [_column(grid, i, is_beside) for i in range(len(grid.headings))]
     for row, *cells in zip(grid.rows, *columns, strict=True):
         label, indent = ": ".join(row.labels), "  " * row.depth
-        lines = textwrap.wrap(label, room - len(indent)) if room else [label]
+        lines = _Labels(room - len(indent)).wrap(label) if room else [label]
         text = "\n".join(indent + line for line in lines)
         table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)
     return table

@@ -12,17 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.files import (
-    clear_drafts,
-    exists,
-    has_file,
-    is_file,
-    is_folder,
-    read_json,
-    readable,
-    real_path,
-    write_atomically,
-)
+from lmdiag import files
 from lmdiag.protocol import Predictions, asking_of
 from lmdiag.results.predictions import SettingKey, read_run
 from lmdiag.results.results import (
@@ -84,7 +74,7 @@ class RunDirectory:
                 f"another lmdiag run is at work in {self.path}: "
                 "wait for it, or choose another --output"
             ) from None
-        clear_drafts(self.path)
+        files.clear_drafts(self.path)
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
         begun, owner = self.path / IDENTITY, dict(identity)  # of a new run
@@ -93,7 +83,7 @@ class RunDirectory:
             owner = results.identity
         elif begun.exists():
             with advice_to_overwrite():
-                owner = read_json(begun)
+                owner = files.read_json(begun)
                 if not isinstance(owner, dict):
                     raise BadInput(f"{begun}: expected an object, not {type(owner).__name__}")
         elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
@@ -113,14 +103,14 @@ class RunDirectory:
             check_files(self.path, results)
             self._remove(IDENTITY)
             return True
-        write_atomically(begun, json.dumps(identity, indent=1).encode())
+        files.write_atomically(begun, json.dumps(identity, indent=1).encode())
         (self.path / RESULTS).unlink(missing_ok=True)
         return False
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
         text = json.dumps(results.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.path / RESULTS, text.encode())
+        files.write_atomically(self.path / RESULTS, text.encode())
         self._remove(IDENTITY)
 
     def close(self) -> None:
@@ -137,7 +127,7 @@ class RunDirectory:
 def digests(path: Path) -> dict[str, str]:
     """Returns the name and the SHA-256 of the file that the figures of a run are computed from."""
     file = path / PREDICTIONS
-    with readable(file), file.open("rb") as content:
+    with files.readable(file), file.open("rb") as content:
         return {file.name: hashlib.file_digest(content, "sha256").hexdigest()}
 
 
@@ -165,11 +155,13 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     """
     folders = []
     for path in paths:
-        files: list[Path] = []
-        if is_folder(path) and not is_file(path / RESULTS):
-            with readable(path):
-                files = [file for depth in ("*", "*/*") for file in path.glob(f"{depth}/{RESULTS}")]
-        folders += sorted(file.parent for file in files) or [path]
+        found: list[Path] = []
+        if files.is_folder(path) and not files.is_file(path / RESULTS):
+            with files.readable(path):
+                found = [
+                    x.parent for depth in ("*", "*/*") for x in path.glob(f"{depth}/{RESULTS}")
+                ]
+        folders += sorted(found) or [path]
     return folders
 
 
@@ -179,7 +171,7 @@ def read_results(path: Path) -> Results:
     Raises:
         BadInput: there are none, or they cannot be read; see `Results.read`.
     """
-    if not has_file(path / RESULTS):
+    if not files.has_file(path / RESULTS):
         if (first := run_folders([path])[0]) != path:
             raise BadInput(f"{path} has several runs: name one of them, as {first}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
@@ -270,8 +262,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     results = read_results(path)
     protocol, source = results.protocol, data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
-        near = [Path(source), *(folder / source for folder in real_path(path).parents)]
-        source = str(next((x for x in near if exists(x) and stimuli.is_data(x)), source))
+        near = [Path(source), *(folder / source for folder in files.real_path(path).parents)]
+        source = str(next((x for x in near if files.exists(x) and stimuli.is_data(x)), source))
     revision = results.data.revision if data is None else None
     loaded = {}
     for task, facts in results.data.tasks.items():
