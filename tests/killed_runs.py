@@ -1,10 +1,8 @@
 """Kills a real command with SIGKILL at each of its operations on files, resumes it, and counts.
 
 Run by `test_processes.py` as a program of its own, because it forks: a child that is forked after
-the imports is a whole `lmdiag run` without the seconds that importing torch takes. Nothing is
-computed before the fork, so no thread is lost by it. By hand:
-
-    PYTHONPATH=tests python -m killed_runs FOLDER 1 run --model demo:masked --data demo/lmdiag
+the imports is a whole command without the seconds that importing torch takes. Nothing is computed
+before the fork, so no thread is lost by it.
 
 What a killed run leaves changes only where it opens, renames or removes a file, makes or removes a
 folder, or writes: a kill falls before each of the first, and into each write, which loses its last
@@ -100,8 +98,8 @@ def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
     Counts kills, those that left a journal or a torn record, answers that were saved twice, and
     resumed commands that left the files of an undisturbed one.
     """
-    total = run(arguments, folder / "undisturbed")
-    expected, facts = outcome(folder / "undisturbed"), Counter[str]()
+    total, facts = run(arguments, folder / "undisturbed"), Counter[str]()
+    expected = outcome(folder / "undisturbed")
     for step in itertools.count(1, stride):
         output = folder / f"step{step}"
         if run(arguments, output, step) is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from runs import FakeModel
 
@@ -38,14 +37,11 @@ class Planted(FakeModel):
         return Answer(scores, (first,), (-0.5,))
 
 
-class Plan(NamedTuple):
-    """What the loader of planted models knows: name of a model -> what it prefers."""
-
-    models: dict[str, Prefers]
+class Plan(dict[str, Prefers]):
+    """Name of a planted model -> what it prefers, and their loader."""
 
     def load(self, model_id: str, options: LoadOptions) -> Planted:
-        return Planted(model_id, options, self.models[model_id.partition(":")[2]])
+        return Planted(model_id, options, self[model_id.partition(":")[2]])
 
 
-PLAN = Plan({})
-load = PLAN.load
+PLAN = Plan()

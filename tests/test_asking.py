@@ -22,7 +22,7 @@ from runs import FakeModel
 from lmdiag.runs.asking import ask, show_progress
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
-from lmdiag.types import Answer, BadInput, Query, Question, WordScore
+from lmdiag.types import Answer, BadInput, Query, Question, SentenceAnswer, WordScore, WordSpan
 
 QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(23)]
 
@@ -144,49 +144,30 @@ def test_several_processes_ask_each_batch_once_or_all_of_them_each(
     assert asked == Counter(dict.fromkeys(left, 3 if together else 1))
 
 
-# ---- the journal ---------------------------------------------------------------------------------
-
-LOG_PROBS = st.floats(max_value=0.0, allow_nan=False, allow_infinity=False)
-SCORES = st.builds(WordScore, st.none() | LOG_PROBS, st.none() | st.integers(1), st.integers(0, 9))
-ANSWERS = st.builds(
-    Answer,
-    words=st.dictionaries(st.text(min_size=1), SCORES, max_size=3),
-    top_words=st.lists(st.text(), max_size=5).map(tuple),
-    top_log_probs=st.lists(LOG_PROBS, max_size=5).map(tuple),
-    agreement=st.none() | st.lists(st.none() | st.floats(0, 1), max_size=4).map(tuple),
-)
-
-
-@given(st.lists(st.dictionaries(st.text(), ANSWERS, min_size=1, max_size=3), max_size=4))
-def test_every_bit_of_an_answer_comes_back(
-    tmp_path_factory: pytest.TempPathFactory, batches: list[dict[str, Answer]]
-) -> None:
-    folder = tmp_path_factory.mktemp("journal") / "inner"
-    with Journal(folder) as journal:
-        for batch in batches:
-            journal.append(batch)
-    assert folder.exists() == bool(batches)  # made only when something is saved
-    assert Journal(folder).read() == {n: a for batch in batches for n, a in batch.items()}
-
-
 def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path: Path) -> None:
-    first, second = ({x: Answer({"bird": WordScore(-1.5, 1, 1)}, (x,), (-1.5,))} for x in "ab")
-    with Journal(tmp_path, owner="model") as journal:
+    """All others come back with every bit."""
+    scores = {"bird": WordScore(-0.1 - 0.2, 12, 2), "“é\n": WordScore(None, None, 0)}
+    words = (WordSpan(0, 1, None, 1), WordSpan(2, 5, -1 / 3, 2))
+    first = {"a": SentenceAnswer(words)}
+    second = {
+        "b": Answer(scores, ("##s", ""), (-1e-300, 0.0), (None, 1 / 3)),
+        "c": Answer({}, (), ()),
+    }
+    with Journal(tmp_path / "inner", owner="model") as journal:
+        assert not journal.folder.exists()  # made only when something is saved
         journal.append(first)
         journal.append(second)
-    (path,) = tmp_path.glob("*.jsonl")
+    (path,) = journal.folder.glob("*.jsonl")
     content = path.read_bytes()
+    assert journal.read() == first | second
     for bit in range(8 * content.index(b"\n")):
         flipped = bytearray(content)
         flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
-        assert Journal(tmp_path, owner="model").read() == second, bit
+        assert journal.read() == second, bit
     path.write_bytes(content[:-1])  # torn
-    assert Journal(tmp_path, owner="model").read() == first
-    assert Journal(tmp_path, owner="model b").read() == {}  # records of another run
-
-
-# ---- progress ------------------------------------------------------------------------------------
+    assert journal.read() == first
+    assert Journal(journal.folder, owner="model b").read() == {}  # records of another run
 
 
 def test_a_log_gets_two_lines_and_a_terminal_a_bar(

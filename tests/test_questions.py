@@ -9,15 +9,7 @@ import pytest
 from lmdiag.perturb import perturb
 from lmdiag.questions import Setting, collect, spread, with_first_letter
 from lmdiag.stimuli import Stimuli, load
-from lmdiag.types import (
-    Answer,
-    Query,
-    Question,
-    Sentence,
-    SentenceAnswer,
-    WordScore,
-    WordSpan,
-)
+from lmdiag.types import Answer, Query, Question, Sentence, SentenceAnswer, WordScore, WordSpan
 
 
 def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: int = 0) -> Setting:

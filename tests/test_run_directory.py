@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -46,28 +47,22 @@ def folder(finished: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def damage(folder: Path, name: str, how: object) -> None:
-    """Removes a file (None), cuts it, changes keys of it, or writes other content into it.
+def damage(folder: Path, name: str, content: Any) -> None:
+    """Removes a file (None), or changes its content; run.json is that of a run that has begun."""
+    for other in FILES if name == "run.json" else ():
+        (folder / other).unlink()
+    if content is None:
+        (folder / name).unlink()
+    else:
+        changed = content if isinstance(content, bytes) else content((folder / name).read_bytes())
+        (folder / name).write_bytes(changed)
 
-    A changed run.json is that of a run that has only begun. Foreign predictions are for the same
-    rows, but of another model.
-    """
-    file = folder / name
-    if name == "run.json":
-        for other in FILES:
-            (folder / other).unlink()
-    if how is None:
-        file.unlink()
-    elif how == "cut":
-        os.truncate(file, file.stat().st_size // 2)
-    elif how == "foreign":
-        table = pq.read_table(file)
-        column = table.schema.get_field_index("log_prob")
-        pq.write_table(table.set_column(column, "log_prob", [[-1.0] * len(table)]), file)
-    elif isinstance(how, bytes):
-        file.write_bytes(how)
-    elif isinstance(how, dict):
-        file.write_text(json.dumps(json.loads(file.read_text()) | how))
+
+def of_another_model(predictions: bytes) -> bytes:
+    table = pq.read_table(io.BytesIO(predictions))
+    column, sink = table.schema.get_field_index("log_prob"), io.BytesIO()
+    pq.write_table(table.set_column(column, "log_prob", [[-1.0] * len(table)]), sink)
+    return sink.getvalue()
 
 
 def leave_after_a_kill(folder: Path) -> None:
@@ -106,24 +101,32 @@ def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
 
 
 @pytest.mark.parametrize(
-    ("name", "how", "message"),
+    ("name", "content", "message"),
     [
         ("results.json", None, "it has no results.json"),
-        ("results.json", "cut", "not valid JSON"),
+        ("results.json", lambda content: content[:99], "not valid JSON"),
         ("results.json", b"[]", "should be an object"),
         ("results.json", b"\xff", "not UTF-8"),
-        ("results.json", {"identity": None}, "identity: "),
-        ("predictions.parquet", "cut", "is not the file that this run wrote"),
-        ("predictions.parquet", "foreign", "is not the file that this run wrote"),
+        (
+            "results.json",
+            lambda x: x.replace(b'"identity": {', b'"identity": 0, "x": {'),
+            "identity: ",
+        ),
+        (
+            "predictions.parquet",
+            lambda content: content[:99],
+            "is not the file that this run wrote",
+        ),
+        ("predictions.parquet", of_another_model, "is not the file that this run wrote"),
         ("run.json", b'{"mod', "run.json: not valid JSON"),
         ("run.json", b"[]", "run.json: expected an object"),
         ("run.json", b"[" * 100_000, "recursion limit exceeded"),
     ],
 )
 def test_a_damaged_directory_is_one_line_and_keeps_its_files(
-    command: Commands, arguments: list[object], folder: Path, name: str, how: object, message: str
+    command: Commands, arguments: list[object], folder: Path, name: str, content: Any, message: str
 ) -> None:
-    damage(folder, name, how)
+    damage(folder, name, content)
     if name == "predictions.parquet":
         assert message in command.refused("report", folder)
     before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 from wordfreq import word_frequency
 
+import lmdiag
 from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.linear import fold_numbers
@@ -20,7 +24,7 @@ from lmdiag.types import BadInput
 
 
 def fitted(
-    frame: pd.DataFrame, *sources: str, profile: str | None = None, **chosen: object
+    frame: pd.DataFrame | Path, *sources: str, profile: str | None = None, **chosen: object
 ) -> HumanFit:
     table = read_human(frame, profile, Procedure(**chosen))
     return fit_surprisals(table, [read_surprisals(table, source) for source in sources])
@@ -33,50 +37,35 @@ def coefficients(model: ModelFit) -> dict[str, float]:
 # ---- held out -----------------------------------------------------------------------------------
 
 
-def test_folds_are_those_of_r() -> None:
-    # cut(1:25, 10): the bounds are 3.4, 5.8, 8.2, 10.6, 13, 15.4, 17.8, 20.2, 22.6; 13 is not
-    # beyond the fifth
-    sizes = [3, 2, 3, 2, 3, 2, 2, 3, 2, 3]
-    assert np.bincount(fold_numbers(25, 10)).tolist() == sizes
-    assert np.bincount(fold_numbers(20, 10)).tolist() == [2] * 10
-
-
 def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
     rng = np.random.default_rng(0)
-    rows = []
-    for text, length in (("a", 40), ("b", 33), ("c", 31)):
-        for position in range(1, length + 1):
-            word = {"text": text, "position": position, "len": int(rng.integers(1, 12))}
-            word |= {"freq": float(rng.uniform(4, 20)), "bits": float(rng.exponential(6))}
-            if (text, position) in {("a", 20), ("b", 5)}:
-                word["freq"] = math.inf if text == "a" else 0.0
-            for reader in range(3):
-                time = 200 + 3 * word["bits"] + rng.normal(0, 20)
-                missing = (text, position, reader) == ("c", 9, 1)
-                rows.append({**word, "reader": reader, "rt": math.nan if missing else time})
-    frame = pd.DataFrame(rows)
-    # the reader's cells are missing, but the word has a mean over two others
+    lengths = {"a": 40, "b": 33, "c": 31}
+    places = [(text, position) for text, n in lengths.items() for position in range(1, n + 1)]
+    words = pd.DataFrame(places, columns=["text", "position"])
+    words = words.assign(len=rng.integers(1, 12, 104), freq=rng.uniform(4, 20, 104))
+    words["bits"] = rng.exponential(6, 104)
+    words.loc[[19, 44], "freq"] = math.inf, 0.0
+    frame = words.loc[words.index.repeat(3)].reset_index(drop=True)
+    frame["rt"] = 200 + 3 * frame["bits"] + rng.normal(0, 20, len(frame))
+    frame.loc[3 * 81 + 1, "rt"] = math.nan  # a reader's; the word has a mean over two others
     fit = fitted(frame, "bits", profile="wilcox2023", response="rt")
 
-    words = frame.groupby(["text", "position"])["rt"].mean().reset_index()
-    first = frame.drop_duplicates(["text", "position"]).reset_index(drop=True)
-    y, x = [], []
-    for i in range(len(words)):
-        lags = [i, i - 1, i - 2]
-        if i < 2 or first["text"][i - 2] != first["text"][i]:
-            continue  # the first two words of a text
-        if not all(0 < first["freq"][j] < math.inf for j in lags):
-            continue
-        y.append(words["rt"][i])
-        x.append([1.0] + [first[c][j] for c in ("freq", "len", "bits") for j in lags])
-    y, x = np.array(y), np.array(x)
+    x = pd.DataFrame({"one": np.ones(104)})
+    for name in ("freq", "len", "bits"):
+        for lag in range(3):
+            x[f"{name}{lag}"] = words.groupby("text")[name].shift(lag)
+    y = frame.groupby(["text", "position"])["rt"].mean().reset_index()["rt"]
+    kept = (
+        x.notna().all(axis=1) & x.filter(like="freq").gt(0).all(axis=1) & ~np.isinf(x).any(axis=1)
+    )
+    x, y = x[kept].to_numpy(), y[kept].to_numpy()
     n = len(y)
     assert n == 104 - 3 * 2 - 2 * 3  # two words of each text, and three around each bad frequency
-    bounds = [1 + k * (n - 1) / 10 for k in range(1, 10)]
-    deltas = []
-    for fold in range(10):
-        low = bounds[fold - 1] if fold else -math.inf
-        high = bounds[fold] if fold < 9 else math.inf
+    # cut(1:25, 10): the bounds are 3.4, 5.8, 8.2, 10.6, 13, ...; 13 is not beyond the fifth
+    assert np.bincount(fold_numbers(25, 10)).tolist() == [3, 2, 3, 2, 3, 2, 2, 3, 2, 3]
+    bounds = [-math.inf, *(1 + k * (n - 1) / 10 for k in range(1, 10)), math.inf]
+    delta = np.empty(n)
+    for low, high in pairwise(bounds):
         test = np.array([low < i <= high for i in range(1, n + 1)])
         density = []
         for columns in (range(10), range(7)):
@@ -84,13 +73,10 @@ def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
             beta = np.linalg.solve(train.T @ train, train.T @ y[~test])
             rss = ((y[~test] - train @ beta) ** 2).sum()
             sd = math.sqrt(rss / (len(train) - len(columns)))
-            z = (y[test] - x[test][:, columns] @ beta) / sd
-            density.append(-(z**2) / 2 - math.log(sd * math.sqrt(2 * math.pi)))
-        deltas.append(density[0] - density[1])
-        rows_of_fold = fit.models[0].words["delta"].to_numpy()[test]
-        assert rows_of_fold == pytest.approx(deltas[-1], rel=1e-9)
-    delta = np.concatenate(deltas)
+            density.append(norm.logpdf(y[test], x[test][:, columns] @ beta, sd))
+        delta[test] = density[0] - density[1]
     (model,) = fit.models
+    assert model.words["delta"].to_numpy() == pytest.approx(delta, rel=1e-9)
     assert model.n == n
     assert model.per_word == pytest.approx(delta.mean())
     margin = 1.96 * delta.std(ddof=1) / math.sqrt(n)
@@ -286,23 +272,15 @@ def test_bad_input_is_one_line(
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("rt,a,rt\n1,2,3\n", "human.csv: the column rt stands there twice: rename one"),
-        ("rt,a\n", "human.csv has no rows"),
-        ("rt,a\n1,2\n1,2,3\n", "is not a table"),
-    ],
-)
-def test_files_that_are_not_tables(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "human.csv"
-    path.write_text(text)
-    with pytest.raises(BadInput, match=message):
-        read_human(path, chosen=Procedure(response="rt"))
-
-
-@pytest.mark.parametrize(
     ("name", "text", "message"),
     [
+        (
+            "human.csv",
+            "rt,a,rt\n1,2,3\n",
+            "csv: the column rt stands there twice: rename one",
+        ),
+        ("human.csv", "rt,a\n", "human.csv has no rows"),
+        ("human.csv", "rt,a\n1,2\n1,2,3\n", "is not a table"),
         ("s.tsv", "text\tposition\tsurprisal\n2\t0\t1\n2\t0\t3\n", "s.tsv:3: a second surprisal"),
         ("s.tsv", "text\tbits\n2\t0\n", "needs a column 'surprisal'"),
         ("s.tsv", "t\tsurprisal\n2\t0\n", "needs a column of rows"),
@@ -313,11 +291,12 @@ def test_files_that_are_not_tables(tmp_path: Path, text: str, message: str) -> N
         ("s.txt", "", "is neither a column of rows nor a file"),
     ],
 )
-def test_surprisals_that_do_not_fit(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_files_that_cannot_be_used(tmp_path: Path, name: str, text: str, message: str) -> None:
+    path = tmp_path / name
     if text:
-        (tmp_path / name).write_text(text)
+        path.write_text(text)
     with pytest.raises(BadInput, match=message):
-        fitted(corpus(), str(tmp_path / name), response="rt")
+        fitted(path if name == "human.csv" else corpus(), str(path), response="rt")
 
 
 def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) -> None:
@@ -332,3 +311,98 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) 
     direct = fitted(frame, "a", response="rt")
     assert joined.models[0].name == "model"
     assert joined.models[0].per_word == pytest.approx(direct.models[0].per_word)
+
+
+# ---- models are asked about the words -----------------------------------------------------------
+
+WORDS = "the robin is not a bird tree hammer saw daisy of near old river while sang"
+
+
+def texts(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Three texts of words that the demo model knows and some that it does not."""
+    frame = pd.DataFrame({"text": np.sort(rng.integers(3, size=n)), "row": range(n)})
+    frame["position"] = frame.groupby("text").cumcount()
+    frame = frame.assign(word=rng.choice(WORDS.split(), n), log_frequency=rng.normal(0, 1, n))
+    return frame.assign(rt=rng.normal(300, 20, n))
+
+
+def test_a_planted_slope_is_recovered_from_texts_of_2000_words() -> None:
+    rng = np.random.default_rng(4)
+    frame = texts(2000, rng)
+    model = lmdiag.load_model("demo:causal")
+    joined = frame.groupby("text")["word"].agg(" ".join)
+    frame["bits"] = np.asarray(model.surprisals(joined)["surprisal"])
+    readers = [
+        frame.assign(reader=reader, rt=250 + 2.5 * frame["bits"] + rng.normal(0, 60, len(frame)))
+        for reader in range(2)
+    ]
+    human = pd.concat(readers).sample(frac=1, random_state=0)
+    fit = lmdiag.fit(human, models=model, response="rt", average=True)
+    (figures,) = fit.models
+    term = next(term for term in figures.terms if term.term == "surprisal")
+    low, high = term.interval
+    assert low < 2.5 < high
+    assert high - low < 0.5
+    assert figures.n == 2000 - 3 * 2
+    direct = lmdiag.fit(human, surprisal="bits", response="rt", average=True).models[0]
+    assert figures.delta_log_likelihood == pytest.approx(direct.delta_log_likelihood, rel=1e-6)
+
+
+def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = texts(60, np.random.default_rng(0))
+    model = lmdiag.load_model("demo:causal")
+    answer, asked = model.model.answer, list[int]()
+
+    def counted(encoded: Any, *top: Any) -> Any:
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        asked.append(len(encoded))
+        return answer(encoded, *top)
+
+    monkeypatch.setattr(model.model, "answer", counted)
+    options = {"models": model, "response": "rt", "output": tmp_path, "batch_size": 1}
+    with pytest.raises(KeyboardInterrupt):
+        lmdiag.fit(frame, **options)
+    asked[:] = [0]
+    resumed = lmdiag.fit(frame, **options)
+    assert asked == [0, 1]  # the third text alone
+    again = lmdiag.fit(frame, **options)
+    assert asked == [0, 1]
+    whole = lmdiag.fit(frame, models=lmdiag.load_model("demo:causal"), response="rt", batch_size=1)
+    assert resumed.models[0].terms == again.models[0].terms == whole.models[0].terms
+
+
+def test_a_control_token_among_the_words_is_noted() -> None:
+    frame = texts(60, np.random.default_rng(0))
+    frame.loc[7, "word"] = "[SEP]"
+    notes = " ".join(lmdiag.fit(frame, models="demo:masked", response="rt").notes)
+    assert notes.startswith("1 text contains the text of a control token")
+    assert "([SEP] in text 0)" in notes
+
+
+def several_words(frame: pd.DataFrame) -> pd.DataFrame:
+    other = frame.assign(word=frame["word"].where(frame["row"] != 9, "other"))
+    return pd.concat([frame, other])
+
+
+@pytest.mark.parametrize(
+    ("changed", "chosen", "message"),
+    [
+        (lambda f: f.replace({"word": {"robin": "ice cream"}}), {"models": "demo:causal"},
+         "column word 'ice cream' contains a blank; a row is one word"),
+        (lambda f: f.replace({"word": {"robin": ""}}), {"models": "demo:causal"},
+         "column word is empty; a row is one word"),
+        (several_words, {"models": "demo:causal"},
+         "rows:70: column word: 'other' stands where rows:10 has"),
+        (lambda f: f, {}, "name a model to ask, or a column"),
+        (lambda f: f, {"surprisal": "row", "lag": 1}, "fit has no option 'lag': choose from resp"),
+    ],
+)  # fmt: skip
+def test_words_and_options_that_cannot_be_used(
+    changed: Callable[[pd.DataFrame], pd.DataFrame], chosen: dict[str, Any], message: str
+) -> None:
+    frame = changed(texts(60, np.random.default_rng(0)))
+    with pytest.raises(BadInput, match=message):
+        lmdiag.fit(frame, response="rt", **chosen)

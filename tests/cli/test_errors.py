@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from commands import Commands
-from launched import SCRIPT, alone, environment, finished, torchrun
+from launched import SCRIPT, alone, environment, torchrun
 from limits import HANG
 
 from lmdiag import stimuli
@@ -30,6 +30,8 @@ BAD = [
     ("run --model demo:masked --unit wrod", 'Choose from: "token", "word". Did you mean "word"?'),
     ("run --model demo:masked --data {data} --perturb shuff", "(did you mean 'shuf'?)"),
     ("run --model demo:maskd --data {data}", "(did you mean 'masked'?)"),
+    ("publish data --repo-id a/b", "publish data: give the directory"),
+    ("publish metric x --repo-id a/b", "publish metric: give no directory"),
     ("publish dta x --repo-id a/b", 'Did you mean "data"?'),
     ("report {run} --format csv --items role88-01", "(did you mean 'role88-1'?)"),
     # something is missing, doubled or of the wrong type
@@ -37,6 +39,7 @@ BAD = [
     ("run", "give --model or --models-from, and not both"),
     ("score --task role88", "--predictions requires an argument"),
     ("run --model x --k", "--k requires at least 1"),
+    ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model x --k 1 none", "must be a whole number of at least 1, not 'none'"),
     ("run --model x --seed 1.5", "--seed: must be a whole number, not '1.5'"),
     ("run --model x --batch-size many", "must be a whole number of at least 1, not 'many'"),
@@ -156,16 +159,6 @@ def test_only_the_first_of_several_processes_speaks(
     assert capsys.readouterr().err == ""
     assert exits.end(BadInput("of this process alone"), "run", "") == 2
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
-
-
-@pytest.mark.slow
-def test_several_processes_report_a_model_that_cannot_be_loaded_once(
-    demo_dir: Path, tmp_path: Path
-) -> None:
-    arguments = ["--model", tmp_path / "absent", "--data", demo_dir, "--output", tmp_path]
-    done = finished(torchrun(2), *arguments)
-    (line,) = (line for line in done.stderr.splitlines() if "lmdiag: error:" in line)
-    assert line.startswith("lmdiag: error: no model folder ")
 
 
 # ---- starter files -------------------------------------------------------------------------------

@@ -25,47 +25,41 @@ def write_pairs(folder: Path, n: int = 4) -> Path:
     """Minimal pairs in BLiMP's form, n of each paradigm; every other bad one has a word more."""
     folder.mkdir(parents=True, exist_ok=True)
     for uid, (field, term) in PARADIGMS.items():
-        rows: list[dict[str, Any]] = [
-            {
-                "sentence_good": f"Who did Sally number {i} insult herself in the {uid}?",
-                "sentence_bad": f"Who did Sally number {i} {'ever ' * (i % 2)}insult himself in "
-                f"the {uid}?",
-                "field": field, "linguistics_term": term, "UID": uid, "pairID": str(i),
-                "simple_LM_method": True,
-            }
-            for i in range(n)
-        ]  # fmt: skip
+        facts = {"field": field, "linguistics_term": term, "UID": uid, "simple_LM_method": True}
+        rows = []
+        for i in range(n):
+            good = f"Who did Sally number {i} insult herself in the {uid}?"
+            bad = good.replace("insult herself", f"{'ever ' * (i % 2)}insult himself")
+            pair = {"sentence_good": good, "sentence_bad": bad, "pairID": str(i)}
+            rows.append(pair | facts)
         (folder / f"{uid}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return folder
 
 
 def suite(name: str, *formulas: str, n: int = 8) -> dict[str, Any]:
     """A suite with two conditions and five regions; the second is empty in one of them."""
-    names = ("intro", "comma", "verb1", "verb2", "end")
     contents = {
         "plaus": ("The {} painting that the artist", ",", "painted", "deteriorated", "."),
         "implaus": ("The {} painting that the artist", "", "deteriorated", "painted", "."),
     }
+
+    def regions(texts: tuple[str, ...], number: int) -> list[dict[str, Any]]:
+        filled = enumerate((text.format(number) for text in texts), start=1)
+        return [{"region_number": i, "content": text} for i, text in filled]
+
+    conditions = {
+        number: [
+            {"condition_name": condition, "regions": regions(texts, number)}
+            for condition, texts in contents.items()
+        ]
+        for number in range(1, n + 1)
+    }
+    names = ("intro", "comma", "verb1", "verb2", "end")
     return {
         "meta": {"name": name, "metric": "sum"},
         "region_meta": {str(i): region for i, region in enumerate(names, start=1)},
         "predictions": [{"type": "formula", "formula": formula} for formula in formulas],
-        "items": [
-            {
-                "item_number": number,
-                "conditions": [
-                    {
-                        "condition_name": condition,
-                        "regions": [
-                            {"region_number": i, "content": text.format(number)}
-                            for i, text in enumerate(texts, start=1)
-                        ],
-                    }
-                    for condition, texts in contents.items()
-                ],
-            }
-            for number in range(1, n + 1)
-        ],
+        "items": [{"item_number": i, "conditions": rows} for i, rows in conditions.items()],
     }
 
 

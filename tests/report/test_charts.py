@@ -8,27 +8,33 @@ import re
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+from browser import NewPage
 from hostile import HOSTILE, hostile_rows
-from runs import make_run
+from runs import ONE_TASK, make_run
 
 import lmdiag
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
 from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.conditions import means_chart
-from lmdiag.report.charts.drawing import dot_chart
+from lmdiag.report.charts.drawing import dot_plot
 from lmdiag.report.charts.items import axis_of
-from lmdiag.report.html import charts
+from lmdiag.report.charts.models import family, ranked_plots, trend_plots
+from lmdiag.report.html import charts, render
 from lmdiag.report.items import items
+from lmdiag.report.tables import sources_of
 from lmdiag.results import Place, Run, load_run
 from lmdiag.text import visible
 
 from .conftest import Pages
 from .forms import run_on, write_pairs
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 
 def rows(charts: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -37,7 +43,7 @@ def rows(charts: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_every_declared_kind_is_made_and_altair_takes_it(
-    runs: dict[str, Run], run_dirs: dict[str, Path], forms: dict[str, Run]
+    runs: dict[str, Run], forms: dict[str, Run]
 ) -> None:
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
     steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
@@ -51,7 +57,7 @@ def test_every_declared_kind_is_made_and_altair_takes_it(
     assert {"steps", "differences"} <= {*kind_of}
     for plot in kind_of.values():
         output.notebook(plot).properties(background="white").to_dict()
-    notebook: Any = lmdiag.load_run(run_dirs["strong"]).charts()
+    notebook: Any = lmdiag.load_run(runs["strong"].path).charts()
     assert len((notebook["role88-cloze"] + notebook["role88-pairs"]).layer) == 2
 
 
@@ -141,8 +147,8 @@ def test_axes_and_undefined_values() -> None:
         axis = axis_of("x", "p", "p", pd.Series(values), False)
         assert axis.to_dict()["scale"]["domain"] == [pytest.approx(low), 1]
     row = {"label": "a", "series": "b", "value": 0.5, "low": None, "high": float("nan")}
-    known = {"label": "a", "series": "b", "value": 0.5}
-    assert dot_chart(pd.DataFrame([row])).to_dict()["data"]["values"] == [known]
+    (plot,) = dot_plot("levels", "name", "Title", pd.DataFrame([row]))
+    assert plot.spec["data"]["values"] == [{"label": "a", "series": "b", "value": 0.5}]
     # an interval of surprisals is cut at 0
     mean = {"level": "a", "series": "b", "panel": "", "value": 1.0, "low": -1.0, "high": 3.0}
     chart = means_chart(pd.DataFrame([mean]), "bits", possible=(0, 99)).to_dict()
@@ -151,9 +157,8 @@ def test_axes_and_undefined_values() -> None:
 
 def test_runs_without_figures_have_no_charts(tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "blimp")
-    sizes = {"a": 10**7, "b": 10**8, "c": 10**9}
-    facts = {name: {"id": name, "n_parameters": n, "unscorable": 99} for name, n in sizes.items()}
-    assert charts([run_on(data, tmp_path / name, **facts[name]) for name in sizes]) == []
+    facts = [{"id": str(n), "n_parameters": 10**n, "unscorable": 99} for n in (7, 8, 9)]
+    assert charts([run_on(data, tmp_path / fact["id"], **fact) for fact in facts]) == []
 
 
 # ---- text, files and notebooks -------------------------------------------------------------------
@@ -184,9 +189,6 @@ def test_text_from_outside_is_data_only(tmp_path: Path) -> None:
 def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Path) -> None:
     plot = next(plot for plot in charts(forms["pairs"]) if plot.name == "blimp-pairs")
     paths = [output.write_figures([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
-    assert [path.name for path in paths] == [
-        f"blimp-pairs.{kind}" for kind in ("svg", "pdf", "png")
-    ]
     assert (tmp_path / "blimp-pairs.txt").read_text() == f"{plot.caption}\n"
     svg = paths[0].read_text()
     width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
@@ -209,3 +211,114 @@ def test_the_library_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert {gzip.decompress(output.library()) for _ in range(2)} == {b"first"}
     monkeypatch.setenv("LMDIAG_CACHE", "/dev/null/nowhere")  # which cannot be written to
     assert gzip.decompress(output.library()) == b"second"
+
+
+# ---- many models, many checkpoints ---------------------------------------------------------------
+
+NAMES = (
+    "org/pythia-70m", "org/pythia-160m", "org/pythia-1.4b", "bert-base-uncased",
+    "bert-large-uncased", "org/a-model-with-a-very-long-name-of-many-words-v2.1-instruct",
+    *(f"org/other{i}" for i in range(14)),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def many(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    """Twenty models: two families, and others."""
+    folder = tmp_path_factory.mktemp("many")
+    facts = [{"seed": i, "skill": i % 5, "n_parameters": 10**7 * (i + 1)} for i in range(20)]
+    return [
+        load_run(make_run(folder / str(i), demo_dir, id=name, **facts[i]))
+        for i, name in enumerate(NAMES)
+    ]
+
+
+def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None:
+    sources = sources_of([run.results for run in many])
+    plots = {plot.name: plot for plot in (*trend_plots(sources), *ranked_plots(sources))}
+    rows = plots["role88-sizes"].spec["data"]["values"]
+    sensitivity = [row for row in rows if row["figure"] == "sensitivity"]
+    assert len(sensitivity) == 20
+    for row, run in zip(sensitivity, many, strict=True):
+        figure = run.results.figure(Place("role88", "none", "sensitivity"))
+        assert figure is not None
+        assert (row["at"], row["value"]) == (run.results.model.n_parameters, figure.value)
+        assert (row["low"], row["high"], row["chance"]) == (figure.ci_low, figure.ci_high, 0.5)
+    assert [row["family"] for row in sensitivity[:6]] == [
+        *["pythia"] * 3, *["bert-uncased"] * 2, "other models",
+    ]  # fmt: skip
+    ranked = plots["role88-models-sensitivity"].spec["data"]["values"]
+    values = [row["value"] for row in ranked]
+    assert values == sorted(values, reverse=True)
+    others = ("meta-llama/Llama-3.2-1B", "gpt2-xl", "gpt2", "org/large")
+    assert [*map(family, others)] == ["Llama-3.2", "gpt2", "gpt2", "large"]
+
+
+@pytest.fixture(scope="module")
+def many_page(many: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(render(many))
+    return path
+
+
+def opened(page: Page, path: Path) -> Page:
+    assert path.stat().st_size < 1.5e6
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    shown = page.locator("figure:visible")
+    assert shown.count() == page.locator(".plot svg:visible").count() > 3
+    return page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (800, "dark"), (420, "light")])
+def test_the_page_of_twenty_models(
+    new_page: NewPage, many_page: Path, width: int, scheme: str
+) -> None:
+    new = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = opened(new, many_page)
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.locator("figure[data-name^=role88-pairs]").count() == 2  # of the first models
+    region = page.get_by_role("region", name="Models")
+    table = region.locator("table")
+    # what lies outside the box has a sign, which goes at its end
+    is_cut = region.evaluate("box => box.scrollWidth > box.clientWidth + 2")
+    assert is_cut == region.evaluate("box => box.classList.contains('more')")
+    region.evaluate("box => { box.scrollLeft = 1e4; }")
+    page.wait_for_function("box => !box.classList.contains('more')", arg=region.element_handle())
+    # a heading sorts, and chooses the figure of the chart
+    table.get_by_role("button", name="sensitivity@0.01").first.click()
+    column = table.locator("tbody td:nth-child(6)").all_inner_texts()
+    values = [float(text.split("\n")[0].rstrip("↑↓†")) for text in column]
+    assert values == sorted(values, reverse=True)
+    figure = page.locator("#section-headline figure:visible")
+    figure.locator("svg").wait_for()
+    assert figure.get_attribute("data-name") == "cprag102-models-sensitivity-0-01"
+    first = table.locator("tbody th").first.inner_text()
+    assert first in figure.locator("svg text").all_text_contents()
+    # intervals on demand
+    interval = table.locator("tbody td small").first
+    assert not interval.is_visible()
+    page.get_by_label("intervals", exact=True).check()
+    assert interval.is_visible()
+    # no name is broken within a word
+    heights = "cells => cells.map(cell => cell.getClientRects()[0].height)"
+    assert max(table.locator("tbody th").evaluate_all(heights)) < 130
+    # the first model against each other one
+    assert page.get_by_role("region", name="Differences").locator("tbody tr").count() == 19
+
+
+@pytest.mark.slow
+def test_the_page_of_thirty_checkpoints(page: Page, demo_dir: Path, tmp_path: Path) -> None:
+    runs = []
+    for i in range(30):
+        step = {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}
+        facts = {"id": "org/x", "skill": i / 6, "seed": i, **step}
+        runs.append(load_run(make_run(tmp_path / f"{i}", demo_dir, ONE_TASK, **facts)))
+    path = tmp_path / "report.html"
+    path.write_text(render(runs[::-1]))
+    opened(page, path)
+    steps = page.locator("#section-headline .models tbody th").all_inner_texts()
+    assert (steps[:3], len(steps)) == (["step 0", "step 1", "step 2"], 30)
+    titles = page.locator("figure[data-name=role88-steps] svg text").all_text_contents()
+    assert {"accuracy@5", "sensitivity", "training step"} <= set(titles)

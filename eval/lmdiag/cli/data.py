@@ -65,9 +65,8 @@ def template_command(
     if design == "2":
         singular = [row for row in rows if row["subject"] == "singular"]
         rows = [{k: v for k, v in row.items() if k != "subject"} for row in singular]
-    smallest = []
-    if not is_design:
-        smallest = [{c.name: row[c.name] for c in CORE if c.required} for row in rows]
+    required = [column.name for column in CORE if column.required]
+    smallest = [] if is_design else [{name: row[name] for name in required} for row in rows]
     texts = "context, target  the text to the left of the word, and the word that is scored"
     if regions:
         texts = "region_1, region_2, ...  the sentence in parts; a part may be empty"

@@ -196,8 +196,8 @@ class Chart:
     Attributes:
         kind: a key of `lmdiag.report.charts.kinds.CHART_KINDS`.
         title: of the chart; "" for the usual one.
-        by, levels: the break-down that it shows, or the levels that it is restricted to; without
-            `levels`, all that there are.
+        by, levels: the break-down that it shows, or the levels that it is restricted to (in
+            `scatter`, a `*` stands for any part of a name); without `levels`, all that there are.
         measures: that it shows; a `*` at the end stands for everything that begins so.
     """
 

@@ -118,8 +118,8 @@ DIAGNOSTIC = Diagnostic(
     charts=(
         Chart("levels", "Sensitivity, SIMP", "subset/polarity", (*_SIMP.values(),), _OF_PAIRS),
         Chart("levels", "Sensitivity, NAT", "natural/polarity", _NAT, _OF_PAIRS),
-        Chart("scatter", "Affirmative sentences", "polarity", ("affirmative",)),
-        Chart("scatter", "Negative sentences", "polarity", ("negative",)),
+        Chart("scatter", "Affirmative sentences", "subset/polarity", ("*/affirmative",)),
+        Chart("scatter", "Negative sentences", "subset/polarity", ("*/negative",)),
         Chart("levels", "Accuracy in affirmative sentences", "subset", ("simp", "nat"), _AT_K),
     ),
     headlines=(

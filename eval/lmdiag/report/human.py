@@ -11,7 +11,7 @@ from pandas import DataFrame
 from lmdiag import stats
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
-from lmdiag.report.charts.drawing import COLORS, distinct, numeric, tooltip
+from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
 from lmdiag.report.grid import CellText, Grid, GridRow, figure_headings
 from lmdiag.report.numbers import decimals, p_value
@@ -186,8 +186,9 @@ def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
         }
     else:
         channels["x"] = numeric("x", by, percent=False, title=by_title, zero=False, padding=8)
-    shown = tooltip(data, "model, row, word, n, term, surprisal, value, low, high", ".4~g")
-    return drawing.layered(data, *drawing.points(data, on, channels, tooltip=shown), height=height)
+    columns = "model, row, word, n, term, surprisal, value, low, high"
+    marks = drawing.points(data, on, channels, columns, ".4~g")
+    return drawing.layered(data, *marks, height=height)
 
 
 # ---- the page -----------------------------------------------------------------------------------

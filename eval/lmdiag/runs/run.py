@@ -97,10 +97,10 @@ def run_model(
     directory = RunDirectory(folder / results.protocol_slug(protocol))
     identity = inputs.identity(info)
     try:
-        is_finished = False
         with processes.shared_errors():
-            if processes.first:
-                is_finished = directory.open(identity, overwrite=run_options.overwrite)
+            is_finished = processes.first and directory.open(
+                identity, overwrite=run_options.overwrite
+            )
         if not processes.share(is_finished):
             if inputs.verbs:
                 model.set_verbs(inputs.verbs)
@@ -154,7 +154,7 @@ def save(
     for task, rows in inputs.stimuli.items():
         data[task] = TaskData(rows.fingerprint, len(rows), rows.form)
         settings: dict[str, list[Predictions]] = {}  # in a shuffled setting, of all its runs
-        for (name, _), part in sorted(read_back[task].items(), key=lambda item: item[0][1]):
+        for (name, _), part in read_back[task].items():
             settings.setdefault(name, []).append(part)
         signature = results.signature(protocol, rows.fingerprint, asks_words=asks_words)
         tasks[task] = {

@@ -100,8 +100,8 @@ def means_chart(
     }
     if len(names) > 1:
         place["xOffset"] = alt.XOffset("series:N", sort=names)
-    shown = drawing.tooltip(data, "panel, level, series, n, value, low, high", ".2f")
-    means = drawing.points(data, "y", place | looks, tooltip=shown)
+    columns = "panel, level, series, n, value, low, high"
+    means = drawing.points(data, "y", place | looks, columns, ".2f")
     means[0].mark.clip = bool(ends)
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(**place)
     if not is_path:

@@ -11,7 +11,7 @@ in [0, 1].
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -29,7 +29,11 @@ LINE = ".{1,26}([ _]|$)"
 LINES = f"split(trim(replace(datum.label, regexp('{LINE}', 'g'), '$&\\n')), '\\n')"
 """The lines of a label, as an expression of Vega."""
 
-_FORMS = {"n": ",", "at": ",", "shuffles": ",", "p": ".3f", "p_adjusted": ".3f"}
+ONE_ROW = alt.Data(values=[{}])  # type: ignore[no-untyped-call]
+"""The data of a mark at a fixed place."""
+
+_FORMS = dict.fromkeys(("n", "at", "shuffles"), ",") | dict.fromkeys(("p", "p_adjusted"), ".3f")
+_FORMS |= dict.fromkeys(("first", "second"), ".1%")  # of differences, which have a sign
 _TITLES = {"low": "from", "high": "to", "versus_chance": "against chance", "p_adjusted": "p adj."}
 
 
@@ -58,11 +62,6 @@ def panels(
     made = chart.facet(facet.header(labelExpr=LINES), columns=columns, spacing=14)
     made = made.properties(usermeta={"beside": beside})
     return made.resolve_scale(**{own: "independent"}) if own else made
-
-
-def rule(**place: Any) -> Any:
-    """Returns a line at a value."""
-    return alt.Chart(inline(pd.DataFrame(index=[0]))).mark_rule(color=MUTED).encode(**place)
 
 
 def has(data: pd.DataFrame, column: str) -> bool:
@@ -125,39 +124,42 @@ def tooltip(data: pd.DataFrame, columns: str, form: str = ".1%", **titles: str) 
     return shown
 
 
-def points(data: pd.DataFrame, on: str, channels: dict[str, Any], **looks: Any) -> list[Any]:
-    """Returns points, and the rules of their intervals from `low` to `high` where they have any.
+def points(
+    data: pd.DataFrame,
+    on: str,
+    channels: dict[str, Any],
+    columns: str,
+    form: str = ".1%",
+    across: Mapping[str, Any] | None = None,
+    **looks: Any,
+) -> list[Any]:
+    """Returns the layers of figures: points with tooltips, and what the data have beside them.
 
-    `on` is the channel of the values, x or y; rules have the `channels` of the points, less shapes
-    and the `looks`.
+    These are intervals from `low` to `high`, the grey line of the human baseline and the dashed one
+    of chance.
+
+    Args:
+        data: a row per figure.
+        on: the channel of the values, x or y.
+        channels: of points and intervals, which have no shape; `looks` are of the points alone.
+        columns, form: see `tooltip`.
+        across: where the two lines begin and end, which otherwise cross the chart.
     """
-    dots = alt.Chart().mark_point(filled=True, size=48, opacity=1).encode(**channels, **looks)
-    place = {name: channel for name, channel in channels.items() if name != "shape"}
-    rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
-    rules = rules.encode(**place | {on: "low:Q", f"{on}2": "high:Q"})
-    return [rules, dots] if has(data, "low") else [dots]
-
-
-def reference_lines(data: pd.DataFrame, on: str, **place: Any) -> list[Any]:
-    """Returns the grey line of the human baseline and the dashed one of chance, if in the data.
-
-    Without a place, the lines cross the chart.
-    """
-    looks: dict[str, dict[str, Any]] = {
+    lines: dict[str, dict[str, Any]] = {
         "human": {"color": MUTED, "strokeWidth": 2, "opacity": 0.7},
         "chance": {"color": INK, "strokeWidth": 1, "strokeDash": DASHED},
     }
-    return [
-        alt.Chart().mark_rule(**look).encode(**place, **{on: f"mean({column}):Q"})
-        for column, look in looks.items()
+    layers = [
+        alt.Chart().mark_rule(**line).encode(**across or {}, **{on: f"mean({column}):Q"})
+        for column, line in lines.items()
         if has(data, column)
     ]
-
-
-def dot_plot(kind: str, name: str, title: str, data: pd.DataFrame, **options: Any) -> list[Plot]:
-    """Returns the chart of dots of data that have rows; its caption says what the marks mean."""
-    caption = f"{title}.{meanings(data)}"
-    return [Plot(kind, name, caption, dot_chart(data, **options))] if len(data) else []
+    if has(data, "low"):
+        place = {name: channel for name, channel in channels.items() if name != "shape"}
+        rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
+        layers.append(rules.encode(**place | {on: "low:Q", f"{on}2": "high:Q"}))
+    dots = alt.Chart().mark_point(filled=True, size=48, opacity=1)
+    return [*layers, dots.encode(**channels, **looks, tooltip=tooltip(data, columns, form))]
 
 
 def meanings(data: pd.DataFrame) -> str:
@@ -168,44 +170,57 @@ def meanings(data: pd.DataFrame) -> str:
         "published": "◇ is the published figure",
         "chance": "the dashed line is chance",
         "human": "the grey line is the human baseline",
+        "shuffles": "the larger a mark, the more shuffles had this value",
     }
     text = ", ".join(text for column, text in texts.items() if has(data, column))
     return f" {text[:1].upper()}{text[1:]}." if text else ""
 
 
-def dot_chart(data: pd.DataFrame, *, percent: bool = True, colors: Sequence[str] = COLORS) -> Any:
+def dot_plot(
+    kind: str,
+    name: str,
+    title: str,
+    data: pd.DataFrame,
+    *,
+    percent: bool = True,
+    colors: Sequence[str] = COLORS,
+) -> list[Plot]:
     """Returns figures as dots with 95% intervals, a line of the chart per label and series.
 
-    A thick line is the standard deviation over shuffles, a dashed line the chance level, a grey one
-    the human baseline, a hollow diamond the published figure; a dot of several shuffles is larger.
+    The caption says what the marks mean; without rows there is no chart.
 
     Args:
+        kind, name, title: of the chart; the caption begins with its title.
         data: columns of figures; label, series, sd, published, human, shuffles.
         percent: whether the figures are proportions.
         colors: of the series.
     """
+    if data.empty:
+        return []
     names = distinct(data, "series")
     y = labels(data, "label").scale(type="band", paddingInner=0.2)
-    x = numeric("x", "value", percent=percent)
-    channels = {"x": x, "y": y, "yOffset": alt.YOffset("series:N", sort=names)}
-    channels |= series("series", names, color=colors, shape=SHAPES)
-    label = {"y": y.bandPosition(0), "y2": alt.Y2("label:N", bandPosition=1)}
-    layers, looks = reference_lines(data, "x", **label), dict[str, Any]()
+    place = {"x": numeric("x", "value", percent=percent), "y": y}
+    place |= {"yOffset": alt.YOffset("series:N", sort=names)}
+    looks = series("series", names, color=colors, shape=SHAPES)
+    layers = []
     if has(data, "sd"):
-        sd = {name: channel for name, channel in channels.items() if name != "shape"}
         bars = alt.Chart().mark_errorbar(thickness=6, opacity=0.3, clip=True)
-        layers.append(bars.encode(**sd, xError="sd:Q"))
+        layers.append(bars.encode(**place, color=looks["color"], xError="sd:Q"))
     if has(data, "published"):
         diamond = alt.Chart().mark_point(shape="diamond", size=70, color=INK, strokeWidth=1.3)
-        layers.append(diamond.encode(y=y, yOffset=channels["yOffset"], x="published:Q"))
+        layers.append(diamond.encode(**place | {"x": alt.X("published:Q")}))
+    sizes = {}
     if has(data, "shuffles"):
-        looks["size"] = alt.Size("shuffles:Q", legend=None).scale(rangeMin=30, rangeMax=150)
-    columns = "label, series, n, shuffles, versus_chance, value, low, high, sd, chance, human, "
-    shown = tooltip(data, f"{columns}published", ".1%" if percent else ".3~f")
-    layers += points(data, "x", channels, tooltip=shown, **looks)
+        sizes["size"] = alt.Size("shuffles:Q", legend=None).scale(rangeMin=30, rangeMax=150)
+    layers += points(
+        data, "x", place | looks,
+        "label, series, n, shuffles, versus_chance, value, low, high, sd, chance, human, published",
+        ".1%" if percent else ".3~f",
+        {"y": y.bandPosition(0), "y2": alt.Y2("label:N", bandPosition=1)}, **sizes,
+    )  # fmt: skip
     lines = max(len(re.findall(LINE, label)) for label in data["label"])
-    step = max(16 * len(names) + 5, 13 * lines + 8)
-    return layered(data, *layers, height=step * data["label"].nunique())
+    height = max(16 * len(names) + 5, 13 * lines + 8) * data["label"].nunique()
+    return [Plot(kind, name, f"{title}.{meanings(data)}", layered(data, *layers, height=height))]
 
 
 def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) -> Any:
@@ -225,11 +240,10 @@ def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) ->
         "y": labels(data, "label", room=190),
         "color": color.otherwise(alt.value(MUTED)),
     }
-    shown = tooltip(data, "label, n, difference, low, high", "+.1%")
-    shown += tooltip(data, "first, second, p_adjusted")
-    dots = points(data, "x", channels, tooltip=shown)
-    zero = rule(x=alt.XDatum(0))
-    chart = layered(data, zero, *dots, height=alt.Step(18))
+    columns = "label, n, difference, low, high, first, second, p_adjusted"
+    zero = alt.Chart(ONE_ROW).mark_rule(color=MUTED).encode(x=alt.XDatum(0))
+    layers = [zero, *points(data, "x", channels, columns, "+.1%")]
+    chart = layered(data, *layers, height=alt.Step(18))
     return panels(chart, data, "group", 1, room=190, own="y")
 
 
@@ -251,29 +265,25 @@ def curve_chart(
         percent: whether the values are proportions.
         reach: values that the scale has to show, too.
     """
+
+    def where(column: str, yes: Any, no: Any) -> Any:
+        return alt.when(f"datum.{column}").then(alt.value(yes)).otherwise(alt.value(no))
+
     known = data.reindex(columns=["value", "low", "high", "chance"])
     ends = [min([known.min().min(), *reach]), max([known.max().max(), *reach])]
     y = numeric("y", "value", domain=ends, nice=True, zero=False)
     y = y.axis(format="%" if percent else ".3~g", minExtent=120, maxExtent=120)
-    channels = {"x": alt.X("place:O", axis=None), "color": alt.value(color), "y": y}
-    columns = "protocol, n, versus_chance, value, low, high, chance, p, p_adjusted"
-    *rules, dots = points(
-        data,
-        "y",
-        channels,
-        fill=alt.when("datum.solid").then(alt.value(color)).otherwise(alt.value("transparent")),
-        size=alt.when("datum.default").then(alt.value(150)).otherwise(alt.value(44)),
-        tooltip=tooltip(data, columns, ".1%" if percent else ".3~g"),
-    )
-    dots = dots.mark_point(strokeWidth=1.3, opacity=1)
-    curve = alt.layer(*reference_lines(data, "y"), *rules, dots, height=150)
-    strongest = alt.when("datum.strongest").then(alt.value(color)).otherwise(alt.value(MUTED))
+    x = alt.X("place:O", axis=None)
+    *lines, dots = points(
+        data, "y", {"x": x, "y": y, "color": alt.value(color)},
+        "protocol, n, versus_chance, value, low, high, chance, p, p_adjusted",
+        ".1%" if percent else ".3~g",
+        fill=where("solid", color, "transparent"), size=where("default", 150, 44),
+    )  # fmt: skip
+    curve = alt.layer(*lines, dots.mark_point(strokeWidth=1.3, opacity=1), height=150)
     matrix = alt.Chart(inline(choices), height=alt.Step(15)).mark_circle(size=34, opacity=1)
-    below = matrix.encode(
-        x=channels["x"],
-        y=labels(choices, "choice", room=120, grid=True, labelPadding=2),
-        color=strongest,
-        tooltip=tooltip(choices, "choice"),
-    )
-    both = alt.vconcat(curve, below, data=inline(data), spacing=8)
-    return both.resolve_scale(x="shared").properties(usermeta={"beside": 132})
+    rows = labels(choices, "choice", room=120, grid=True, labelPadding=2)
+    shown, colors = tooltip(choices, "choice"), where("strongest", color, MUTED)
+    both = alt.vconcat(curve, matrix.encode(x=x, y=rows, color=colors, tooltip=shown), spacing=8)
+    both = both.resolve_scale(x="shared").properties(usermeta={"beside": 132})
+    return both.properties(data=inline(data))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -14,12 +15,13 @@ from lmdiag.diagnostics import Chart
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import DASHED, MUTED, tooltip
-from lmdiag.report.items import MAX_LISTED
+from lmdiag.report.items import MAX_LISTED, Item
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.report.charts.kinds import TaskRuns
 
+_CORRELATIONS = ("spearman", "pearson")
 _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""
 
@@ -32,7 +34,7 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """
     bits, threshold = data.diagnostic.asks == "sentence", data.runs[0].results.protocol.threshold
     far = f"good by > {threshold:g}"
-    tables = [_pairs(data, i, chart, "" if bits else far) for i in range(len(data.runs))]
+    tables = [_pairs(items, chart, "" if bits else far) for items in data.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
     what, reading, axis, more = (
         ("Surprisal of the good against the bad sentence",
@@ -46,37 +48,37 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         for channel, side in (("x", "bad"), ("y", "good"))
     }
     title = f"{chart.title}. {what}" if chart.title else what
+    name = f"pairs-{name_part(chart.title)}".strip("-")
     for i, table in enumerate(tables):
         kind, (good, bad), ends = chart.kind, data.colors(i)[:2], axes["x"]["scale"]["domain"]
         lines = [_line(ends, ends, axes)]
         if len(table) > MAX_LISTED:
-            kind, drawn = "density", _density_chart(table, axes, good)
+            kind, drawn = "density", _density_chart(table, axes, good, *lines)
             caption = f"{title}, {len(table):,} contrasts; the darker, the more. {reading}."
         else:
             looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
-            form, titles = ".1f", {}
             if not bits:
                 curve = np.geomspace(*ends)
                 curve = curve[curve + threshold <= 1]
                 lines.append(_line(curve, curve + threshold, axes, strokeDash=DASHED))
                 looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
-                form, titles = ".3g", {"good": "p(good)", "bad": "p(bad)"}
             columns = "item, context, other context, good word, bad word, rank of good, "
-            shown = tooltip(table, f"{columns}rank of bad, good, bad", form, **titles)
+            titles = {} if bits else {"good": "p(good)", "bad": "p(bad)"}
+            shown = tooltip(
+                table, f"{columns}rank of bad, good, bad", ".1f" if bits else ".3g", **titles
+            )
             drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=shown)
             caption = f"{title}, one mark per contrast. {reading}{more}."
         if len(table):
-            name = f"pairs-{name_part(chart.title)}".strip("-")
-            yield data.plot(i, kind, name, caption, drawn)
+            yield data.of_run(i, Plot(kind, name, caption, drawn))
 
 
-def _pairs(data: TaskRuns, i: int, chart: Chart, far: str) -> pd.DataFrame:
+def _pairs(items: Sequence[Item], chart: Chart, far: str) -> pd.DataFrame:
     """The contrasts of a run in the levels of a chart; each with the most probable bad row."""
-    columns, rows = data.runs[i].stimuli[data.task].columns(), []
-    levels = data.diagnostic.levels(columns).get(chart.by, columns.get(chart.by, ()))
-    inside = {x for x, level in zip(columns["id"], levels, strict=False) if level in chart.levels}
-    for item in data.items[i]:
-        if item.difference is None or (chart.by and item.choices[0].id not in inside):
+    rows = []
+    for item in items:
+        level = item.levels.get(chart.by, "")
+        if item.difference is None or not any(fnmatchcase(level, x) for x in chart.levels or "*"):
             continue
         good = next(choice for choice in item.choices if choice.good)
         bad = max((c for c in item.choices if c.good is False), key=lambda c: c.value or 0.0)
@@ -123,13 +125,13 @@ def _marks(
     return drawing.layered(data, *lines, marks.encode(**channels), height=300 if lines else 230)
 
 
-def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str) -> Any:
+def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, diagonal: Any) -> Any:
     """The number of contrasts in each cell, where single marks would cover each other."""
     scale = axes["x"]["scale"].to_dict()
     low, high = scale["domain"]
     edges = (np.geomspace if "type" in scale else np.linspace)(low, high, 37)
-    inside = pairs[["bad", "good"]].clip(low, high)
-    counts, _, _ = np.histogram2d(inside["bad"], inside["good"], bins=[edges, edges])
+    inside = pairs[["bad", "good"]].clip(low, high).to_numpy()
+    counts, _ = np.histogramdd(inside, bins=[edges, edges])
     i, j = np.nonzero(counts)
     ends = {"bad": edges[i], "bad_end": edges[i + 1], "good": edges[j], "good_end": edges[j + 1]}
     data = pd.DataFrame(ends | {"contrasts": counts[i, j].astype(int)})
@@ -137,7 +139,7 @@ def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str) -> 
     shown = tooltip(data, "contrasts, good, bad", ".2g")
     cells = alt.Chart().mark_rect(color=color)
     cells = cells.encode(**axes, x2="bad_end", y2="good_end", opacity=shades, tooltip=shown)
-    return drawing.layered(data, _line([low, high], [low, high], axes), cells, height=300)
+    return drawing.layered(data, diagonal, cells, height=300)
 
 
 def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -145,7 +147,7 @@ def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     columns = data.runs[0].stimuli[data.task].columns()
     known = dict(zip(columns["id"], columns.get("target_cloze", ()), strict=False))
     tables = [
-        pd.DataFrame(
+        pd.DataFrame([
             {
                 "item": visible(item.id), "context": visible(choice.sentence),
                 "human cloze": known[choice.id], "word": visible(choice.target),
@@ -155,35 +157,29 @@ def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             for item in items
             for choice in item.choices
             if choice.probability is not None and choice.id in known
-        )
+        ], columns=["item", "context", "human cloze", "word", "probability", "rank", "kind"])
         for items in data.items
     ]  # fmt: skip
+    values = pd.concat([table["probability"] for table in tables])
+    channels = {
+        "x": alt.X("human cloze:Q", title="human cloze probability"),
+        "y": axis_of("y", "probability", "model's probability", values, False),
+    }
     for i, table in enumerate(tables):
         if table.empty:
             continue
-        found = {
-            x: data.runs[i].results.measure(data.task, "none", x) for x in ("spearman", "pearson")
-        }
-        correlations = ", ".join(
-            f"{name.title()} {numbers.number(x.value, x.statistic)}"
-            for name, x in found.items()
-            if x
-        )
-        values = pd.concat([x["probability"] for x in tables if len(x)])
         first, second = data.colors(i)[:2]
         looks = {
             "appropriate": (first, first, "circle"),
             "reversed": (second, "transparent", "triangle-up"),
         }
-        drawn = _marks(
-            table,
-            "kind",
-            looks,
-            x=alt.X("human cloze:Q", title="human cloze probability"),
-            y=axis_of("y", "probability", "model's probability", values, False),
-            tooltip=tooltip(table, "item, context, word, rank, probability, human cloze", ".3g"),
-        )
+        shown = tooltip(table, "item, context, word, rank, probability, human cloze", ".3g")
+        drawn = _marks(table, "kind", looks, **channels, tooltip=shown)
         caption = (
-            "Probability of the target: model and human cloze. Correlation of log p and cloze: "
+            "Probability of the target: model and human cloze. Correlation of log p and cloze:"
         )
-        yield data.plot(i, chart.kind, "cloze", f"{caption}{correlations}.", drawn)
+        for name in ("spearman", "pearson"):
+            if found := data.runs[i].results.measure(data.task, "none", name):
+                sign = "," if caption[-1] != ":" else ""
+                caption += f"{sign} {name.title()} {numbers.number(found.value, found.statistic)}"
+        yield data.of_run(i, Plot(chart.kind, "cloze", f"{caption}.", drawn))

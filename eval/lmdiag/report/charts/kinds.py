@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -16,7 +15,7 @@ import pandas as pd
 from lmdiag.diagnostics import Chart, Diagnostic
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
-from lmdiag.report.charts.drawing import COLORS, SHAPES, distinct, dot_plot, meanings
+from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
 from lmdiag.report.items import Item, run_scores
 from lmdiag.report.labels import measure_label
@@ -28,10 +27,8 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
-_FIGURE = {
-    "value": "value", "low": "ci_low", "high": "ci_high", "n": "n", "chance": "chance",
-    "versus_chance": "versus_chance", "sd": "sd",
-}  # fmt: skip
+_FIGURE = {name: name for name in ("value", "n", "chance", "versus_chance", "sd")}
+_FIGURE |= {"low": "ci_low", "high": "ci_high"}
 """Column of a chart -> attribute of a figure."""
 
 _MOST_LEVELS = 40
@@ -69,9 +66,9 @@ class TaskRuns:
         """The figures of all tasks of the runs: their addresses, the columns of charts, `model`."""
         rows = []
         for source in self.sources:
+            published = {place: figure.value / 100 for place, figure in source.published.items()}
             for place, figure in source.results.figures():
-                published = source.published.get(place)
-                facts = {"model": source.label, "published": published and published.value / 100}
+                facts = {"model": source.label, "published": published.get(place)}
                 rows.append(place._asdict() | figure_row(figure) | facts)
         columns = [*Place._fields, *_FIGURE, "model", "published"]
         return pd.DataFrame(rows, columns=columns).dropna(subset="value")
@@ -94,12 +91,12 @@ class TaskRuns:
         table, label = _in_order(table, "level", levels), self.diagnostic.level_label
         return table.assign(label=[visible(label(chart.by, level)) for level in table["level"]])
 
-    def plot(self, i: int, kind: str, name: str, caption: str, chart: Any) -> Plot:
+    def of_run(self, i: int, plot: Plot) -> Plot:
         """The chart of run i, which names its model where there are several."""
         if len(self.runs) == 1:
-            return Plot(kind, name, caption, chart)
-        label = self.sources[i].label
-        return Plot(kind, f"{name}-{i + 1}", f"{label}: {caption}", chart, heading=label)
+            return plot
+        label, caption = self.sources[i].label, f"{self.sources[i].label}: {plot.caption}"
+        return plot._replace(name=f"{plot.name}-{i + 1}", caption=caption, heading=label)
 
     def colors(self, i: int) -> list[str]:
         """The colours of a chart of run i: where there are several runs, only that of its model."""
@@ -130,9 +127,9 @@ def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
         for name, figure in measures.items()
         if figure.is_percent and figure.value is not None and "=" not in name
     ]
-    for plot in dot_plot("figures", "measures", visible(model), pd.DataFrame(rows)):
-        return plot
-    raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
+    if not rows:
+        raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
+    return dot_plot("figures", "measures", visible(model), pd.DataFrame(rows))[0]
 
 
 def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -195,30 +192,32 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, with mean and standard deviation, a chart per run."""
     for i, run in enumerate(data.runs):
-        rows, times = list[dict[str, Any]](), 0
+        parts, times = [], 0
         for setting in (p for p in data.diagnostic.perturbations if p.shuffled):
-            numbers = [n for name, n in run.predictions[data.task] if name == setting.name]
-            scores = [run_scores(run, data.task, setting.name, n) for n in numbers]
-            table = data.table(*chart.measures, setting=setting.name, model=data.sources[i].label)
-            for figure in table.to_dict("records"):
-                label = {"label": f"{setting.label}, {figure['label']}", "shuffles": 1}
-                mean = {key: figure[key] for key in ("value", "sd", "published")}
-                counts = Counter(float(x[figure["measure"]].values.mean()) for x in scores)
-                plain = run.results.measure(data.task, setting.unshuffled, figure["measure"])
-                rows.append(label | {"series": "mean", **mean})
-                rows += [
-                    label | {"series": "shuffles", "value": x, "shuffles": n}
-                    for x, n in sorted(counts.items())
-                ]
-                rows.append(label | {"series": "not shuffled", "value": plain and plain.value})
-                times = len(numbers)
-        if rows:
-            caption = (
-                f"{chart.title}, {times} times: the larger a mark, the more shuffles had this "
-                "value. The thick line is ± one standard deviation around the mean."
-            )
-            drawn = drawing.dot_chart(pd.DataFrame(rows), colors=data.colors(i))
-            yield data.plot(i, chart.kind, "shuffles", caption, drawn)
+            where = {"model": data.sources[i].label}
+            means = data.table(*chart.measures, setting=setting.name, **where)
+            plain = data.table(*chart.measures, setting=setting.unshuffled, **where)
+            keys = [key for key in run.predictions[data.task] if key[0] == setting.name]
+            scores = [run_scores(run, data.task, *key) for key in keys]
+            values = [
+                {"label": row["label"], "value": float(of_items[row["measure"]].values.mean())}
+                for row in means.to_dict("records")
+                for of_items in scores
+            ]
+            shuffled = pd.DataFrame(values).value_counts().rename("shuffles").reset_index()
+            series = {
+                "mean": means,
+                "shuffles": shuffled,
+                "not shuffled": plain[["label", "value"]],
+            }
+            rows = pd.concat([table.assign(series=name) for name, table in series.items()])
+            rows["label"], times = f"{setting.label}, " + rows["label"], len(keys) or times
+            parts.append(rows)
+        if times:
+            table = pd.concat(parts)[["label", "series", "value", "sd", "published", "shuffles"]]
+            table, title = table.fillna({"shuffles": 1}), f"{chart.title}, {times} times"
+            drawn = dot_plot(chart.kind, "shuffles", title, table, colors=data.colors(i))
+            yield from (data.of_run(i, plot) for plot in drawn)
 
 
 def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -242,27 +241,26 @@ def _cutoff_chart(data: pd.DataFrame, panel: str) -> Any:
 
     With panels by `score` the series are models; panels by `label` have no points and intervals.
     """
-    named = data["measure"].str.split("[@=]", regex=True)
-    cuts = named.str[1] + named.str[2].map(lambda cut: f" {float(cut):g}")
-    data = data.assign(score=named.str[0].str.upper(), **{"cut-off": cuts})
+    data[["score", "end", "cut"]] = data["measure"].str.upper().str.split("[@=]", expand=True)
+    cuts = data["end"].str.lower() + data["cut"].map(lambda cut: f" {float(cut):g}")
+    is_small, data = panel == "label", data.drop(columns=["end", "cut"]).assign(**{"cut-off": cuts})
     axis = alt.Axis(labelAngle=0, labelOverlap=True)
     axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
-    title = None if panel == "label" else "probability mass kept: top | bottom of the distribution"
+    title = None if is_small else "probability mass kept: top | bottom of the distribution"
     x = alt.X("cut-off:O", sort=distinct(data, "cut-off"), title=title, axis=axis)
-    first = next((cut for cut in cuts if cut.startswith("bottom")), cuts.iloc[-1])
-    border = drawing.rule(x=alt.XDatum(first, bandPosition=0))
+    lowest = 0 if is_small else min(0.48, data[["value", "low"]].min().min())
+    place = {"x": x, "y": drawing.numeric("y", "value", domain=[lowest, 1])}
     column = "model" if panel == "score" else "score"
     looks = drawing.series(column, distinct(data, column), color=COLORS, shape=SHAPES)
-    is_small = panel == "label"
-    lowest = 0 if is_small else min(0.48, data[["value", "low"]].min().min())
-    y = drawing.numeric("y", "value", domain=[lowest, 1])
-    line = alt.Chart().mark_line(strokeWidth=1.5).encode(x=x, y=y, color=looks["color"])
-    layers = [line, border]
+    first = next((cut for cut in cuts if cut.startswith("bottom")), cuts.iloc[-1])
+    border = alt.Chart(drawing.ONE_ROW).mark_rule(color=MUTED)
+    layers = [
+        alt.Chart().mark_line(strokeWidth=1.5).encode(**place, color=looks["color"]),
+        border.encode(x=alt.XDatum(first, bandPosition=0)),
+    ]
     if not is_small:
         columns = f"{column}, cut-off, n, versus_chance, value, low, high, chance"
-        shown = drawing.tooltip(data, columns)
-        layers += drawing.reference_lines(data, "y")
-        layers += drawing.points(data, "y", {"x": x, "y": y} | looks, tooltip=shown)
+        layers += drawing.points(data, "y", place | looks, columns)
     chart = drawing.layered(data, *layers, height=80 if is_small else 190)
     return drawing.panels(chart, data, panel, 2 if is_small else 1) if panel else chart
 

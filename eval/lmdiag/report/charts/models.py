@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, drawing, name_part
-from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, tooltip
+from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot
 from lmdiag.report.charts.kinds import figure_row
 from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines
 from lmdiag.text import visible
@@ -45,8 +45,11 @@ def model_figures(sources: Sequence[LabelledRun]) -> list[tuple[str, HeadlineFig
     ]
 
 
-def _figures(sources: Sequence[LabelledRun]) -> pd.DataFrame:
-    """The headline figures of all models: a row per figure and model that has it."""
+def _figures(sources: Sequence[LabelledRun]) -> Any:
+    """The headline figures of all models, a row per model, by task, its title and the figure.
+
+    Figures that are proportions and others are apart: the last key is whether they are.
+    """
     rows = [
         {
             "task": figure.place.task, "title": title, "figure": visible(figure.label),
@@ -128,7 +131,6 @@ def _trend_chart(data: pd.DataFrame, is_step: bool, percent: bool) -> Any:
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(**channels, color=looks["color"])
     line = line.transform_filter(f"datum.family != '{_OTHERS}'")
     columns = "model, figure, at, n, value, low, high, chance, human"
-    shown = tooltip(data, columns, ".1%" if percent else ".3~f")
-    dots = drawing.points(data, "y", channels | looks, tooltip=shown)
-    chart = drawing.layered(data, *drawing.reference_lines(data, "y"), line, *dots, height=110)
+    dots = drawing.points(data, "y", channels | looks, columns, ".1%" if percent else ".3~f")
+    chart = drawing.layered(data, line, *dots, height=110)
     return drawing.panels(chart, data, "figure", own="" if percent else "y")
