@@ -160,18 +160,37 @@ def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:
     return [name for name in names if name in chosen]
 
 
-def measures_needing(
-    stimuli: Stimuli, missing: Collection[str], protocol: Protocol, kind: Kind = "masked"
-) -> dict[str, bool]:
-    """Returns every measure of the rows, and whether it needs a prediction for a missing row.
-
-    A measure needs a row if one of its items is lost with the prediction for this row.
+def complete_measures(
+    stimuli: Stimuli,
+    measured: Mapping[str, Measure],
+    missing: Collection[str],
+    asked: Sequence[str],
+    protocol: Protocol,
+    kind: Kind = "masked",
+) -> tuple[dict[str, Measure], list[str], list[str]]:
+    """Returns the measures that need no missing prediction, of those asked for or of all.
 
     Args:
-        stimuli: the rows.
+        stimuli, protocol, kind: see `evaluate`.
+        measured: what `evaluate` returned.
         missing: ids of the rows that have no prediction.
-        protocol, kind: see `evaluate`.
+        asked: see `chosen_measures`; all if empty.
+
+    Returns:
+        the measures; names of the others that were wanted; names of those that need a missing row.
     """
+    needing = _needing(stimuli, missing, protocol, kind) if missing or asked else {}
+    incomplete = [name for name, needs in needing.items() if needs]
+    known = dict.fromkeys([*needing, *measured])
+    wanted = chosen_measures(asked, known) if asked else list(known)
+    complete = {n: x for n, x in measured.items() if n in wanted and n not in incomplete}
+    return complete, [name for name in wanted if name not in complete], incomplete
+
+
+def _needing(
+    stimuli: Stimuli, missing: Collection[str], protocol: Protocol, kind: Kind
+) -> dict[str, bool]:
+    """Measure -> whether one of its items is lost with the predictions for the missing rows."""
     rows, has_regions = stimuli.columns(), stimuli.diagnostic.has_regions
     regions = rows["regions"] if has_regions else []
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
