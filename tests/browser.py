@@ -15,7 +15,7 @@ import pytest
 from limits import HANG
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request
+    from playwright.sync_api import Browser, BrowserContext, Dialog, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -32,22 +32,20 @@ class Complaints(list[str]):
 
     def watch(self, page: Page) -> None:
         """Collects them from now on."""
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self.append(str(error)))
-        page.on("dialog", self._dialog)
-        page.on("request", self._request)
 
-    def _console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            self.append(message.text)
+        def dismiss(dialog: Dialog) -> None:
+            self.append(f"dialog: {dialog.message}")
+            dialog.dismiss()
 
-    def _dialog(self, dialog: Dialog) -> None:
-        self.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
+        def add(text: str, *, is_fine: bool = False) -> None:
+            if not is_fine:
+                self.append(text)
 
-    def _request(self, request: Request) -> None:
-        if not request.url.startswith(("file:", "data:", "blob:")):
-            self.append(request.url)
+        files = ("file:", "data:", "blob:")
+        page.on("console", lambda m: add(m.text, is_fine=m.type not in ("error", "warning")))
+        page.on("pageerror", lambda error: add(str(error)))
+        page.on("dialog", dismiss)
+        page.on("request", lambda request: add(request.url, is_fine=request.url.startswith(files)))
 
 
 @contextmanager

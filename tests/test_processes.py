@@ -1,4 +1,4 @@
-"""Real commands that are killed, or run on several processes, leave the same files."""
+"""Real commands that are killed, or run on several processes or a server, leave the right files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from commands import Commands
 from engines import TOKENIZER, Engine, Weights, faults
 from families import FAMILIES
 from launched import ROOT, SCRIPT, alone, environment, finished, free_port, outcome, torchrun
@@ -178,18 +179,56 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "undisturbed")
 
 
-@pytest.mark.parametrize(
-    ("count", "message", "raised"),
-    [
-        (2, "Connection closed by peer [127.0.0.1]:29500", ConnectionError),
-        (1, "Connection closed by peer [127.0.0.1]:29500", RuntimeError),
+def test_a_process_that_loses_another_within_the_model_says_so() -> None:
+    lost = "Connection closed by peer [127.0.0.1]:29500"
+    for count, message, raised in (
+        (2, lost, ConnectionError),
+        (1, lost, RuntimeError),
         (2, "mat1 and mat2 shapes cannot be multiplied", RuntimeError),
-    ],
-)
-def test_a_process_that_loses_another_within_the_model_says_so(
-    count: int, message: str, raised: type[Exception]
+    ):
+        processes = Processes(alone=True)
+        processes.count = count
+        with pytest.raises(raised), processes:
+            raise RuntimeError(message)
+
+
+def test_a_run_on_a_server_says_what_is_not_known(
+    command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    processes = Processes(alone=True)
-    processes.count = count
-    with pytest.raises(raised), processes:
-        raise RuntimeError(message)
+    def served(engine: Engine) -> list[str]:
+        engine.key = key
+        return ["--server", engine.url, "--model", "tiny", "--tokenizer", TOKENIZER]
+
+    key, weights = "sk-of-this-test-alone", Weights()
+    monkeypatch.setenv("LMDIAG_SERVER_KEY", key)
+    given = ["--data", command.data, "--tasks", "neg136", "agreement", "--limit", "12", "--quiet"]
+    given += ["--k", "1", "50", "--output", command.folder]
+    with Engine(weights) as engine:
+        code, out, err = command("run", *served(engine), *given, "--in-flight", 3)
+        assert (code, err) == (0, "")
+        assert engine.most_at_once <= 3
+    with Engine(weights) as another:
+        error = command.refused("run", *served(another), *given)
+        assert "holds a run of another server" in error
+    out = " ".join(out.split())
+    assert f"asked through {engine.url}/v1 · cased · commit and precision not known" in out
+    assert "EW and MW are not computed" in out
+    assert "accuracy@50 not computed: the server's list of top tokens is shorter" in out
+    (run,) = (path.parent for path in command.folder.rglob("results.json"))
+    document = json.loads((run / "results.json").read_text("utf-8"))
+    assert document["model"]["server"] == document["identity"]["server"] == f"{engine.url}/v1"
+    assert document["model"]["commit"] == "unknown"
+    assert {"accuracy@1", "sensitivity"} <= {*document["tasks"]["neg136"]["none"]["measures"]}
+    agreement = document["tasks"]["agreement"]["none"]["measures"]
+    assert "tse" in agreement
+    assert not {"ew", "mw"} & {*agreement}
+    for path in command.folder.rglob("*"):
+        assert not path.is_file() or key.encode() not in path.read_bytes()
+    page = (run / "report.html").read_text("utf-8")
+    assert f"not known: asked through {engine.url}/v1" in page
+
+    assert command("run", "--model", "demo:causal", *given)[0] == 0
+    (local,) = {path.parent for path in command.folder.rglob("results.json")} - {run}
+    code, out, _ = command("compare", run, local, "--resamples", 50, "--json")
+    assert json.loads(out)["a"]["server"] == f"{engine.url}/v1"
+    assert "cannot be submitted" in command.refused("submit", run, "--dry-run")

@@ -278,22 +278,15 @@ def side_of(run: Run) -> Side:
 
 
 def pair_at(a: Side, b: Side, place: Place, second: int = 1) -> Pair | None:
-    """Returns both sides' scores of one figure; None where they cannot be compared.
-
-    Args:
-        a, b: what is compared.
-        place: the address of the figure.
-        second: see `Comparison`.
-    """
+    """Returns both sides' scores of the figure at a place; None where they cannot be compared."""
     task, setting, measure, by, level = place
     sides_differ = (a.kind, b.kind).count("causal") == 1
     if sides_differ and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
         return None
     wholes = [side.scores(task, setting).get(measure) for side in (a, b)]
     parts = [whole.by.get(by, {}).get(level) if whole and by else whole for whole in wholes]
-    first, second_part = (part if part and len(part.items) else None for part in parts)
-    # of a measure without items, another line says why
-    return Pair(place, first, second_part, second) if first and second_part else None
+    first, other = (part if part and len(part.items) else None for part in parts)
+    return Pair(place, first, other, second) if first and other else None
 
 
 def not_compared(runs: Sequence[Run]) -> list[str]:

@@ -23,13 +23,8 @@ from typing import Any
 import numpy as np
 from records import keep
 
-SUBSETS = ("simp_affirmative", "simp_negative", "nat")
-TASKS = {
-    "lmdiag_cprag102": "cprag102",
-    "lmdiag_role88": "role88",
-    **{f"lmdiag_neg136_{subset}": "neg136" for subset in SUBSETS},
-    "lmdiag_agreement": "agreement",
-}
+NEG136 = ("neg136_simp_affirmative", "neg136_simp_negative", "neg136_nat")
+TASKS = [f"lmdiag_{name}" for name in ("cprag102", "role88", *NEG136, "agreement")]
 TASK_FILES = Path(__file__).resolve().parents[2] / "datasets/lmdiag/lm-evaluation-harness"
 
 
@@ -101,7 +96,7 @@ def main(folder: str, data: str) -> None:
         )["samples"]
     rows = []
     for task, logged in samples.items():
-        stimuli = lmdiag.load_stimuli(data, TASKS.get(task))
+        stimuli = lmdiag.load_stimuli(data, task.split("_")[1] if task in TASKS else None)
         columns, found = stimuli.columns(), model.predict(stimuli).log_prob
         names = columns["contrast"]
         if task not in TASKS:  # a pair is named by its good sentence, which comes first

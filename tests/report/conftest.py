@@ -16,7 +16,7 @@ from .forms import run_on, write_pairs, write_sentences, write_suites
 
 
 @pytest.fixture(scope="session")
-def run_dirs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """Runs of two models by the full protocol, one with agreement, and three checkpoints."""
     root = tmp_path_factory.mktemp("runs")
     asked: dict[str, dict[str, Any]] = {
@@ -29,13 +29,8 @@ def run_dirs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
             "id": "org/trained", "revision": f"step{step}", "training_step": step,
             "commit": f"{step:040}", "skill": step / 20000, "seed": step,
         }  # fmt: skip
-    return {name: make_run(root / name, demo_dir, **options) for name, options in asked.items()}
-
-
-@pytest.fixture(scope="session")
-def runs(run_dirs: dict[str, Path]) -> dict[str, Run]:
-    """The same, read back."""
-    return {name: load_run(path) for name, path in run_dirs.items()}
+    made = {name: make_run(root / name, demo_dir, **options) for name, options in asked.items()}
+    return {name: load_run(path) for name, path in made.items()}
 
 
 @pytest.fixture(scope="session")
@@ -52,6 +47,7 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         "suites": run_on(suites, root / "c", **strong),
         "suites of weak": run_on(suites, root / "d", **weak),
         "sentences": run_on(texts, root / "e", id="org/none", kind="causal"),
+        "sentences of weak": run_on(texts, root / "f", **weak),
     }
 
 
@@ -77,7 +73,7 @@ def pages(runs: dict[str, Run], forms: dict[str, Run]) -> Pages:
     """The page of one run, of two, of checkpoints out of order, and on sentences."""
     shown = {"one": [runs["strong"]], "two": [runs["strong"], runs["weak"]]}
     shown["checkpoints"] = [runs[f"step{step}"] for step in (64000, 0, 1000)]
-    shown |= {name: [run] for name, run in forms.items()}
-    shown |= {f"two on {form}": [forms[form], forms[f"{form} of weak"]]
-              for form in ("pairs", "suites")}  # fmt: skip
+    for form in ("pairs", "suites", "sentences"):
+        shown[form] = [forms[form]]
+        shown[f"two on {form}"] = [forms[form], forms[f"{form} of weak"]]
     return Pages(shown)

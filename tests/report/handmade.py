@@ -66,15 +66,15 @@ def results(
 
 
 def cprag102() -> Task:
-    def constraint(high: int, low: int) -> dict[str, Any]:
-        return {"constraint": {"high": (high, 17), "low": (low, 17)}}
-
     plain = {
-        "accuracy@1": measure(8, 34, constraint(5, 3)),
-        "accuracy@5": measure(18, 34, constraint(10, 8)),
-        "sensitivity": measure(25, 33, constraint(13, 12), chance=1 / 3),
-        "sensitivity@0.01": measure(15, 33, constraint(9, 6)),
-        "within_category_boost": measure(9, 33, constraint(6, 3)),
+        name: measure(high + low, n, {"constraint": {"high": (high, 17), "low": (low, 17)}}, **more)
+        for name, high, low, n, more in (
+            ("accuracy@1", 5, 3, 34, {}),
+            ("accuracy@5", 10, 8, 34, {}),
+            ("sensitivity", 13, 12, 33, {"chance": 1 / 3}),
+            ("sensitivity@0.01", 9, 6, 33, {}),
+            ("within_category_boost", 6, 3, 33, {}),
+        )
     }
     shuffled = {"accuracy@1": measure(4, 34, sd=0.031, runs=100)}
     unscorable = UnscoredWord("cprag102-3-within", "mascara")
@@ -91,7 +91,7 @@ def role88() -> Task:
         "probability_difference": Measure(0.0123, 44, 0.004, 0.02, statistic="mean"),
     }
     nothing = Measure(None, 0, statistic="proportion", not_defined="there is nothing to compare")
-    both = {"sensitivity": nothing, "sensitivity@0.01": nothing}
+    both = dict.fromkeys(("sensitivity", "sensitivity@0.01"), nothing)
     return {"none": setting(plain), "both": setting(both)}
 
 
@@ -114,16 +114,13 @@ def neg136() -> Task:
 
 
 def agreement() -> Task:
-    def one(hits: int) -> Measure:
-        by = {
-            "construction": {"blimp": (1, 5), "simple": (hits, 5)},
-            "template": {"simple_agrmt_all": (hits, 5)},
-        }
-        return measure(hits, 10, by)
-
     cuts = ("top=0.1", "bottom=0.001")
-    measures = {name: one(i + 1) for i, name in enumerate(("tse", "ew", "mw", "sensitivity"))}
-    measures |= {f"{name}@{cut}": one(4) for name in ("ew", "mw", "mass") for cut in cuts}
+    hits = {name: i + 1 for i, name in enumerate(("tse", "ew", "mw", "sensitivity"))}
+    hits |= {f"{name}@{cut}": 4 for name in ("ew", "mw", "mass") for cut in cuts}
+    measures = {}
+    for name, n in hits.items():
+        by = {"construction": {"blimp": (1, 5), "simple": (n, 5)}}
+        measures[name] = measure(n, 10, by | {"template": {"simple_agrmt_all": (n, 5)}})
     return {"none": setting(measures | {f"left_out@{cut}": measure(2, 12) for cut in cuts})}
 
 
@@ -150,18 +147,13 @@ def pairs() -> Task:
 
 def suites() -> Task:
     """A suite with one prediction, and one with two."""
-    by_suite: Any = {"suite": {"fgd_subject": (18, 24), "nn-nv-rpl": (1, 2)}}
-    by_prediction: Any = {
-        "prediction": {"fgd_subject/1": (18, 24), "nn-nv-rpl/1": (1, 2), "nn-nv-rpl/2": (0, 2)}
+    suite: Any = {"fgd_subject": (18, 24), "nn-nv-rpl": (1, 2)}
+    prediction: Any = {"fgd_subject/1": (18, 24), "nn-nv-rpl/1": (1, 2), "nn-nv-rpl/2": (0, 2)}
+    measures = {
+        "suite_accuracy": measure(19, 26, {"suite": suite}, statistic="share"),
+        "prediction_accuracy": measure(19, 28, {"prediction": prediction}),
     }
-    return {
-        "none": setting(
-            {
-                "suite_accuracy": measure(19, 26, by_suite, statistic="share"),
-                "prediction_accuracy": measure(19, 28, by_prediction),
-            }
-        )
-    }
+    return {"none": setting(measures)}
 
 
 def sentences() -> Task:

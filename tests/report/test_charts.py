@@ -43,7 +43,7 @@ def rows(charts: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_every_declared_kind_is_made_and_altair_takes_it(
-    runs: dict[str, Run], run_dirs: dict[str, Path], forms: dict[str, Run]
+    runs: dict[str, Run], forms: dict[str, Run]
 ) -> None:
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
     steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
@@ -57,7 +57,7 @@ def test_every_declared_kind_is_made_and_altair_takes_it(
     assert {"steps", "differences"} <= {*kind_of}
     for plot in kind_of.values():
         output.notebook(plot).properties(background="white").to_dict()
-    notebook: Any = lmdiag.load_run(run_dirs["strong"]).charts()
+    notebook: Any = lmdiag.load_run(runs["strong"].path).charts()
     assert len((notebook["role88-cloze"] + notebook["role88-pairs"]).layer) == 2
 
 

@@ -93,13 +93,6 @@ def test_the_tables_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert "Effects" not in capsys.readouterr().out
 
 
-def test_two_models_have_panels_and_the_difference(tmp_path: Path) -> None:
-    runs = [made(tmp_path, BLANKS, name, seed=i, id=name) for i, name in enumerate("AB")]
-    (design,) = designs_of(runs)
-    assert [grid.caption.split()[0] for grid in design.tables] == ["Effects", "Differences", "Mean"]
-    assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
-
-
 @pytest.mark.parametrize("n", [2, 13])
 def test_suites_with_different_conditions(
     tmp_path: Path, n: int, capsys: pytest.CaptureFixture[str]
@@ -120,7 +113,13 @@ def test_suites_with_different_conditions(
     assert (effects[0] in capsys.readouterr().out) == (n == 2)  # the others are too many
 
 
-def test_built_in_sets_and_data_without_items_have_none(demo_dir: Path, tmp_path: Path) -> None:
+def test_two_models_have_panels_and_built_in_sets_no_designs(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    runs = [made(tmp_path, BLANKS, name, seed=i, id=name) for i, name in enumerate("AB")]
+    (design,) = designs_of(runs)
+    assert [grid.caption.split()[0] for grid in design.tables] == ["Effects", "Differences", "Mean"]
+    assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
     run = load_run(make_run(tmp_path / "run", demo_dir, Protocol(tasks=("cprag102",))))
     assert designs_of([run]) == []
     assert designs_of([made(tmp_path, BLANKS.replace("item,", "list,", 1))]) == []

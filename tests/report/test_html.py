@@ -24,7 +24,8 @@ from lmdiag.types import BadInput
 from .conftest import Pages
 from .forms import SUM
 
-SENTENCES = ("pairs", "suites", "sentences", "two on pairs", "two on suites")
+FORMS = ("pairs", "suites", "sentences")
+SENTENCES = (*FORMS, *(f"two on {form}" for form in FORMS))
 
 
 @pytest.mark.parametrize("name", ["one", "two", "checkpoints", *SENTENCES])
@@ -49,31 +50,46 @@ def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(pages: Pag
     (library,) = one.blocks["application/gzip"]
     scripts = [one.code["script"].encode(), gzip.decompress(base64.b64decode(library))]
     assert f"style-src '{digest(one.code['style'].encode())}'" in content
-    assert "script-src {};".format(" ".join(f"'{digest(each)}'" for each in scripts)) in content
+    assert f"script-src {' '.join(repr(digest(script)) for script in scripts)};" in content
     assert "default-src 'none'" in content
     assert "unsafe" not in content
-    assert not [name for _, name, _ in one.attributes if name == "style" or name.startswith("on")]
+    names = {name for _, name, _ in one.attributes}
+    assert not names & {"style", "src", "srcset", "action"}
+    assert not [name for name in names if name.startswith("on")]
     assert not [link for link in one.links if not link.startswith(("#", "data:,"))]
-    assert not {name for _, name, _ in one.attributes if name in ("src", "srcset", "action")}
     assert not re.search(r"@import|url\((?!#)", one.code["style"])
 
 
-def test_a_page_gives_the_method_and_every_figure(pages: Pages, runs: dict[str, Run]) -> None:
-    results, text = runs["strong"].results, pages["one"].text
+def test_a_page_gives_the_method_and_every_figure(
+    pages: Pages, runs: dict[str, Run], forms: dict[str, Run]
+) -> None:
+    results = runs["strong"].results
     word = runs["strong"].stimuli["cprag102"].columns()["target"][0]
-    for fact in (
-        results.signature, results.model.commit, results.data.fingerprint, "Shuf + Trunc",
-        "3 shuffles, seed 0", "✓", "good preferred by", "✗", "bad preferred by",
-        "cannot be compared", f"unscorable: 1 row ({word})",
-    ):  # fmt: skip
-        assert fact in text
+    item = items(forms["pairs"], "blimp")[1]
+    bits = [(row.bits or 0, (row.bits or 0) / (row.n_tokens or 1)) for row in item.choices]
+    for name, *texts in (
+        ("one", results.signature, results.model.commit, results.data.fingerprint),
+        ("one", "Shuf + Trunc", "3 shuffles, seed 0", f"unscorable: 1 row ({word})"),
+        ("one", "✓", "good preferred by", "✗", "bad preferred by", "cannot be compared"),
+        ("pairs", *(f"{total:.1f} · {mean:.1f} per token" for total, mean in bits)),
+        ("pairs", f"good preferred by {abs(item.difference or 0):.1f} bits"),
+        ("pairs", "unscorable: 1 row (adjunct_island?)"),
+        ("sentences", "first word of 6 sentences"),
+        ("two on suites", "1 of 2 predictions hold", SUM, "3 verb1", "✗", "does not hold"),
+        ("two on suites", "org/strong − org/weak", "The scale shows differences of percentages"),
+        ("two on pairs", "org/strong: good preferred by"),
+    ):
+        for text in texts:
+            assert text in pages[name].text
     for place, figure in results.figures():
         if figure.value is not None and not place.by and figure.is_percent:
-            assert f"{100 * figure.value:.1f}" in text, place
+            assert f"{100 * figure.value:.1f}" in pages["one"].text, place
     # the headline table of two runs has all figures unless there are perturbed settings
     assert "cprag102-measures" in pages["one"].charts
     assert "cprag102-measures" not in pages["two"].charts
     assert {"role88-pairs-1", "role88-pairs-2"} <= set(pages["two"].charts)
+    # surprisals alone have no scale of percentages
+    assert not re.search("The scale shows|[−+]100", pages["two on sentences"].text)
 
 
 def test_every_item_has_an_anchor_and_every_link_an_item(
@@ -89,31 +105,11 @@ def test_every_item_has_an_anchor_and_every_link_an_item(
     marked = {row["item"] for row in rows if "item" in row}
     assert len(marked) > 30
     assert marked <= set(one.ids)
-    for form, task in (("pairs", "blimp"), ("suites", "gym"), ("sentences", "texts")):
+    for form, task in zip(FORMS, ("blimp", "gym", "texts"), strict=True):
         page, found = pages[form], items(forms[form], task)
         assert {item.id for item in found} <= set(page.ids)
         assert page.attributes.count(("table", "class", "words")) == len(found)
-        for row in (each for item in found for each in item.choices):
-            assert row.sentence in page.text
-
-
-def test_words_have_their_bits_and_verdicts_stand_beside(
-    pages: Pages, forms: dict[str, Run]
-) -> None:
-    item = items(forms["pairs"], "blimp")[1]
-    for row in item.choices:
-        per_token = (row.bits or 0) / (row.n_tokens or 1)
-        assert f"{row.bits:.1f} · {per_token:.1f} per token" in pages["pairs"].text
-    for name, *texts in (
-        ("pairs", f"good preferred by {abs(item.difference or 0):.1f} bits"),
-        ("pairs", "unscorable: 1 row (adjunct_island?)"),
-        ("sentences", "first word of 6 sentences"),
-        ("two on suites", "1 of 2 predictions hold", SUM, "3 verb1", "✗", "does not hold"),
-        ("two on pairs", "org/strong: good preferred by"),
-        ("two on suites", "org/strong − org/weak"),
-    ):
-        for text in texts:
-            assert text in pages[name].text
+        assert all(row.sentence in page.text for item in found for row in item.choices)
 
 
 def test_several_runs_are_compared_item_by_item(pages: Pages, runs: dict[str, Run]) -> None:
@@ -128,8 +124,7 @@ def test_several_runs_are_compared_item_by_item(pages: Pages, runs: dict[str, Ru
         assert pair.color(one) == {1: 1, -1: 2, 0: 0}[(one.a > one.b) - (one.a < one.b)]
         assert numbers.signed(one.difference, one.statistic) in two.text
         assert p_text(one) in two.text
-    for line in notes(printed, 10_000):
-        assert line in two.text
+    assert all(line in two.text for line in notes(printed, 10_000))
     # colour means the model and nothing else: charts of one run have its colour alone
     for name, spec in two.charts.items():
         if (number := name[-2:]) in ("-1", "-2") and name.startswith("role88-"):

@@ -9,19 +9,25 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from rich.console import Console
 
+from lmdiag.analysis.designs import analyse_table
 from lmdiag.report import numbers
 from lmdiag.report.formats import latex_text, markdown_text, render_tables
+from lmdiag.report.grid import Section
 from lmdiag.report.items import Choice
 from lmdiag.report.labels import run_labels
 from lmdiag.report.tables import sections
-from lmdiag.report.terminal import print_overview, print_results
+from lmdiag.report.terminal import print_analysis, print_overview, print_results
 from lmdiag.results import Results
 from lmdiag.types import WordSpan
 
@@ -65,22 +71,22 @@ def printed(content: Results, width: int) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "write"),
-    [
-        *((f"run.{name}", lambda name=name: render_tables(name, [published_run()]))
-          for name in ("markdown", "latex", "csv")),
-        *((f"runs.{name}", lambda name=name: render_tables(name, several_runs(), CHOSEN))
-          for name in ("markdown", "latex", "csv")),
-        *((f"sentences.{name}", lambda name=name: render_tables(name, sentence_runs()[:1]))
-          for name in ("markdown", "latex", "csv")),
-        ("two-sentences.markdown",
-         lambda: render_tables("markdown", sentence_runs(), CHOSEN_SENTENCE)),
-        ("two-sentences.csv", lambda: render_tables("csv", sentence_runs(), CHOSEN_SENTENCE)),
-        ("sentences.terminal-80", lambda: printed(sentence_runs()[0], 80)),
-        *((f"run.terminal-{n}", lambda n=n: printed(published_run(), n)) for n in (60, 80, 120)),
-    ],
-)  # fmt: skip
+def expected_tables() -> Iterator[tuple[str, Callable[[], str]]]:
+    """Name of each file of expected texts, and what writes them."""
+    one, two = sentence_runs()[:1], sentence_runs()
+    contents: dict[str, tuple[Any, ...]] = {
+        "run": ([published_run()],), "runs": (several_runs(), CHOSEN), "sentences": (one,),
+        "two-sentences": (two, CHOSEN_SENTENCE),
+    }  # fmt: skip
+    for name, content in contents.items():
+        for form in ("markdown", "csv", *(["latex"] * (name != "two-sentences"))):
+            yield f"{name}.{form}", partial(render_tables, form, *content)
+    for width in (60, 80, 120):
+        yield f"run.terminal-{width}", partial(printed, published_run(), width)
+    yield "sentences.terminal-80", partial(printed, one[0], 80)
+
+
+@pytest.mark.parametrize(("name", "write"), [*expected_tables()])
 def test_tables_are_the_expected_ones(name: str, write: Callable[[], str]) -> None:
     """Shapes of the papers, levels in order, n, chance, signs, published rows, remarks."""
     file = EXPECTED / name
@@ -100,7 +106,7 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(width: int) -> None:
         assert not [line for line in tables if "…" in line]
 
 
-def test_names_of_models_break_at_hyphens() -> None:
+def test_long_labels_break_between_their_parts() -> None:
     names = ("org/a-model-with-a-very-long-name-of-many-words-v2.1-instruct", "org/b")
     stream = io.StringIO()
     runs = [results({"neg136": neg136()}, name) for name in names]
@@ -108,6 +114,15 @@ def test_names_of_models_break_at_hyphens() -> None:
     first = [line for line in stream.getvalue().splitlines() if line.startswith("org/a-")]
     assert len(first) > 1
     assert all(line.split()[0].endswith("-") for line in first)
+    conditions = ["grammaticality", "attractor_number", "determiner_definiteness"]
+    cells = enumerate(product(range(4), "xy", "xy", "xy"))
+    rows = [(*cell, bits) for bits, cell in cells]
+    table = pd.DataFrame(rows, columns=["item", *conditions, "surprisal"])
+    stream = io.StringIO()
+    print_analysis(analyse_table(table), Console(file=stream, width=60))
+    starts = {line.partition(" ")[0] for line in stream.getvalue().splitlines()}
+    assert starts >= {"grammaticality:determiner_", "definiteness"}
+    assert starts >= {"grammaticality:attractor_number:", "determiner_definiteness"}
 
 
 # ---- contents ------------------------------------------------------------------------------------
@@ -122,36 +137,34 @@ def test_every_figure_is_in_some_table() -> None:
         assert {(numbers.value(figure), figure.n) for figure in figures} <= shown
 
 
-def test_contrasts_that_compare_nothing_are_counted() -> None:
+def only_section(content: Results) -> Section:
+    (section,) = sections([content])
+    return section
+
+
+def test_remarks_count_what_is_left_out_and_name_a_sample() -> None:
     content = replace(cprag102()["none"], equal_contrasts=3)
-    [section] = sections([results({"cprag102": {"none": content}})])
-    [line] = [remark for remark in section.remarks if remark.startswith("not compared")]
-    assert line == (
+    assert (
         "not compared: 3 contrasts whose good and bad rows have the same text or the same tokens"
-    )
-
-
-def test_quartile_bounds_are_those_of_the_published_rows_only() -> None:
-    bins = {"cloze_quartile": {str(i + 1): (1, 8) for i in range(4)}}
-    task = {"none": setting({"accuracy@1": measure(4, 32, bins)})}
-    (section,) = sections([results({"role88": task})])
-    labels = [heading.label for heading in section.tables[1].headings if heading.is_figure]
-    assert labels == ["lowest quartile", "second", "third", "highest"]
-
-
-@pytest.mark.parametrize(("model", "n"), [("bert-base-uncased", 104), ("org/model", 136)])
-def test_other_rows_and_other_models_have_no_published_figures(model: str, n: int) -> None:
-    (section,) = sections([results({"neg136": neg136()}, model, neg136=n)])
-    assert not any(row.is_published for table in section.tables for row in table.rows)
-
-
-def test_n_shows_where_figures_differ_and_a_sample_is_named() -> None:
+    ) in only_section(results({"cprag102": {"none": content}})).remarks
     task = cprag102() | {"shuf": setting({"accuracy@1": measure(4, 31, sd=0.031, runs=100)})}
     run = results({"cprag102": task})
-    (section,) = sections([replace(run, protocol=replace(run.protocol, limit=8))])
-    shown = section.tables[0].rows
-    assert [row.cells[0].value for row in shown[:2]] == ["31–34", "17"]
+    section = only_section(replace(run, protocol=replace(run.protocol, limit=8)))
     assert section.remarks[0].startswith("a sample of 10 rows")
+    # n shows where figures differ in it
+    assert [row.cells[0].value for row in section.tables[0].rows[:2]] == ["31–34", "17"]
+
+
+def test_other_rows_and_other_models_have_nothing_published() -> None:
+    for model, n in (("bert-base-uncased", 104), ("org/model", 136)):
+        section = only_section(results({"neg136": neg136()}, model, neg136=n))
+        assert not any(row.is_published for table in section.tables for row in table.rows)
+    # bounds of quartiles, too, are those of the published rows
+    bins = {"cloze_quartile": {str(i + 1): (1, 8) for i in range(4)}}
+    task = {"none": setting({"accuracy@1": measure(4, 32, bins)})}
+    headings = only_section(results({"role88": task})).tables[1].headings
+    labels = [heading.label for heading in headings if heading.is_figure]
+    assert labels == ["lowest quartile", "second", "third", "highest"]
 
 
 def test_runs_of_one_name_are_told_apart_by_what_differs() -> None:
@@ -166,18 +179,15 @@ def test_runs_of_one_name_are_told_apart_by_what_differs() -> None:
 # ---- texts ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "markdown", "latex"),
-    [
+def test_escapes() -> None:
+    for text, markdown, latex in (
         ("a_b", r"a\_b", r"a\_b"),
         ("50 %", "50 %", r"50 \%"),
         ("[x](y)", r"\[x\](y)", "[x](y)"),
         ("two\nlines", "two lines", "two lines"),
         ("a\\b", r"a\\b", r"a\textbackslash{}b"),
-    ],
-)
-def test_escapes(text: str, markdown: str, latex: str) -> None:
-    assert (markdown_text(text), latex_text(text)) == (markdown, latex)
+    ):
+        assert (markdown_text(text), latex_text(text)) == (markdown, latex)
 
 
 def test_numbers_as_readers_see_them() -> None:
@@ -192,8 +202,5 @@ def test_numbers_as_readers_see_them() -> None:
     assert [numbers.number(12.0, "mean"), numbers.number(1e300, "mean")[:3]] == ["12.000", "100"]
     counts = [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)]
     assert counts == ["950", "4.4M", "110M", "6.7B"]
-    assert [numbers.span(texts) for texts in (["33.3", "40.0", "50.0"], ["5"], [])] == [
-        "33.3–50.0",
-        "5",
-        "",
-    ]
+    spans = [numbers.span(texts) for texts in (["33.3", "40.0", "50.0"], ["5"], [])]
+    assert spans == ["33.3–50.0", "5", ""]
