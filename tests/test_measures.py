@@ -125,6 +125,7 @@ def test_three_items_of_role88() -> None:
     assert {level: part.items.tolist() for level, part in bins.items()} == {
         "1": ["2-a", "3-a"], "2": ["1-a"], "3": ["1-b"], "4": ["2-b", "3-b"],
     }  # fmt: skip
+    assert set(measured("role88", rows)) == {*names[2:], "cloze_difference"}
     # a probability of zero has a rank, but no logarithm
     scores = measured("role88", rows, [-1.0, -math.inf, -2.0, -3.0, None, -4.0])
     assert scores["spearman"].items.tolist() == ["1-a", "1-b", "2-a", "2-b", "3-b"]
@@ -152,7 +153,7 @@ def test_three_items_of_neg136() -> None:
     p = [0.6, 0.1, 0.2, 0.5, 0.3, 0.295, 0.4, 0.1, 0.2, 0.1, 0.1, 0.2]
     insect = ["insect", "##t", "bee"]
     top = padded([insect, insect, ["bee"], ["Animal", "8", "hour", "[UNK]", "ox"]] + [[]] * 8)
-    scores = measured("neg136", rows, list(map(math.log, p)), top)
+    scores = measured("neg136", rows, list(map(math.log, p)), top, k=(1, 5, 20))
     sensitivity = scores["sensitivity"]
     contrasts = [f"{item}-{polarity}" for item in "123" for polarity in ("affirmative", "negative")]
     assert sensitivity.items.tolist() == contrasts
@@ -175,6 +176,7 @@ def test_three_items_of_neg136() -> None:
     assert scores["determiner_match@1"].items.tolist() == ["1-TA", "1-TN", "1-FN"]
     assert scores["determiner_match@1"].values.tolist() == [1, 1, 1]
     assert scores["determiner_match@5"].values == pytest.approx([1 / 5, 1 / 5, 2 / 5])
+    assert "determiner_match@20" not in scores  # lists have ten words
 
 
 @pytest.mark.parametrize(

@@ -158,8 +158,8 @@ def test_holm_by_hand(p: list[float], adjusted: list[float]) -> None:
         ([-1, 0, 2, 3, 0], 4 / 8),
         # .1 + .2 - .3 is 0 but for rounding, so every pattern is as far out
         ([0.1, 0.2, -0.3], 1),
-        # and .7 is as far out as .1 + .2 + .4, in whatever order it is summed
-        ([0.1, 0.2, 0.4, 0.0], 2 / 8),
+        # and .8 is as far out as eight times .1 in another order, which is .7999999999999999
+        ([0.1] * 8, 2 / 2**8),
         # 16 differences are the most of which all patterns are taken
         ([1.0] * 16, 2 / 2**16),
         ([0.0, 0.0], NAN),
@@ -279,6 +279,8 @@ def test_bootstraps_that_are_certain(
 ) -> None:
     interval = stats.paired_bootstrap(first, second, statistic, rng(), resamples=99)
     assert interval == pytest.approx(expected, nan_ok=True)
+    with pytest.raises(ValueError, match="differ in shape"):
+        stats.paired_bootstrap(np.append(first, 1.0), second, statistic, rng())
 
 
 @pytest.mark.parametrize(

@@ -144,22 +144,6 @@ def whole_processes(model: str, data: str, threads: int, folder: Path) -> Mappin
     return {"bare": lambda: process(script, model, str(file), str(threads)), "lmdiag": run}
 
 
-def machine(threads: int) -> str:
-    """Returns the processor, and its rate of float32 matrix products of bert-base's largest shape.
-
-    No program can be faster than this rate allows in float32.
-    """
-    import torch
-
-    path = Path("/proc/cpuinfo")
-    names = re.findall(r"^model name\s*: (.+)$", path.read_text() if path.exists() else "", re.M)
-    torch.set_num_threads(threads)
-    states, weight = torch.randn(384, 768), torch.randn(768, 3072)
-    seconds = min(timeit.repeat(lambda: states @ weight, number=1, repeat=30))
-    rate = 2 * states.numel() * weight.shape[1] / seconds / 1e9
-    return f"{names[0] if names else platform.machine()}, {threads} threads, {rate:.0f} GFLOP/s"
-
-
 def main() -> None:
     """Prints one table after the other."""
     parser = argparse.ArgumentParser(prog="benchmarks", description=(__doc__ or "").split("\n")[0])
@@ -172,7 +156,15 @@ def main() -> None:
     if not set(args.what) <= set(WHAT):
         parser.error(f"WHAT is {' '.join(args.what)}: choose from {', '.join(WHAT)}")
     os.environ |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
-    print(f"{machine(args.threads)}; {args.rounds} rounds")
+    import torch
+
+    torch.set_num_threads(args.threads)
+    # of bert-base's largest shape: no program can be faster than this rate allows in float32
+    states, weight = torch.randn(384, 768), torch.randn(768, 3072)
+    seconds = min(timeit.repeat(lambda: states @ weight, number=1, repeat=30))
+    rate = 2 * states.numel() * weight.shape[1] / seconds / 1e9
+    processor = platform.processor() or platform.machine()
+    print(f"{processor}, {args.threads} threads, {rate:.0f} GFLOP/s; {args.rounds} rounds")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         data = build_data(folder)

@@ -30,6 +30,8 @@ BAD = [
     ("run --model demo:masked --unit wrod", 'Choose from: "token", "word". Did you mean "word"?'),
     ("run --model demo:masked --data {data} --perturb shuff", "(did you mean 'shuf'?)"),
     ("run --model demo:maskd --data {data}", "(did you mean 'masked'?)"),
+    ("publish data --repo-id a/b", "publish data: give the directory"),
+    ("publish metric x --repo-id a/b", "publish metric: give no directory"),
     ("publish dta x --repo-id a/b", 'Did you mean "data"?'),
     ("report {run} --format csv --items role88-01", "(did you mean 'role88-1'?)"),
     # something is missing, doubled or of the wrong type

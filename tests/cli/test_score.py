@@ -16,6 +16,7 @@ from runs import make_run, perfect
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.protocol import Protocol
+from lmdiag.results import predictions
 from lmdiag.stimuli import Stimuli
 
 Json = dict[str, Any]
@@ -117,6 +118,17 @@ def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
     tables = command("score", *asked)[1]
     assert "Shuf" in tables
     assert "Orig" not in tables
+
+
+def test_the_case_rule_of_a_run_can_be_overridden(command: Commands) -> None:
+    folder = make_run(command.folder / "run", command.data, Protocol(tasks=("role88",)))
+    (plain,) = predictions.read(folder / "predictions.parquet").values()
+    upper = [[word.upper() for word in words or ()] for words in plain.top_words]
+    predictions.write(folder / "predictions.parquet", [replace(plain, top_words=upper)])
+    asked = ("score", "--task", "role88", "--predictions", folder, "--json")
+    own, cased = (command(*asked, *case)[1] for case in ((), ("--cased",)))
+    assert json.loads(own)["measures"]["accuracy@5"]["value"] > 0  # case-blind
+    assert json.loads(cased)["measures"]["accuracy@5"]["value"] == 0
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The published data, counted and compared with the source files by other means."""
+"""The published data and the demo source, compared with the source files by other means."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -133,3 +134,53 @@ def test_agreement_rows_join_to_the_sentences_of_the_source(
                 published = pair[f"sentence_{kind}"].rstrip(".") + "."
                 assert texts.pop(f"agreement-{path.stem}-{i}-{kind}") == (published, number)
     assert not texts
+
+
+# ---- the demo source -----------------------------------------------------------------------------
+
+
+def test_the_demo_has_ten_pairs_for_each_published_template_and_number(
+    demo_dir: Path, scripts: Path, upstream: Path
+) -> None:
+    pairs = columns(demo_dir, "agreement")
+    cells = Counter(zip(pairs["template"], pairs["number"], pairs["good"], strict=True))
+    published = {path.stem for path in (upstream / "refining-tse/data").glob("[Mb]*/*.jsonl")}
+    numbers = ("singular", "plural")
+    assert cells == {(x, n, good): 10 for x in published for n in numbers for good in (True, False)}
+    files = [path for path in (scripts / "demo").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files if path.suffix != ".pyc") < 300_000
+
+
+@pytest.mark.slow
+def test_no_demo_sentence_is_a_published_one_but_simple_negation_is(
+    demo_dir: Path, data_dir: Path, agreement_dir: Path
+) -> None:
+    """NEG-SIMP follows from 18 subjects, 9 categories and their pairing."""
+
+    def sentences(folder: Path, config: str, *, simp: bool = False) -> set[tuple[str, bool]]:
+        return {
+            (f"{row['context']} {row['target']} {row['right_context']}".lower(), row["good"])
+            for row in pq.read_table(folder / config).to_pylist()
+            if (row.get("subset") == "simp") == simp and (row["good"] or simp)
+        }
+
+    for config in ("cprag102", "role88", "neg136", "agreement"):
+        published = sentences(agreement_dir if config == "agreement" else data_dir, config)
+        assert not sentences(demo_dir, config) & published
+    simple = [sentences(folder, "neg136", simp=True) for folder in (demo_dir, data_dir)]
+    assert simple[0] == simple[1] != set()
+
+
+def test_the_program_makes_the_committed_files(
+    import_file: Any, scripts: Path, tmp_path: Path
+) -> None:
+    generate = import_file(scripts / "demo/generate.py")
+    generate.write_agreement(tmp_path)
+    committed = scripts / "demo/refining-tse/data"
+    made = list(tmp_path.rglob("*.jsonl"))
+    assert len(made) == 19
+    for path in made:
+        assert path.read_bytes() == (committed / path.relative_to(tmp_path)).read_bytes()
+    generate.write_simple_negation(tmp_path / "simp.tsv")
+    simp = scripts / "demo/lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv"
+    assert (tmp_path / "simp.tsv").read_bytes() == simp.read_bytes()

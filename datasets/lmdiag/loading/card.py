@@ -8,12 +8,12 @@ it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from lmdiag.types import BadInput
 
-from .sources import CONFIGS, REPOSITORIES, SourceFile
+from .sources import CONFIGS, REPOSITORIES
 
 if TYPE_CHECKING:
     import datasets
@@ -29,42 +29,17 @@ ORIGINS = {
 }
 
 
-@dataclass(frozen=True)
-class Built:
-    """A config that was written.
-
-    Attributes:
-        config: its name.
-        parquet: path of its Parquet file inside the data set.
-        sha256: of the Parquet file.
-        files: what it was made from.
-        info: features and sizes.
-    """
-
-    config: str
-    parquet: str
-    sha256: str
-    files: list[SourceFile]
-    info: datasets.DatasetInfo
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.info.splits["test"].num_examples)
-
-    @property
-    def is_pinned(self) -> bool:
-        """Whether it was made from the bytes of the pinned commit."""
-        return all(file.pinned for file in self.files)
+PARQUET = "{}/test-00000-of-00001.parquet"
+"""Path of the rows of a config inside the data set."""
 
 
-def fill(card: str, source: str, built: list[Built]) -> str:
+def fill(card: str, record: Mapping[str, Any], infos: Mapping[str, datasets.DatasetInfo]) -> str:
     """Returns the card of what was built.
 
     Args:
         card: text of a card, with YAML front matter and markers `<!-- begin NAME -->`.
-        source: upstream, demo or directory.
-        built: the configs, the first of them the default one.
+        record: the provenance, whose first config is the default one.
+        infos: config -> features and sizes.
     """
     import yaml
     from datasets.info import DatasetInfosDict
@@ -74,26 +49,28 @@ def fill(card: str, source: str, built: list[Built]) -> str:
     if parts is None:
         raise BadInput("README.md has no YAML front matter: restore it from the project")
     front, body = yaml.safe_load(parts[1]), parts[2]
-    rows = sum(part.rows for part in built)
+    rows = sum(facts["rows"] for facts in record["configs"].values())
     front["size_categories"] = [next((n for bound, n in SIZES if rows < bound), "1M<n<10M")]
-    about = {part.config: CONFIGS[part.config]["description"] for part in built}
-    front["configs"] = [
-        {"config_name": part.config}
-        | ({"default": True} if part is built[0] else {})
+    default = next(iter(infos))
+    entries, table = [], ["| config | rows | what it tests |", "| --- | ---: | --- |"]
+    for config, facts in record["configs"].items():
+        about, path = CONFIGS[config]["description"], PARQUET.format(config)
+        entry: dict[str, Any] = {"config_name": config}
+        if config == default:
+            entry["default"] = True
         # The cache of `datasets` depends on this entry and not on the bytes of the file: without
         # the digest, it would return the rows of an earlier build.
-        | {"description": f"{about[part.config]} (Parquet sha256 {part.sha256})"}
-        | {"data_files": [{"split": "test", "path": part.parquet}]}
-        for part in built
-    ]
+        entry["description"] = f"{about} (Parquet sha256 {record['outputs'][path]})"
+        entry["data_files"] = [{"split": "test", "path": path}]
+        entries.append(entry)
+        table.append(f"| `{config}` | {facts['rows']:,} | {about} |")
+    front["configs"] = entries
     data = DatasetCardData()
-    DatasetInfosDict({part.config: part.info for part in built}).to_dataset_card_data(data)
-    infos = data.to_dict()["dataset_info"]  # type: ignore[no-untyped-call]
-    first = {"config_name": built[0].config}
-    front["dataset_info"] = infos if isinstance(infos, list) else [first | infos]
-    table = ["| config | rows | what it tests |", "| --- | ---: | --- |"]
-    table += [f"| `{part.config}` | {part.rows:,} | {about[part.config]} |" for part in built]
-    for name, lines in (("configs", table), ("provenance", _provenance(source, built))):
+    DatasetInfosDict(infos).to_dataset_card_data(data)
+    described = data.to_dict()["dataset_info"]  # type: ignore[no-untyped-call]
+    is_list = isinstance(described, list)
+    front["dataset_info"] = described if is_list else [{"config_name": default} | described]
+    for name, lines in (("configs", table), ("provenance", _provenance(record))):
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
         before, opened, rest = body.partition(begin)
         _, closed, after = rest.partition(end)
@@ -104,21 +81,24 @@ def fill(card: str, source: str, built: list[Built]) -> str:
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n{body}"
 
 
-def _provenance(source: str, built: list[Built]) -> list[str]:
+def _provenance(record: Mapping[str, Any]) -> list[str]:
     """The lines of the section that says what the data set was built from."""
-    lines = [f"Built from {ORIGINS[source]}.", ""]
+    lines = [f"Built from {ORIGINS[record['source']]}.", ""]
     for folder, entry in REPOSITORIES.items():
-        parts = [part for part in built if CONFIGS[part.config]["folder"] == folder]
-        if parts and all(part.is_pinned for part in parts):
+        configs = record["configs"].items()
+        commits = [
+            facts["commit"] for config, facts in configs if folder == CONFIGS[config]["folder"]
+        ]
+        if commits and all(commits):
             where = f"https://github.com/{entry['repository']}/tree/{entry['commit']}"
             lines.append(f"- [{entry['repository']}]({where}) (MIT) at commit `{entry['commit']}`")
-        elif parts and source != "demo":
+        elif commits and record["source"] != "demo":
             lines.append(f"- {folder}: **not the bytes of the pinned commit**")
     # folded, because the digests are wider than the page
     lines += ["", "<details><summary>SHA-256 of every file</summary>", ""]
     lines += ["| input | SHA-256 |", "| --- | --- |"]
-    for part in built:
-        lines += [f"| `{file.repository}/{file.path}` | `{file.sha256}` |" for file in part.files]
+    for facts in record["configs"].values():
+        lines += [f"| `{path}` | `{digest}` |" for path, digest in facts["inputs"].items()]
     lines += ["", "| Parquet | SHA-256 |", "| --- | --- |"]
-    lines += [f"| `{part.parquet}` | `{part.sha256}` |" for part in built]
+    lines += [f"| `{path}` | `{digest}` |" for path, digest in record["outputs"].items()]
     return [*lines, "", "</details>"]

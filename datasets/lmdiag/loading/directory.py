@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics import CORE, built_in
 from lmdiag.files import read_json
 from lmdiag.types import BadInput
 
 from .agreement import agreement, verbs
-from .card import Built, fill
+from .card import PARQUET, fill
 from .diagnostics import cprag102, neg136, role88
 from .lines import Row
-from .sources import CONFIGS, REPOSITORIES, SCRIPTS, Source, SourceFile, open_source, sha256
+from .sources import CONFIGS, REPOSITORIES, SCRIPTS, open_source, sha256
+
+if TYPE_CHECKING:
+    import datasets
 
 PARSERS: dict[str, Callable[..., Iterator[Row]]] = {
     parser.__name__: parser for parser in (cprag102, role88, neg136, agreement, verbs)
@@ -64,15 +68,15 @@ def build(out: Path, source: str, configs: Sequence[str] | None = None) -> dict[
     new = out.parent / f".{out.name}.building"
     shutil.rmtree(new, ignore_errors=True)  # of a killed build
     try:
-        built = [_parquet(name, files[name], new) for name in names]
+        infos = {name: _parquet(name, files[name].values(), new) for name in names}
         for inside, path in copies.items():
             (new / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, new / inside)
-        _write_card(opened, built, new)
+        _write_card(opened.name, files, infos, new)
         _install(new, out)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    return {part.config: part.rows for part in built}
+    return {name: info.splits["test"].num_examples for name, info in infos.items()}
 
 
 def published_files() -> Iterator[tuple[Path, Path]]:
@@ -92,7 +96,7 @@ def _earlier_outputs(out: Path) -> set[str] | None:
         return None
 
 
-def _parquet(config: str, files: list[SourceFile], new: Path) -> Built:
+def _parquet(config: str, paths: Iterable[Path], new: Path) -> datasets.DatasetInfo:
     """Writes the rows of a config, with the columns that the package declares for it."""
     import datasets
     from datasets import Dataset, Features, List, NamedSplit, SplitDict, SplitInfo, Value
@@ -108,53 +112,60 @@ def _parquet(config: str, files: list[SourceFile], new: Path) -> Built:
     else:
         columns = (*CORE, *built_in()[config].columns)
         features = {column.name: types[column.type] for column in columns}
-    rows = list(PARSERS[config](*(file.location for file in files)))
+    rows = list(PARSERS[config](*paths))
     table = {name: [row[name] for row in rows] for name in features}
     data = Dataset.from_dict(table, features=Features(features), split=NamedSplit("test"))
-    path = f"{config}/test-00000-of-00001.parquet"
-    (new / config).mkdir(parents=True)
+    path = new / PARQUET.format(config)
+    path.parent.mkdir(parents=True)
     has_bars = not datasets.are_progress_bars_disabled()
     datasets.disable_progress_bars()  # writing takes less than a second
-    data.to_parquet(new / path, batch_size=10_000)
+    data.to_parquet(path, batch_size=10_000)
     if has_bars:
         datasets.enable_progress_bars()
     info, size = data.info, data.data.nbytes
     info.splits = SplitDict({"test": SplitInfo("test", size, len(rows))})
-    info.dataset_size, info.download_size = size, (new / path).stat().st_size
-    return Built(config, path, sha256(new / path), files, info)
+    info.dataset_size, info.download_size = size, path.stat().st_size
+    return info
 
 
-def _write_card(source: Source, built: list[Built], new: Path) -> None:
+def _write_card(
+    source: str,
+    files: Mapping[str, Mapping[str, Path]],
+    infos: Mapping[str, datasets.DatasetInfo],
+    new: Path,
+) -> None:
     """Writes eval.yaml, the card, and the provenance, which has neither dates nor paths."""
     import pyarrow
     import yaml
 
     benchmark = yaml.safe_load((SCRIPTS / "eval.yaml").read_text("utf-8"))
-    names = {part.config for part in built}
-    benchmark["tasks"] = [task for task in benchmark["tasks"] if task["config"] in names]
+    benchmark["tasks"] = [task for task in benchmark["tasks"] if task["config"] in infos]
     text = yaml.safe_dump(benchmark, sort_keys=False, allow_unicode=True, width=100)
     (new / "eval.yaml").write_text(text, "utf-8")
-    template = (SCRIPTS / CARD).read_text("utf-8")
-    (new / CARD).write_text(fill(template, source.name, built), "utf-8")
     configs = {}
-    for part in built:
-        folder = CONFIGS[part.config]["folder"]
-        entry = REPOSITORIES[folder]
-        configs[part.config] = {
-            "repository": entry["repository"] if part.is_pinned else None,
-            "commit": entry["commit"] if part.is_pinned else None,
+    for config, paths in files.items():
+        folder, published = CONFIGS[config]["folder"], CONFIGS[config]["files"]
+        entry, digests = REPOSITORIES[folder], {x: sha256(path) for x, path in paths.items()}
+        is_pinned = digests.items() <= published.items()
+        configs[config] = {
+            "repository": entry["repository"] if is_pinned else None,
+            "commit": entry["commit"] if is_pinned else None,
             "license": entry["license"],
-            "rows": part.rows,
-            "inputs": {f"{folder}/{file.path}": file.sha256 for file in part.files},
+            "rows": infos[config].splits["test"].num_examples,
+            "inputs": {f"{folder}/{path}": digest for path, digest in digests.items()},
         }
+    parquet = [PARQUET.format(config) for config in files]
     record = {
         "name": NAME,
         "schema_version": 1,
-        "source": source.name,
+        "source": source,
         "configs": configs,
-        "outputs": {path: sha256(new / path) for path in _files(new)},
+        "outputs": {path: sha256(new / path) for path in parquet},
         "written_with": {"pyarrow": pyarrow.__version__},
     }
+    template = (SCRIPTS / CARD).read_text("utf-8")
+    (new / CARD).write_text(fill(template, record, infos), "utf-8")
+    record["outputs"] = {path: sha256(new / path) for path in _files(new)}
     (new / PROVENANCE).write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 

@@ -35,24 +35,6 @@ PAUSE = 1.0
 ATTEMPTS = 5
 
 
-@dataclass(frozen=True)
-class SourceFile:
-    """A file that rows are read from.
-
-    Attributes:
-        path: its path inside the repository, whose folder is `repository`.
-        location: its path on this machine.
-        sha256: of its bytes, hexadecimal.
-        pinned: whether these are the bytes of the pinned commit.
-    """
-
-    repository: str
-    path: str
-    location: Path
-    sha256: str
-    pinned: bool
-
-
 def sha256(path: Path) -> str:
     """Returns the SHA-256 of a file, hexadecimal."""
     return hashlib.sha256(read_bytes(path)).hexdigest()
@@ -75,14 +57,18 @@ class Source:
 
     def configs(self) -> list[str]:
         """Returns the configs of which at least one file exists; `files` says what is missing."""
-        there = [c for c in CONFIGS if self.server or any(map(Path.is_file, self._paths(c)[1]))]
+        there = [
+            config
+            for config in CONFIGS
+            if self.server or any(path.is_file() for path in self._paths(config).values())
+        ]
         if not there:
             examples = ", ".join(next(iter(facts["files"])) for facts in CONFIGS.values())
             raise BadInput(f"{self.root} has no source files such as {examples}")
         return there
 
-    def files(self, config: str) -> list[SourceFile]:
-        """Returns the files of a config, in the order in which its parser takes them.
+    def files(self, config: str) -> dict[str, Path]:
+        """Returns path in the repository -> path here, in the order in which a parser takes them.
 
         Raises:
             BadInput: there is no such config, a file is missing or cannot be downloaded, or its
@@ -91,54 +77,56 @@ class Source:
         if config not in CONFIGS:
             close = suggest(config, CONFIGS)
             raise BadInput(f"unknown config {config!r}{close}: choose from {', '.join(CONFIGS)}")
-        folder, sums = CONFIGS[config]["folder"], CONFIGS[config]["files"]
-        self._fetch(folder, sums)
-        base, paths = self._paths(config)
+        folder = CONFIGS[config]["folder"]
+        self._fetch(folder, CONFIGS[config]["files"])
+        paths = self._paths(config)
         if not paths:
-            raise BadInput(f"{base}: {config} needs {' or '.join(AGREEMENT_FOLDERS)}/*.jsonl")
-        found = []
-        for path in paths:
+            needed = f"{config} needs {' or '.join(AGREEMENT_FOLDERS)}/*.jsonl"
+            raise BadInput(f"{self._tree(folder)}: {needed}")
+        for path in paths.values():
             if not path.is_file():
                 raise BadInput(f"{path} is missing: {config} is made from it")
-            inside, digest = path.relative_to(base).as_posix(), sha256(path)
-            found.append(SourceFile(folder, inside, path, digest, digest == sums.get(inside)))
-        return found
+        return paths
 
     def notice(self, folder: str) -> Path | None:
         """Returns the licence of a repository; None if the tree has none."""
-        path = self._fetch(folder, {NOTICE: REPOSITORIES[folder]["notice"]}) / NOTICE
+        self._fetch(folder, {NOTICE: REPOSITORIES[folder]["notice"]})
+        path = self._tree(folder) / NOTICE
         return path if path.is_file() else None
 
-    def _paths(self, config: str) -> tuple[Path, list[Path]]:
-        """The root of a repository, and the files of a config there."""
-        base = self._fetch(CONFIGS[config]["folder"], {})
-        if config != "agreement" or self.server:
-            return base, [base / path for path in CONFIGS[config]["files"]]
-        folders = [base / name for name in AGREEMENT_FOLDERS]
-        return base, [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
+    def _tree(self, folder: str) -> Path:
+        """The root of a repository's tree."""
+        if self.server:
+            return self.root / folder / str(REPOSITORIES[folder]["commit"])
+        return self.root / folder if (self.root / folder).is_dir() else self.root
 
-    def _fetch(self, folder: str, sums: dict[str, str]) -> Path:
-        """Downloads the files of a repository that are missing or damaged; returns its root."""
+    def _paths(self, config: str) -> dict[str, Path]:
+        """The files of a config, present or not."""
+        tree = self._tree(CONFIGS[config]["folder"])
+        paths = [tree / path for path in CONFIGS[config]["files"]]
+        if config == "agreement" and not self.server:
+            folders = [tree / name for name in AGREEMENT_FOLDERS]
+            paths = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
+        return {path.relative_to(tree).as_posix(): path for path in paths}
+
+    def _fetch(self, folder: str, sums: dict[str, str]) -> None:
+        """Downloads the files of a repository that are missing or damaged."""
         from rich.console import Console
         from rich.progress import track
 
-        if not self.server:
-            return self.root / folder if (self.root / folder).is_dir() else self.root
-        entry = REPOSITORIES[folder]
-        base = self.root / folder / str(entry["commit"])
+        tree, entry = self._tree(folder), REPOSITORIES[folder]
         missing = [
             path
             for path, digest in sums.items()
-            if not (base / path).is_file() or sha256(base / path) != digest
+            if self.server and not ((tree / path).is_file() and sha256(tree / path) == digest)
         ]
         console = Console(stderr=True)
         hide = not missing or not sys.stderr.isatty()
         for path in track(missing, folder, console=console, disable=hide):
             url = f"{self.server}/{entry['repository']}/{entry['commit']}/{quote(path)}"
             content = _downloaded(url, sums[path])
-            (base / path).parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(base / path, content)
-        return base
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(tree / path, content)
 
 
 def _downloaded(url: str, digest: str) -> bytes:

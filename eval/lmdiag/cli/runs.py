@@ -57,8 +57,7 @@ def score_command(
     from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
-        asked = _run_of(predictions, data, task, setting, scoring)
-        rows, parts, protocol, own_rule, kind = asked
+        rows, parts, protocol, own_rule, kind = _run_of(predictions, data, task, setting, scoring)
         cased, missing, notes = own_rule if cased is None else cased, list[str](), list[str]()
     else:  # of the model, only the options are known
         rows = stimuli.load(data or "lmdiag", task, revision=data_revision)
@@ -66,24 +65,19 @@ def score_command(
         protocol, kind = scoring.of(Protocol(tasks=(task,))), "masked"
     measured = evaluation.evaluate(rows, parts, protocol, cased is not False, kind)
     reasons = evaluation.not_computed(rows, parts[0], protocol)
-    needing: dict[str, bool] = {}  # measure -> whether it needs a row without a prediction
-    if missing or measures:
-        needing = evaluation.measures_needing(rows, missing, protocol, kind)
-    incomplete = [name for name, needs in needing.items() if needs]
+    complete, lacking, incomplete = evaluation.complete_measures(
+        rows, measured.measures, missing, measures, protocol, kind
+    )
     if incomplete:
         absent = f"{ids(missing)} missing, and they need these rows"
         reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
-    known = dict.fromkeys([*needing, *measured.measures])
-    wanted = evaluation.chosen_measures(measures, known) if measures else list(known)
-    of_all = {n: x for n, x in measured.measures.items() if n in wanted and n not in incomplete}
-    lacking = [name for name in wanted if name not in of_all]
-    if (measures and lacking) or all(n.startswith(evaluation.HUMAN_MEASURES) for n in of_all):
+    if (measures and lacking) or all(x.startswith(evaluation.HUMAN_MEASURES) for x in complete):
         what = f"{', '.join(lacking)} cannot" if measures else "no measure can"
         raise BadInput(f"{predictions}: {what} be computed: {'; '.join(reasons)}")
     measured = replace(
         measured,
         signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
-        measures=of_all,
+        measures=complete,
         unscorable=[word for word in measured.unscorable if word.id not in missing],
     )
     not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]

@@ -81,7 +81,10 @@ def agreement(trials: Trials) -> list[Scores]:
     undefined = (None,) * len(AGREEMENT_LAYOUT)
     rows = [row or undefined for row in trials.predictions["agreement"]]
     columns = dict(zip(AGREEMENT_LAYOUT, np.array(rows, dtype=np.float64).T, strict=True))
-    contexts, good = _context_numbers(trials), np.flatnonzero(trials.rows["good"])
+    texts = [trials.rows["context"]] + ([] if trials.left_only else [trials.rows["right_context"]])
+    numbers: dict[tuple[str, ...], int] = {}  # of the distinct contexts
+    contexts = np.array([numbers.setdefault(x, len(numbers)) for x in zip(*texts, strict=True)])
+    good = np.flatnonzero(trials.rows["good"])
     parts: dict[tuple[str, str] | None, NDArray[np.intp]] = {None: good}
     for column, labels in trials.levels.items():
         parts |= {(column, level): where for level, where in positions(labels).items()}
@@ -117,14 +120,6 @@ def _tse(trials: Trials) -> list[Scores]:
     bad = np.bincount(contrasts.bad_of, several[contrasts.bad], minlength=len(contrasts.ids)) > 0
     verdict = higher(*contrasts.pairs(trials.log_prob))
     values = np.where(bad | several[contrasts.good], np.nan, verdict)
-    scores = contrasts.build("tse", values, chance=contrasts.chance)
+    scores = contrasts.build("tse", values, with_chance=True)
     # a pair with a verb of several tokens is outside the measure by definition, not left out of it
     return [replace(scores, left_out=())]
-
-
-def _context_numbers(trials: Trials) -> NDArray[np.intp]:
-    """A number per row, the same for rows with the same context."""
-    texts = [trials.rows["context"]] + ([] if trials.left_only else [trials.rows["right_context"]])
-    numbers: dict[tuple[str, ...], int] = {}
-    rows = zip(*texts, strict=True)
-    return np.array([numbers.setdefault(row, len(numbers)) for row in rows], dtype=np.intp)

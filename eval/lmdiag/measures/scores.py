@@ -247,12 +247,7 @@ class Contrasts:
     bad_of: NDArray[np.intp]
     levels: Mapping[str, Labels]
     same: NDArray[np.bool_]
-    why_same: str = SAME_QUESTION
-
-    @property
-    def chance(self) -> Floats:
-        """Probability that guessing puts the good row first: 1 / number of rows, (n,)."""
-        return 1 / (1 + np.bincount(self.bad_of, minlength=len(self.ids)))
+    why_same: str
 
     def pairs(self, values: Floats) -> tuple[Floats, Floats]:
         """Returns the value of the good row and the highest of the bad rows, (n,) each.
@@ -272,14 +267,19 @@ class Contrasts:
         name: str,
         values: Floats,
         statistic: Statistic = "proportion",
-        chance: Floats | None = None,
+        *,
+        with_chance: bool = False,
     ) -> Scores:
-        """Returns scores over the contrasts whose value (for a proportion 1 or 0) is not NaN."""
+        """Returns scores over the contrasts whose value (for a proportion 1 or 0) is not NaN.
+
+        The chance level is the probability that guessing puts the good row first: 1 / number of
+        rows of the contrast.
+        """
+        rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
+        chance = 1 / rows if with_chance else None
         scores = build(name, self.ids, values, statistic, self.levels, chance)
-        scores = replace(scores, equal=int(self.same.sum()))
-        if len(scores.items) or not len(self.ids) or not self.same.all():
-            return scores
-        return replace(scores, not_defined=self.why_same)
+        why = self.why_same if len(self.ids) and self.same.all() and not len(scores.items) else ""
+        return replace(scores, equal=int(self.same.sum()), not_defined=why)
 
     def verdicts(self, name: str, values: Floats, by: float | None = None) -> Scores:
         """Returns the share of contrasts whose good row has a higher value than every bad row.
@@ -291,7 +291,7 @@ class Contrasts:
                 threshold it depends on how a model spreads its probability over the vocabulary.
         """
         values = higher(*self.pairs(values), by=by or 0.0)
-        return self.build(name, values, chance=self.chance if by is None else None)
+        return self.build(name, values, with_chance=by is None)
 
     def differences(self, name: str, values: Floats) -> Scores:
         """Returns the mean difference of the good row and the bad row with the highest value."""
