@@ -179,21 +179,17 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "undisturbed")
 
 
-@pytest.mark.parametrize(
-    ("count", "message", "raised"),
-    [
-        (2, "Connection closed by peer [127.0.0.1]:29500", ConnectionError),
-        (1, "Connection closed by peer [127.0.0.1]:29500", RuntimeError),
+def test_a_process_that_loses_another_within_the_model_says_so() -> None:
+    lost = "Connection closed by peer [127.0.0.1]:29500"
+    for count, message, raised in (
+        (2, lost, ConnectionError),
+        (1, lost, RuntimeError),
         (2, "mat1 and mat2 shapes cannot be multiplied", RuntimeError),
-    ],
-)
-def test_a_process_that_loses_another_within_the_model_says_so(
-    count: int, message: str, raised: type[Exception]
-) -> None:
-    processes = Processes(alone=True)
-    processes.count = count
-    with pytest.raises(raised), processes:
-        raise RuntimeError(message)
+    ):
+        processes = Processes(alone=True)
+        processes.count = count
+        with pytest.raises(raised), processes:
+            raise RuntimeError(message)
 
 
 def test_a_run_on_a_server_says_what_is_not_known(

@@ -51,22 +51,18 @@ def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir: 
         assert len({question.query for question in asked(rows, kind=kind, cased=False)}) == n
 
 
-@pytest.mark.parametrize(
-    ("task", "kind", "cased", "query"),
-    [
+def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context() -> None:
+    row = {"context": "the keys", "right_context": "here.", "target": "are", "number": "plural"}
+    cases: list[tuple[str, Any, bool, tuple[str, str]]] = [
         ("agreement", "masked", True, ("The keys", "here.")),
         ("agreement", "masked", False, ("the keys", "here.")),
         ("role88", "masked", True, ("the keys", "here.")),
         ("role88", "causal", True, ("the keys", "")),
-    ],
-)
-def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context(
-    task: str, kind: Any, cased: bool, query: tuple[str, str]
-) -> None:
-    row = {"context": "the keys", "right_context": "here.", "target": "are", "number": "plural"}
-    (question,) = asked(setting(row, task=task), kind=kind, cased=cased)
-    assert question.query == query
-    assert question.number == ("plural" if task == "agreement" else None)
+    ]
+    for task, kind, cased, query in cases:
+        (question,) = asked(setting(row, task=task), kind=kind, cased=cased)
+        assert question.query == query
+        assert question.number == ("plural" if task == "agreement" else None)
 
 
 def test_the_first_letter_is_not_the_first_character() -> None:

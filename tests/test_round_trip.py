@@ -18,8 +18,7 @@ import yaml
 from hub import LoopbackHub, client_env
 from hub.boards import request, write_request
 from huggingface_hub import HfApi
-from leaving import LEAVE
-from limits import HANG
+from limits import HANG, LEAVE
 from runs import make_run
 
 from lmdiag.cli import main

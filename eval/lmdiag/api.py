@@ -254,14 +254,12 @@ def fit(
         BadInput: a column or a value cannot be used (column and row are named), or there are
             neither models nor surprisals.
     """
-    if unknown := procedure.keys() - Procedure.__dataclass_fields__.keys():
-        known = ", ".join(Procedure.__dataclass_fields__)
-        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {known}")
-    chosen: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in procedure.items()
-    }
-    table = read_human(human, profile, Procedure(**chosen))
+    fields = Procedure.__dataclass_fields__
+    if unknown := procedure.keys() - fields.keys():
+        choice = ", ".join(fields)
+        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {choice}")
+    lists = {name: tuple(value) for name, value in procedure.items() if isinstance(value, list)}
+    table = read_human(human, profile, Procedure(**procedure | lists))
     files = [surprisal] if isinstance(surprisal, str) else surprisal
     sources = [read_surprisals(table, source) for source in files]
     for given in [models] if isinstance(models, str | LanguageModel) else models:

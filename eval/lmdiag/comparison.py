@@ -146,7 +146,9 @@ def compare_runs(
             raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
     places = []
     for task, setting in first.settings:
-        for name, whole in first.scores(task, setting).items() if task in (tasks or known) else ():
+        if task not in (tasks or known):
+            continue
+        for name, whole in first.scores(task, setting).items():
             if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
                 continue
             by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")
@@ -278,22 +280,15 @@ def side_of(run: Run) -> Side:
 
 
 def pair_at(a: Side, b: Side, place: Place, second: int = 1) -> Pair | None:
-    """Returns both sides' scores of one figure; None where they cannot be compared.
-
-    Args:
-        a, b: what is compared.
-        place: the address of the figure.
-        second: see `Comparison`.
-    """
+    """Returns both sides' scores of the figure at a place; None where they cannot be compared."""
     task, setting, measure, by, level = place
     sides_differ = (a.kind, b.kind).count("causal") == 1
     if sides_differ and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
         return None
     wholes = [side.scores(task, setting).get(measure) for side in (a, b)]
     parts = [whole.by.get(by, {}).get(level) if whole and by else whole for whole in wholes]
-    first, second_part = (part if part and len(part.items) else None for part in parts)
-    # of a measure without items, another line says why
-    return Pair(place, first, second_part, second) if first and second_part else None
+    first, other = (part if part and len(part.items) else None for part in parts)
+    return Pair(place, first, other, second) if first and other else None
 
 
 def not_compared(runs: Sequence[Run]) -> list[str]:

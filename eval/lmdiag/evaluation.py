@@ -170,45 +170,38 @@ def complete_measures(
 ) -> tuple[dict[str, Measure], list[str], list[str]]:
     """Returns the measures that need no missing prediction, of those asked for or of all.
 
+    With them, names of the others that were wanted, and of those that need a missing row.
+
     Args:
-        stimuli, protocol, kind: see `evaluate`.
-        measured: what `evaluate` returned.
+        stimuli, measured, protocol, kind: see `evaluate`, which returned `measured`.
         missing: ids of the rows that have no prediction.
         asked: see `chosen_measures`; all if empty.
-
-    Returns:
-        the measures; names of the others that were wanted; names of those that need a missing row.
     """
-    needing = _needing(stimuli, missing, protocol, kind) if missing or asked else {}
-    incomplete = [name for name, needs in needing.items() if needs]
-    known = dict.fromkeys([*needing, *measured])
-    wanted = chosen_measures(asked, known) if asked else list(known)
+    incomplete, known = list[str](), [*measured]
+    if missing or asked:
+        n_all, n_present = (_n_items(stimuli, x, protocol, kind) for x in ((), missing))
+        incomplete = [name for name, n in n_all.items() if n > n_present.get(name, 0)]
+        known = [*dict.fromkeys([*n_all, *measured])]
+    wanted = chosen_measures(asked, known) if asked else known
     complete = {n: x for n, x in measured.items() if n in wanted and n not in incomplete}
     return complete, [name for name in wanted if name not in complete], incomplete
 
 
-def _needing(
-    stimuli: Stimuli, missing: Collection[str], protocol: Protocol, kind: Kind
-) -> dict[str, bool]:
-    """Measure -> whether one of its items is lost with the predictions for the missing rows."""
+def _n_items(
+    stimuli: Stimuli, absent: Collection[str], protocol: Protocol, kind: Kind
+) -> dict[str, int]:
+    """Measure -> number of its items, if all rows but the absent ones have predictions."""
     rows, has_regions = stimuli.columns(), stimuli.diagnostic.has_regions
     regions = rows["regions"] if has_regions else []
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
-    n_items = []  # measure -> number of its items, for all rows, and without the missing ones
-    for absent in ((), missing):
-        given = [None if row in absent else 1 for row in rows["id"]]
-        run = Predictions(
-            id=list(rows["id"]),
-            log_prob=[-1.0 if x else None for x in given],
-            rank=given,
-            n_tokens=given,
-            top_words=[["-"] * protocol.top if x else None for x in given],
-            top_log_probs=[None for _ in given],
-            words=[words if x else None for x, words in zip(given, spans, strict=False)],
-        )
-        of_run = scores(stimuli, run, protocol, True, kind)
-        n_items.append({measure.name: len(measure.items) for measure in of_run})
-    return {name: n > n_items[1].get(name, 0) for name, n in n_items[0].items()}
+    present = [None if row in absent else 1 for row in rows["id"]]
+    run = Predictions(
+        id=list(rows["id"]), log_prob=[x and -1.0 for x in present], rank=present, n_tokens=present,
+        top_words=[["-"] * protocol.top if x else None for x in present],
+        top_log_probs=[None] * len(present),
+        words=[words if x else None for x, words in zip(present, spans, strict=False)],
+    )  # fmt: skip
+    return {x.name: len(x.items) for x in scores(stimuli, run, protocol, True, kind)}
 
 
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:

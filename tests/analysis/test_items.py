@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import math
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -26,16 +25,16 @@ item,voice,frequency,context,target,surprisal
 """
 
 
-def made(folder: Path, text: str, **options: Any) -> Path:
-    folder.mkdir(exist_ok=True)
+def made(folder: Path, text: str) -> Path:
+    """The run on the text of a csv file, whose first row is unscorable."""
     data = folder / "mine.csv"
     data.write_text(text, "utf-8")
-    return make_run(folder / "run", data, Protocol(tasks=("mine",)), **options)
+    return make_run(folder / "run", data, Protocol(tasks=("mine",)), unscorable=1)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return made(tmp_path, ROWS, unscorable=1)
+    return made(tmp_path, ROWS)
 
 
 def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
@@ -57,18 +56,15 @@ def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
     assert set(table["model"]) == {"org/model"}
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet"])
-def test_a_file_has_the_table_of_several_runs(run: Path, tmp_path: Path, suffix: str) -> None:
-    table, file = items_of([run, run]), tmp_path / f"items.{suffix}"
-    write_items(table, file)
-    back = items_of(file)
-    assert list(back) == list(table)
-    assert list(back["surprisal"]) == pytest.approx(list(table["surprisal"]), nan_ok=True, rel=0)
-    assert len(back) == 8
-
-
-def test_a_csv_file_is_safe_and_plain(run: Path, tmp_path: Path) -> None:
-    file = tmp_path / "items.csv"
+def test_files_have_the_table_of_several_runs_and_csv_is_safe_and_plain(
+    run: Path, tmp_path: Path
+) -> None:
+    table = items_of([run, run])
+    for file in (tmp_path / "items.tsv", tmp_path / "items.parquet", tmp_path / "items.csv"):
+        write_items(table, file)
+        back = items_of(file)
+        assert (len(back), list(back)) == (8, list(table))
+        assert list(back["surprisal"]) == pytest.approx([*table["surprisal"]], nan_ok=True, rel=0)
     write_items(items_of(run).assign(coded="-0.5", good=[True, False] * 2), file)
     content = file.read_bytes()
     assert content.startswith(b"\xef\xbb\xbf")  # for Excel, since there is a letter beyond ASCII
@@ -90,7 +86,7 @@ def test_a_csv_file_is_safe_and_plain(run: Path, tmp_path: Path) -> None:
 
 def test_a_row_per_region_or_word(tmp_path: Path) -> None:
     text = "item,a,region_1,region_2,region_3\n1,x,The dogs,,bark loudly.\n1,y,Cats,,purr.\n"
-    run = load_run(made(tmp_path, text, unscorable=1))
+    run = load_run(made(tmp_path, text))
     table = items_of(run, per="region")
     assert table[["number", "text"]].to_numpy().tolist() == [
         [1, "The dogs"], [2, ""], [3, "bark loudly."], [1, "Cats"], [2, ""], [3, "purr."]
@@ -108,7 +104,7 @@ def test_a_row_per_region_or_word(tmp_path: Path) -> None:
     assert list(table["start"]) == [0, 4, 9, 14, 0, 5]
     assert table["surprisal"][4:].sum() == pytest.approx(items_of(run)["surprisal"][1])
     with pytest.raises(BadInput, match="has no regions: give columns region_1"):
-        items_of(made(tmp_path / "without", "sentence\nCats purr.\n"), per="region")
+        items_of(made(tmp_path, "sentence\nCats purr.\n"), per="region")
 
 
 # ---- the built-in sets ---------------------------------------------------------------------------

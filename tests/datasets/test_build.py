@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import DatasetCard
-from leaving import LEAVE
-from limits import HANG
+from limits import HANG, LEAVE
 
 import lmdiag
 from lmdiag import stimuli

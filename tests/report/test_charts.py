@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-from browser import NewPage
 from hostile import HOSTILE, hostile_rows
 from runs import ONE_TASK, make_run
 
@@ -28,6 +27,7 @@ from lmdiag.report.html import charts, render
 from lmdiag.report.items import items
 from lmdiag.report.tables import sources_of
 from lmdiag.results import Place, Run, load_run
+from lmdiag.results.published import PublishedFigure
 from lmdiag.text import visible
 
 from .conftest import Pages
@@ -85,10 +85,16 @@ def test_figures_shuffles_and_levels(pages: Pages, runs: dict[str, Run]) -> None
     assert row["value"] == getattr(results.figure(place), "value", None)
 
 
-def test_cutoffs(runs: dict[str, Run]) -> None:
-    results = runs["all"].results
+def test_cutoffs_and_published_figures(
+    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, place = runs["all"].results, Place("cprag102", "none", "accuracy@5")
+    published = {place: PublishedFigure("paper", "4", "org/all", place, 23.5, None, 34)}
+    monkeypatch.setattr("lmdiag.report.tables.published_beside", lambda run: published)
     plots = {plot.name: plot for plot in charts(runs["all"])}
     specs = {name: plot.spec for name, plot in plots.items()}
+    (row,) = (row for row in rows(specs, "cprag102-measures") if "published" in row)
+    assert (row["label"], row["published"]) == ("accuracy@5", pytest.approx(0.235))
     for row in rows(specs, "agreement-cutoffs-mw-ew"):
         end, cutoff = row["cut-off"].split()
         name = f"{row['score'].lower()}@{end}={float(cutoff):g}"
@@ -254,31 +260,22 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
     assert [*map(family, others)] == ["Llama-3.2", "gpt2", "gpt2", "large"]
 
 
-@pytest.fixture(scope="module")
-def many_page(many: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(render(many))
-    return path
-
-
-def opened(page: Page, path: Path) -> Page:
+def opened(page: Page, runs: list[Run], path: Path) -> None:
+    path.write_text(render(runs))
     assert path.stat().st_size < 1.5e6
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")
     shown = page.locator("figure:visible")
     assert shown.count() == page.locator(".plot svg:visible").count() > 3
-    return page
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (800, "dark"), (420, "light")])
-def test_the_page_of_twenty_models(
-    new_page: NewPage, many_page: Path, width: int, scheme: str
-) -> None:
-    new = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = opened(new, many_page)
-    assert page.evaluate("document.documentElement.scrollWidth") == width
+def test_the_page_of_twenty_models(page: Page, many: list[Run], tmp_path: Path) -> None:
+    opened(page, many, tmp_path / "report.html")
     assert page.locator("figure[data-name^=role88-pairs]").count() == 2  # of the first models
+    for width in (1400, 800, 420):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") == width
     region = page.get_by_role("region", name="Models")
     table = region.locator("table")
     # what lies outside the box has a sign, which goes at its end
@@ -315,9 +312,7 @@ def test_the_page_of_thirty_checkpoints(page: Page, demo_dir: Path, tmp_path: Pa
         step = {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}
         facts = {"id": "org/x", "skill": i / 6, "seed": i, **step}
         runs.append(load_run(make_run(tmp_path / f"{i}", demo_dir, ONE_TASK, **facts)))
-    path = tmp_path / "report.html"
-    path.write_text(render(runs[::-1]))
-    opened(page, path)
+    opened(page, runs[::-1], tmp_path / "report.html")
     steps = page.locator("#section-headline .models tbody th").all_inner_texts()
     assert (steps[:3], len(steps)) == (["step 0", "step 1", "step 2"], 30)
     titles = page.locator("figure[data-name=role88-steps] svg text").all_text_contents()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -125,23 +125,10 @@ def fit_mixed(
         known = ", ".join(map(str, table.columns))
         raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {known}")
     used = table[names].dropna()
-    contrasts: dict[str, Coding] = {}
-    labels: dict[str, str] = {}  # the library writes c.1 for the first coefficient of c
-    for name in (name for name in names if not is_numeric_dtype(used[name])):
-        levels = used[name].astype("category").cat.categories
-        if name in parsed.grouping_factors:
-            continue
-        if len(levels) == 2:
-            codes = dict(zip(levels, (-0.5, 0.5) if coding == "sum" else (0.0, 1.0), strict=True))
-            used[name] = used[name].map(codes).astype(float)
-            continue
-        contrasts[name] = coding
-        shown = levels[:-1] if coding == "sum" else levels[1:]
-        labels |= {f"{name}.{i}": f"{name}[{level}]" for i, level in enumerate(shown, start=1)}
-
-    def label(term: str) -> str:
-        return ":".join(labels.get(part, part) for part in term.split(":"))
-
+    texts = [name for name in names if not is_numeric_dtype(used[name])]
+    factors = [name for name in texts if name not in parsed.grouping_factors]
+    used, labels = _coded(used, factors, coding)
+    contrasts: dict[str, Coding] = {x: coding for x in factors if not is_numeric_dtype(used[x])}
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
     try:
         with warnings.catch_warnings():
@@ -161,6 +148,10 @@ def fit_mixed(
         "random effects": fit.isSingular(),
         f"the fit did not converge ({fit.message}): simplify or rescale it": not fit.converged,
     }
+
+    def label(term: str) -> str:
+        return ":".join(labels.get(part, part) for part in term.split(":"))
+
     statistics = effects[["estimate", "std.error", "df", "statistic", "p.value"]].to_numpy(float)
     random_sd: dict[str, dict[str, float]] = {}
     for group in fit.VarCorr().groups.values():
@@ -181,6 +172,25 @@ def fit_mixed(
         aic=float(fit.AIC()),
         warning="; ".join(problem for problem, occurs in problems.items() if occurs),
     )
+
+
+def _coded(
+    table: DataFrame, factors: Sequence[str], coding: Coding
+) -> tuple[DataFrame, dict[str, str]]:
+    """The table with factors of two levels as numbers, and the names of coefficients of others.
+
+    `mixedlm` numbers the coefficients of a factor c as c.1, c.2; they are called c[level].
+    """
+    labels: dict[str, str] = {}
+    for name in factors:
+        levels = table[name].astype("category").cat.categories
+        if len(levels) == 2:
+            codes = dict(zip(levels, (-0.5, 0.5) if coding == "sum" else (0.0, 1.0), strict=True))
+            table = table.assign(**{name: table[name].map(codes).astype(float)})
+        else:
+            shown = levels[:-1] if coding == "sum" else levels[1:]
+            labels |= {f"{name}.{i}": f"{name}[{level}]" for i, level in enumerate(shown, start=1)}
+    return table, labels
 
 
 # ---- least squares -------------------------------------------------------------------------------

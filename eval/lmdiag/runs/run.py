@@ -165,14 +165,13 @@ def save(
             for name, runs in settings.items()
         }
     first = next(iter(inputs.stimuli.values()))
-    versions = {name: version(name) for name in _PACKAGES}
     return Results(
         signature=results.signature(protocol, fingerprint, asks_words=asks_words),
         identity=inputs.identity(info),
         model=replace(info, **change_texts(asdict(info), without_secrets)),
         data=DataInfo(without_secrets(first.source), first.revision, fingerprint, data),
         protocol=protocol,
-        versions=versions | {"python": platform.python_version()},
+        versions={x: version(x) for x in _PACKAGES} | {"python": platform.python_version()},
         device=Device(model.device, n_processes),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
