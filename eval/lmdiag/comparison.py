@@ -146,7 +146,9 @@ def compare_runs(
             raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
     places = []
     for task, setting in first.settings:
-        for name, whole in first.scores(task, setting).items() if task in (tasks or known) else ():
+        if task not in (tasks or known):
+            continue
+        for name, whole in first.scores(task, setting).items():
             if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
                 continue
             by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")

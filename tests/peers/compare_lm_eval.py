@@ -15,7 +15,7 @@ import contextlib
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,14 @@ TASKS = [f"lmdiag_{name}" for name in ("cprag102", "role88", *NEG136, "agreement
 TASK_FILES = Path(__file__).resolve().parents[2] / "datasets/lmdiag/lm-evaluation-harness"
 
 
+def by_contrast(names: Iterable[str], log_probs: Iterable[Any]) -> dict[str, list[float]]:
+    """Returns contrast -> log-probabilities of its rows, in nats."""
+    computed: dict[str, list[float]] = {}
+    for name, value in zip(names, log_probs, strict=True):
+        computed.setdefault(name, []).append(value)
+    return computed
+
+
 def compare(
     task: str, samples: list[dict[str, Any]], computed: dict[str, list[float]]
 ) -> Iterator[tuple[str, str, str, str]]:
@@ -36,7 +44,7 @@ def compare(
     Args:
         task: its name.
         samples: what lm_eval logged.
-        computed: contrast, or the good sentence -> log-probabilities by lmdiag, in nats.
+        computed: see `by_contrast`; a pair of sentences is named by the good one.
     """
     largest, differ = 0.0, []
     counts = {name: [0, 0] for name in ("acc", "sensitivity@0.01") if name in samples[0]}
@@ -54,7 +62,7 @@ def compare(
             outcomes = bool(sample[name]), bool((gaps > 0.01 * (name != "acc")).all())
             counts[name] = [count + outcome for count, outcome in zip(both, outcomes, strict=True)]
             if outcomes[0] != outcomes[1]:
-                differ.append(f"{key} ({name}): lmdiag {computed[key]}, lm_eval {reported}")
+                differ.append(f"{key} ({name}): lmdiag {computed[key]}, logged {reported}")
     n = len(samples)
     print(f"{task}: {n} contrasts, largest difference {largest:.1e}, {counts}")
     print(f"  outcomes that differ: {len(differ)}", *differ, sep="\n    ")
@@ -99,12 +107,9 @@ def main(folder: str, data: str) -> None:
         stimuli = lmdiag.load_stimuli(data, task.split("_")[1] if task in TASKS else None)
         columns, found = stimuli.columns(), model.predict(stimuli).log_prob
         names = columns["contrast"]
-        if task not in TASKS:  # a pair is named by its good sentence, which comes first
+        if task not in TASKS:  # the good sentence of a pair comes first
             names = [columns["sentence"][row - row % 2] for row in range(len(found))]
-        computed: dict[str, list[float]] = {}
-        for name, value in zip(names, found, strict=True):
-            computed.setdefault(name, []).append(value)
-        rows += compare(task, logged, computed)
+        rows += compare(task, logged, by_contrast(names, found))
     if path.is_dir():
         what = "The causal demo model and the demo data set, float32: the tasks of "
         what += "`datasets/lmdiag/lm-evaluation-harness`, contrast by contrast"
