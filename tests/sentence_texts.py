@@ -31,22 +31,16 @@ ODD = (
 """Accents, curly quotes, Chinese, emoji, unknown letters, blanks of all kinds, one word."""
 
 
-def _chains(count: int) -> list[str]:
-    """Returns random chains of 1 to 16 words, marks and blanks included; the same every time."""
+def sentences(count: int) -> tuple[str, ...]:
+    """Returns so many sentences: `ODD`, those of `TEXT`, and random chains of 1 to 16 words."""
     rng = random.Random(15)
+    texts = [*dict.fromkeys([*ODD, *TEXT.splitlines()])]
     words = sorted({*TEXT.split(), *(word for text in ODD for word in text.split())})
     blanks = [" "] * 12 + ["  ", "\t"]
-    texts = []
-    for _ in range(count):
+    while len(texts) < count:
         chosen = rng.choices(words, k=rng.randint(1, 16))
         texts.append("".join(word + rng.choice(blanks) for word in chosen).rstrip())
-    return texts
-
-
-def sentences(count: int) -> tuple[str, ...]:
-    """Returns so many sentences, no two alike: `ODD`, those of `vocabularies.TEXT`, and chains."""
-    written = dict.fromkeys([*ODD, *TEXT.splitlines()])
-    return (*written, *_chains(count - len(written)))
+    return tuple(texts)
 
 
 SENTENCES = sentences(200)

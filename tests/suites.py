@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runs import predictions_of
+
 from lmdiag.protocol import Predictions
 from lmdiag.types import SentenceAnswer, WordSpan
 
@@ -48,26 +50,23 @@ FORMULAS = (
 
 def suite(**changes: Any) -> dict[str, Any]:
     """The suite as SyntaxGym's JSON has it."""
+
+    def regions(contents: Sequence[str]) -> list[dict[str, Any]]:
+        return [{"region_number": i, "content": x} for i, x in enumerate(contents, start=1)]
+
     items = [
         {
             "item_number": number,
             "conditions": [
-                {
-                    "condition_name": name,
-                    "regions": [
-                        {"region_number": i, "content": content}
-                        for i, content in enumerate(contents, start=1)
-                    ],
-                }
+                {"condition_name": name, "regions": regions(contents)}
                 for name, contents in conditions.items()
             ],
         }
         for number, conditions in ITEMS.items()
     ]
-    names = {"1": "subject", "2": "adverb", "3": "verb", "4": "end"}
     whole = {
         "meta": {"name": "doors", "metric": "sum"},
-        "region_meta": names,
+        "region_meta": {"1": "subject", "2": "adverb", "3": "verb", "4": "end"},
         "predictions": [{"type": "formula", "formula": text} for text in FORMULAS],
         "items": items,
     }
@@ -78,10 +77,8 @@ def words_of(text: str, bits: Sequence[float | None]) -> tuple[WordSpan, ...]:
     """Words and punctuation with their surprisals; None for a word without a probability."""
     places = re.finditer(r"\w+|[^\w\s]", text)
     return tuple(
-        WordSpan(
-            place.start(), place.end(), None if each is None else -each * math.log(2), n_tokens=1
-        )
-        for place, each in zip(places, bits, strict=True)
+        WordSpan(*place.span(), None if value is None else -value * math.log(2), n_tokens=1)
+        for place, value in zip(places, bits, strict=True)
     )
 
 
@@ -89,14 +86,7 @@ def sentence_predictions(
     rows: Mapping[str, Sequence[Any]], words: Sequence[tuple[WordSpan, ...]]
 ) -> Predictions:
     """The predictions for rows whose words are known."""
-    answers = [SentenceAnswer(each) for each in words]
-    nothing: list[Any] = [None] * len(answers)
-    return Predictions(
-        id=list(rows["id"]),
-        log_prob=[each.log_prob for each in answers],
-        rank=nothing,
-        n_tokens=[each.n_tokens for each in answers],
-        top_words=nothing,
-        top_log_probs=nothing,
-        words=[each.words for each in answers],
-    )
+    answers = [SentenceAnswer(of_row) for of_row in words]
+    n_tokens = [answer.n_tokens for answer in answers]
+    log_probs = [answer.log_prob for answer in answers]
+    return predictions_of(rows, log_probs, n_tokens=n_tokens, words=list(words))

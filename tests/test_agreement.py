@@ -7,12 +7,10 @@ that are almost equally probable may change places, which is not an error.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import compress
 from pathlib import Path
-from statistics import fmean
 
+import pandas as pd
 import pytest
 from reference import Reference
 from verbs_by_definition import ew_mw
@@ -20,32 +18,26 @@ from verbs_by_definition import ew_mw
 from lmdiag import api
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
-from lmdiag.stimuli import Stimuli, load, load_verbs
+from lmdiag.stimuli import load, load_verbs
 
 Pair = tuple[int, int]
 """Token ids of the right and the wrong form of a verb."""
 
 
-def literal(p: Sequence[float], verbs: Sequence[Pair]) -> dict[str, float | None]:
-    """EW and MW of a context, over all verbs and at every cut-off."""
+def literal(p: Sequence[float], verbs: Sequence[Pair]) -> dict[str, float]:
+    """EW and MW of a context, over all verbs and at every cut-off; NaN where undefined."""
     words = {str(token): value for token, value in enumerate(p)}
     pairs = [(str(right), str(wrong)) for right, wrong in verbs]
     values = [*ew_mw(words, pairs)[:2]]
     for cutoff in CUTOFFS:
         values += ew_mw(words, pairs, cutoff)
-    named = zip(AGREEMENT_LAYOUT, values, strict=True)
-    return {name: None if math.isnan(value) else value for name, value in named}
+    return dict(zip(AGREEMENT_LAYOUT, values, strict=True))
 
 
 @pytest.mark.parametrize("name", DEMO_NAMES)
 def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Path) -> None:
     model = api.load_model(f"demo:{name}", dtype="float64")
-    whole = load(str(demo_dir), "agreement")
-    columns = whole.columns()
-    some = {*sorted({*columns["contrast"]})[::7]}  # both sentences of every seventh pair
-    keep = [contrast in some for contrast in columns["contrast"]]
-    columns = {column: [*compress(values, keep)] for column, values in columns.items()}
-    stimuli = Stimuli.of(whole.task, columns, whole.source, None)
+    stimuli = load(str(demo_dir), "agreement", limit=120)
     measures = api.measure(model.predict(stimuli), stimuli)
     convention = {"masked": "wordpiece", "causal": "byte-level"}[name]
     reference = Reference(demo_folder(name), name, convention)
@@ -59,44 +51,37 @@ def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Pa
     assert len(single) > 20
     ids = {"singular": single, "plural": [(plural, singular) for singular, plural in single]}
 
-    right = columns["right_context"] if name == "masked" else [""] * len(columns["id"])
-    labels: dict[tuple[str, str], str] = {}
-    templates: dict[str, dict[tuple[str, str], None]] = {}
-    pairs: dict[str, dict[bool, tuple[str, tuple[str, str]]]] = {}
-    rows = zip(
-        columns["context"], right, columns["number"], columns["template"],
-        columns["contrast"], columns["good"], columns["target"], strict=True,
-    )  # fmt: skip
-    for left, after, number, template, contrast, good, target in rows:
-        labels.setdefault((left, after), number)
-        templates.setdefault(template, {})[left, after] = None
-        pairs.setdefault(contrast, {})[good] = (target, (left, after))
-    p = {}
-    for left, after in labels:
-        absent = next(
-            word for word in ("is", "was", "robin") if word not in f"{left} {after}".split()
-        )
-        p[left, after] = reference.blank(left[0].upper() + left[1:], after, absent).exp()
+    rows = stimuli.table.to_pandas()
+    if name == "causal":
+        rows["right_context"] = ""
+    rows["asked"] = rows["context"] + " _ " + rows["right_context"]
+    p, expected = {}, {}
+    for row in rows.drop_duplicates("asked").itertuples():  # the label is that of the first pair
+        words = row.asked.split()
+        absent = next(word for word in ("is", "was", "robin") if word not in words)
+        left = row.context[0].upper() + row.context[1:]
+        p[row.asked] = reference.blank(left, row.right_context, absent).exp()
+        expected[row.asked] = literal(p[row.asked].tolist(), ids[row.number])  # type: ignore[arg-type]
 
-    expected = {c: literal(p[c].tolist(), ids[label]) for c, label in labels.items()}  # type: ignore[arg-type]
-    for name in next(iter(expected.values())):
-        values = [value for scores in expected.values() if (value := scores[name]) is not None]
-        if not values:
+    scores = pd.DataFrame.from_dict(expected, orient="index")
+    for name in scores:
+        values = scores[name].dropna()
+        if values.empty:
             assert name not in measures
             continue
         assert measures[name].n == len(values), name
-        assert measures[name].value == pytest.approx(fmean(values), abs=1e-5), name
-        for template, contexts in templates.items():
-            values = [v for c in contexts if (v := expected[c][name]) is not None]
-            if values:
+        assert measures[name].value == pytest.approx(values.mean(), abs=1e-5), name
+        for template, asked in rows.groupby("template")["asked"]:
+            values = scores.loc[asked.unique(), name].dropna()
+            if len(values):
                 level = measures[name].by["template"][template]
-                assert level.value == pytest.approx(fmean(values), abs=1e-5), name
+                assert level.value == pytest.approx(values.mean(), abs=1e-5), name
 
     verdicts = []
-    for pair in pairs.values():
-        (good, context), (bad, _) = pair[True], pair[False]
-        items = item(good), item(bad)
-        if None not in items:
-            verdicts.append(bool(p[context][items[0]] > p[context][items[1]]))
+    for _, pair in rows.sort_values("good", ascending=False).groupby("contrast"):
+        good, bad = map(item, pair["target"])
+        if good is not None and bad is not None:
+            probabilities = p[pair["asked"].iloc[0]]
+            verdicts.append(bool(probabilities[good] > probabilities[bad]))
     assert measures["tse"].n == len(verdicts)
-    assert measures["tse"].value == pytest.approx(fmean(verdicts), abs=1e-12)
+    assert measures["tse"].value == pytest.approx(sum(verdicts) / len(verdicts), abs=1e-12)

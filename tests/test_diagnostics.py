@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -23,10 +22,8 @@ from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
 from lmdiag.report.html import render
-from lmdiag.results import Place, load_run, read_results
+from lmdiag.results import Place, load_run
 from lmdiag.types import DIAGNOSTICS
-
-ROOT = Path(__file__).parents[1]
 
 TENSE = '''
 """Tense of a verb after an adverb of time."""
@@ -45,7 +42,7 @@ def _without_adverb(row, run, seed):
 def _margin(trials):
     from lmdiag.measures import probability_difference
 
-    return [replace(each, name="tense_margin") for each in probability_difference(trials)]
+    return [replace(score, name="tense_margin") for score in probability_difference(trials)]
 
 
 DIAGNOSTIC = Diagnostic(
@@ -80,37 +77,25 @@ ROWS = """id,context,target,good,contrast,adverb,tense
 
 
 @pytest.fixture
-def tense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A diagnostic in one file of its own."""
+def tense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A diagnostic in one file of its own, and a file of its rows."""
     (tmp_path / "further").mkdir()
     (tmp_path / "further/tense.py").write_text(TENSE)
     monkeypatch.setattr(diagnostics, "__path__", [*diagnostics.__path__, str(tmp_path / "further")])
     diagnostics.declared.cache_clear()
-    yield
+    (tmp_path / "tense.csv").write_text(ROWS)
+    yield tmp_path / "tense.csv"
     diagnostics.declared.cache_clear()
     sys.modules.pop("lmdiag.diagnostics.tense", None)
     vars(diagnostics).pop("tense", None)
 
 
-@pytest.fixture
-def data(demo_dir: Path, tmp_path: Path) -> Path:
-    """The demo data set with the rows of the further diagnostic."""
-    folder = tmp_path / "lmdiag"
-    shutil.copytree(demo_dir, folder)
-    (folder / "tense.csv").write_text(ROWS)
-    card = (folder / "README.md").read_text()
-    entry = "configs:\n- config_name: tense\n  data_files:\n  - split: test\n    path: tense.csv\n"
-    (folder / "README.md").write_text(card.replace("configs:\n", entry, 1))
-    return folder
-
-
-@pytest.mark.usefixtures("tense")
-def test_a_diagnostic_in_one_file_is_everywhere(data: Path, tmp_path: Path) -> None:
+def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> None:
     assert [*diagnostics.built_in()] == [*DIAGNOSTICS, "agreement", *SETS, "tense"]
     assert "bare" in perturb.names()
     protocol = Protocol(tasks=("tense",), perturb=("bare",))
     runs = [
-        load_run(make_run(tmp_path / name, data, protocol, id=name, skill=skill, seed=seed))
+        load_run(make_run(tmp_path / name, tense, protocol, id=name, skill=skill, seed=seed))
         for name, skill, seed in (("strong", 4.0, 0), ("weak", 0.0, 1))
     ]
     results = [run.results for run in runs]
@@ -138,9 +123,8 @@ def test_a_diagnostic_in_one_file_is_everywhere(data: Path, tmp_path: Path) -> N
 
     # the leaderboard
     assert columns()[Place("tense", "none", "sensitivity")].task_id == "tense_sensitivity"
-    plain = make_run(tmp_path / "plain", data, Protocol(tasks=(*DIAGNOSTICS, "tense")))
-    figure = leaderboard_figures(read_results(plain))["tense_sensitivity"]
-    assert figure == read_results(plain).figure(Place("tense", "none", "sensitivity"))
+    figure = leaderboard_figures(results[0])["tense_sensitivity"]
+    assert figure == results[0].figure(Place("tense", "none", "sensitivity"))
 
 
 # ---- the built-in ones ---------------------------------------------------------------------------
@@ -168,7 +152,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(
         more["agreement"] = [(0.5,) * len(AGREEMENT_LAYOUT)] * n
     answers = vars(predictions_of(table, [-1.0] * n, [["a"] * 5] * n, **more))
     scores = by_name(diagnostic.score(table, answers))
-    by = {name: set(levels) for each in scores.values() for name, levels in each.by.items()}
+    by = {name: set(levels) for score in scores.values() for name, levels in score.by.items()}
 
     for perturbation in diagnostic.perturbations:
         assert set(perturbation.needs) <= set(table)
@@ -187,11 +171,10 @@ def test_what_a_diagnostic_declares_is_in_its_data(
         assert level in ("", "*") or is_known, (column, level)
 
 
-def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark() -> None:
-    path = ROOT / "datasets/lmdiag/eval.yaml"
-    tasks = yaml.safe_load(path.read_text(encoding="utf-8"))["tasks"]
+def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark(root: Path) -> None:
+    tasks = yaml.safe_load((root / "datasets/lmdiag/eval.yaml").read_text("utf-8"))["tasks"]
     declared = {column.task_id: place.task for place, column in columns().items()}
-    assert [(each["id"], each["config"]) for each in tasks] == list(declared.items())
+    assert [(task["id"], task["config"]) for task in tasks] == list(declared.items())
     for place, column in columns().items():
         start = f"{place.task}_{place.measure}".replace("@", "_at_").replace(".", "_")
         assert column.task_id.startswith(start)

@@ -188,9 +188,8 @@ def read_parquet(
             names = file.schema_arrow.names
             if twice := sorted({name for name in names if names.count(name) > 1}):
                 raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
-            wanted = (
-                schema.names if schema else [x for x in names if columns is None or x in columns]
-            )
+            wanted = [name for name in names if columns is None or name in columns]
+            wanted = wanted if schema is None else schema.names
             if missing := [name for name in wanted if name not in names]:
                 raise BadInput(f"{path} has no column {missing[0]}")
             table = file.read(columns=wanted).select(wanted)
