@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -87,36 +88,27 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
 """What is wrong with a file -> what makes it, what reads it, part of the message."""
 
 
-@pytest.mark.parametrize("text", JSON, ids=JSON.values())
-def test_json_beyond_the_bounds_is_refused(text: str | bytes) -> None:
-    with pytest.raises(BadInput, match=rf"^here: (not valid JSON .*)?{JSON[text]}"):
-        files.parse_json(text, "here", finite=True)
+@pytest.mark.parametrize("case", [*JSON, *YAML, *FILES], ids=lambda case: repr(case[:20]))
+def test_files_beyond_the_bounds_are_refused(tmp_path: Path, case: str | bytes) -> None:
+    if case in FILES:
+        make, read, message = FILES[str(case)]
+        make(tmp_path / "file")
+        with pytest.raises(BadInput, match=message):
+            read(tmp_path / "file")
+        return
+    parse = partial(files.parse_json, finite=True) if case in JSON else files.parse_yaml
+    message = rf"(not valid JSON .*)?{JSON[case]}" if case in JSON else ""
+    with pytest.raises(BadInput, match=f"^here: {message}"):
+        parse(case, "here")
 
 
-def test_json_within_the_bounds_is_read() -> None:
+def test_files_within_the_bounds_are_read(tmp_path: Path) -> None:
+    """A mark of the order of bytes is no text; a column that is not asked for is not read."""
     for text, value in {
         str(2**63 - 1): 2**63 - 1, '"\\ud83d\\ude00"': "😀", b'\xef\xbb\xbf{"a": 1}': {"a": 1},
         "[" + "[]," * 1000 + "1]": [*([[]] * 1000), 1],
     }.items():  # fmt: skip
         assert files.parse_json(text, "here") == value
-
-
-@pytest.mark.parametrize("text", YAML, ids=lambda text: text[:20])
-def test_yaml_beyond_the_bounds_is_refused(text: str) -> None:
-    with pytest.raises(BadInput, match=r"^here: "):
-        files.parse_yaml(text, "here")
-
-
-@pytest.mark.parametrize("case", FILES)
-def test_files_beyond_the_bounds_are_refused(tmp_path: Path, case: str) -> None:
-    make, read, message = FILES[case]
-    make(tmp_path / "file")
-    with pytest.raises(BadInput, match=message):
-        read(tmp_path / "file")
-
-
-def test_files_within_the_bounds_are_read(tmp_path: Path) -> None:
-    """A mark of the order of bytes is no text; a column that is not asked for is not read."""
     (tmp_path / "mark").write_bytes(b"\xef\xbb\xbfword")
     assert files.read_text(tmp_path / "mark") == "word"
     parquet(pa.array([2**62], pa.duration("ms")), "y")(tmp_path / "p")

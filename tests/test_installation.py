@@ -1,5 +1,5 @@
-"""Files outside the package are found in a clone and in an installation; a wheel, and a source
-distribution, are enough to run everything."""
+"""Files outside the package are found in a clone and in an installation; a source distribution, and
+the wheel that pip makes of it, are enough to run everything."""
 
 from __future__ import annotations
 
@@ -53,24 +53,17 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def build(source: Path, kind: str) -> Path:
-    """Builds a "wheel" or an "sdist"."""
-    call = f"from setuptools.build_meta import build_{kind} as build; build('dist')"
+@pytest.fixture(scope="module")
+def sdist(source: Path) -> Path:
+    call = "from setuptools.build_meta import build_sdist as build; build('dist')"
     run(sys.executable, "-c", call, cwd=source)
-    (built,) = (source / "dist").glob("*.whl" if kind == "wheel" else "*.tar.gz")
+    (built,) = (source / "dist").glob("*.tar.gz")
     return built
 
 
 @pytest.fixture(scope="module")
-def sdist(source: Path) -> Path:
-    return build(source, "sdist")
-
-
-@pytest.fixture(scope="module", params=["wheel", "sdist"])
-def installed(
-    request: pytest.FixtureRequest, source: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """The programs of an environment in which pip installed the wheel or the source distribution.
+def installed(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment in which pip made a wheel of the source distribution.
 
     Its dependencies are those of the environment of the tests, so that nothing is downloaded.
     """
@@ -80,9 +73,7 @@ def installed(
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     install = [sys.executable, "-m", "pip", "--python", place / "bin/python", "install"]
     options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--ignore-installed"]
-    is_wheel = request.param == "wheel"
-    built = build(source, "wheel") if is_wheel else request.getfixturevalue("sdist")
-    run(*install, *options, built)
+    run(*install, *options, sdist)
     return place / "bin"
 
 
@@ -99,7 +90,6 @@ def test_the_source_distribution_has_every_file(sdist: Path, source: Path) -> No
 def test_an_installation_has_the_files_of_the_source_and_finds_them(
     installed: Path, source: Path
 ) -> None:
-    """From a wheel and from a source distribution."""
     (site,) = installed.parent.glob("lib/*/site-packages")
     share = installed.parent / "share/lmdiag"
     for folder in (*FOLDERS, "eval/lmdiag"):
@@ -115,7 +105,6 @@ def test_an_installation_has_the_files_of_the_source_and_finds_them(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("installed", ["wheel"], indirect=True)
 def test_an_installation_runs_the_demo_from_another_folder(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""The files that a release consists of agree on its version and its date; see docs/releasing.md."""
+"""The files that a release consists of agree on its version and its date: docs/releasing.md."""
 
 from __future__ import annotations
 
@@ -23,24 +23,21 @@ def test_version_and_date_agree() -> None:
     assert date == str(CITATION.get("date-released", "unreleased"))
 
 
-def test_the_workflows_are_off_until_a_maintainer_switches_them_on() -> None:
+def test_workflows_are_off_pinned_and_only_the_upload_may_write() -> None:
+    """Off until a maintainer switches them on."""
     assert [path.name for path in WORKFLOWS] == ["nightly.yml", "release.yml", "tests.yml"]
     for path in WORKFLOWS:
-        workflow: dict[Any, Any] = yaml.safe_load(path.read_text("utf-8"))
-        for name, job in workflow["jobs"].items():
-            waits = bool(job.get("needs"))
-            assert waits or "vars.LMDIAG_WORKFLOWS == 'on'" in str(job.get("if")), (path.name, name)
-        assert workflow["permissions"] == {"contents": "read"}
-
-
-def test_actions_are_pinned_and_only_the_upload_has_a_right_to_write() -> None:
-    for path in WORKFLOWS:
         text = path.read_text("utf-8")
-        uses = re.findall(r"uses: (.*)", text)
-        assert uses
-        for action in uses:
+        actions = re.findall(r"uses: (.*)", text)
+        assert actions
+        for action in actions:
             assert re.fullmatch(r"[\w/-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", action), action
-        jobs = yaml.safe_load(text)["jobs"]
+        workflow: dict[Any, Any] = yaml.safe_load(text)
+        assert workflow["permissions"] == {"contents": "read"}
+        jobs = workflow["jobs"]
+        for name, job in jobs.items():
+            is_off = "vars.LMDIAG_WORKFLOWS == 'on'" in str(job.get("if"))
+            assert is_off or job.get("needs"), (path.name, name)
         rights = {name: job["permissions"] for name, job in jobs.items() if "permissions" in job}
         assert rights == ({"upload": {"id-token": "write"}} if path.stem == "release" else {})
 
@@ -54,12 +51,10 @@ def test_the_release_is_built_with_the_tested_versions_by_hash() -> None:
     constraints = (ROOT / "constraints.txt").read_text("utf-8").lower()
     tested = {re.sub(r"[-_.]+", "-", line) for line in constraints.splitlines()}
     assert {re.sub(r"[-_.]+", "-", version) for version, _ in requirements} <= tested
-    job = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"][
-        "build"
-    ]
-    installs = [step["run"] for step in job["steps"] if "pip" in step.get("run", "")]
-    assert len(installs) == 1
-    assert "--require-hashes" in installs[0]
+    release = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))
+    job = release["jobs"]["build"]
+    (install,) = (step["run"] for step in job["steps"] if "pip" in step.get("run", ""))
+    assert "--require-hashes" in install
     assert "env" not in job  # no further index
 
 

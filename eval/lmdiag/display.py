@@ -36,18 +36,16 @@ class Printable:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return self._printed().export_text().rstrip()
+        return self._recorded().export_text().rstrip()
 
     def _repr_html_(self) -> str:
-        return self._printed().export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+        return self._recorded().export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
-    def _printed(self) -> Console:
+    def _recorded(self) -> Console:
         from rich.console import Console
 
-        # In a notebook, rich would also display what is only recorded here.
-        console = Console(
-            file=io.StringIO(), record=True, width=100, highlight=False, force_jupyter=False
-        )
+        file = io.StringIO()  # in a notebook, rich would also display what is only recorded here
+        console = Console(file=file, record=True, width=100, highlight=False, force_jupyter=False)
         self.show(console)
         return console
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -24,9 +25,7 @@ from lmdiag.models.forward.probing import check_causality
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
 from lmdiag.types import BadInput, Query, Question
-from models.refusals import edit
-from models.test_masked import some_questions
-from models.toys import alone, asked, bert, gpt2
+from models.toys import alone, asked, bert, edit, gpt2
 
 FamilyDir = Callable[[str], Path]
 
@@ -41,6 +40,20 @@ CONTEXTS = st.lists(
 def right(network: Any) -> torch.Tensor:
     """The distributions of `ROWS` by float64 forward passes of one row each."""
     return torch.stack([alone(network, row.ids, read) for row in ROWS for read in row.reads])
+
+
+def some_questions(count: int) -> list[Question]:
+    """Returns questions of unlike lengths, with words of one and of several pieces."""
+    rng = random.Random(0)
+    text = "The old woman who lived near the sea kept three cats and a dog in the garden"
+    rights = ("", "near the park.", ", and the cat sleeps!")
+    return [
+        Question(
+            Query(" ".join(text.split()[: rng.randint(1, 17)]), rng.choice(rights)),
+            tuple(rng.sample(["bird", "tree", "wrench", "sparrows", "naïve", "penguin"], 3)),
+        )
+        for _ in range(count)
+    ]
 
 
 def refusing(network: Any, refuses: Callable[[dict[str, torch.Tensor]], bool]) -> Any:

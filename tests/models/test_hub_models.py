@@ -11,8 +11,7 @@ import pytest
 from hub import LoopbackHub
 
 from lmdiag.models.loading.load import LoadOptions, load_parts
-
-from .refusals import refusal
+from models.toys import refusal
 
 pytest_plugins = ["hub.fixtures"]
 

@@ -16,8 +16,7 @@ import tokenizer_files
 from hub import LoopbackHub
 
 from lmdiag.models.loading.load import load_parts
-
-from .refusals import edit, refusal
+from models.toys import edit, refusal
 
 pytest_plugins = ["hub.fixtures"]
 

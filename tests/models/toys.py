@@ -1,11 +1,14 @@
-"""Models of one small random layer, for tests whose results can be checked by eye."""
+"""Models of one small random layer, whose results can be checked by eye; refused folders."""
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from transformers import (
     BertConfig,
@@ -17,9 +20,9 @@ from transformers import (
 )
 
 from lmdiag.models import LoadOptions
-from lmdiag.models.loading.load import Parts
+from lmdiag.models.loading.load import Parts, load_parts
 from lmdiag.models.local import LocalModel, assemble
-from lmdiag.types import Answer, Kind, Question
+from lmdiag.types import Answer, BadInput, Kind, Question
 
 
 def gpt2(size: int, **config: Any) -> GPT2LMHeadModel:
@@ -64,3 +67,21 @@ def alone(network: PreTrainedModel, ids: Sequence[int], position: int) -> torch.
     exact = copy.deepcopy(network).double()
     logits = exact(input_ids=torch.tensor([list(ids)])).logits
     return logits[0, position].log_softmax(-1)
+
+
+def refusal(model: object, **options: Any) -> str:
+    """Returns the one line with which a model is refused; it names the model."""
+    with pytest.raises(BadInput) as caught:
+        load_parts(str(model), LoadOptions(**options))
+    message = str(caught.value)
+    assert message.isprintable()
+    assert str(model) in message
+    assert "secret" not in message
+    assert len(message) < 1000
+    return message
+
+
+def edit(folder: Path, file: str, **changes: Any) -> None:
+    """Changes entries of a JSON file."""
+    content = json.loads((folder / file).read_text("utf-8")) | changes
+    (folder / file).write_text(json.dumps(content), "utf-8")

@@ -205,6 +205,11 @@ def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Pat
     assert float(box) == pytest.approx(width, abs=0.1)
     header = paths[2].read_bytes()[16:20]
     assert int.from_bytes(header) == pytest.approx(8 / 2.54 * 300, abs=12)
+    # labels of panels need more than their share of 4 cm
+    compared = charts([forms["pairs"], forms["pairs of weak"]])
+    spec = next(plot.spec for plot in compared if plot.kind == "differences")
+    (width, _) = re.findall(r'="([\d.]+)pt"', output.figure_file(spec, "svg", 4).decode())
+    assert float(width) == pytest.approx(4 / 2.54 * 72, abs=3)
     # colours come from the style sheet, and data keep their text
     spec = {"mark": "var(--c1)", "data": {"values": [{"x": "var(--c1)"}]}}
     assert output.resolved(spec) == spec | {"mark": output.palette()["var(--c1)"]}

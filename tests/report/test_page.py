@@ -6,7 +6,6 @@ Every test fails if its page complains or fetches anything, see `browser.py`.
 from __future__ import annotations
 
 import csv
-import re
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,25 +297,26 @@ def test_sentences_stand_above_each_other_and_wrap(
 
 
 def darkest(page: Page) -> float:
-    """The least contrast of a surprisal with its shade, over all shades."""
-    ink, paper, shades = page.evaluate(
+    """The least contrast of a surprisal with its shade over the page, over all shades."""
+    ink, shades = page.evaluate(
         """() => {
             const cell = document.querySelector(".words tbody small");
-            const style = getComputedStyle(cell);
+            const paper = getComputedStyle(document.body).backgroundColor;
+            const options = {willReadFrequently: true};
+            const canvas = document.createElement("canvas").getContext("2d", options);
             const shades = [...Array(9).keys()].map(step => {
                 cell.className = `h${step}`;
-                return style.backgroundColor;
+                for (const color of [paper, getComputedStyle(cell).backgroundColor]) {
+                    canvas.fillStyle = color;
+                    canvas.fillRect(0, 0, 1, 1);
+                }
+                return `rgb(${canvas.getImageData(0, 0, 1, 1).data.slice(0, 3).join(",")})`;
             });
-            return [style.color, getComputedStyle(document.body).backgroundColor, shades];
+            return [getComputedStyle(cell).color, shades];
         }"""
     )
     assert len(set(shades)) == 9
-    under = [int(part) for part in paper.strip("rgb()").split(",")]
-    mixed = [
-        [(1 - alpha) * old + alpha * 255 * new for old, new in zip(under, colour, strict=True)]
-        for *colour, alpha in (map(float, re.findall(r"[.\d]+", each)) for each in shades[1:])
-    ]
-    return min(contrast(ink, f"rgb({','.join(str(round(c)) for c in one)})") for one in mixed)
+    return min(contrast(ink, shade) for shade in shades)
 
 
 def test_the_words_of_an_item_are_a_table(page: Page, pages: dict[str, Path]) -> None:

@@ -128,25 +128,12 @@ def analyse_table(
         BadInput: there is no item column, no condition, no such response or region, no item with
             all cells, or the formula cannot be fitted.
     """
-    from pandas import DataFrame, concat
-
     table = _chosen(table, region)
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
     if unknown := [name for name in conditions if name not in table]:
         raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(map(str, table))}")
-    suites = {"": table}
-    if {"item", "suite"} <= set(table) and not (conditions or find_conditions(table)):
-        suites = dict(iter(table.groupby("suite", sort=False)))
-    means: dict[tuple[str, str], DataFrame] = {}
-    problems = []
-    for suite, rows in suites.items():
-        try:
-            means |= _means(rows, str(suite), conditions, response)
-        except BadInput as error:
-            problems.append(error)
-    if not means and (conditions or not formula):  # a formula needs no items and no design
-        raise problems[0]
+    means = _means(table, conditions, response, required=not formula)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
     levels = {name: levels_in_order(table[name]) for name in names}
     complete = {key: wide.dropna() for key, wide in means.items()}
@@ -159,29 +146,31 @@ def analyse_table(
         if model != first and (suite, first) in scores
     }
     fitted = {"": table} if re.search(r"(?<!\w)model(?!\w)", formula) else models
-
-    def stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
-        """The tables below each other, with the model, and the suite if each is by itself."""
-        if not tables:
-            return DataFrame()
-        whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
-        texts = whole.select_dtypes(["object", "str"]).columns
-        whole[texts] = whole[texts].fillna("")  # conditions of other suites
-        return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
-
     return Analysis(
         response=response,
         conditions=levels,
-        items=stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
+        items=_stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
         left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
-        cells=stacked({key: _cell_means(wide) for key, wide in complete.items()}),
-        effects=stacked({key: _effect_tests(contrasts) for key, contrasts in scores.items()}),
-        differences=stacked({key: _effect_tests(contrasts) for key, contrasts in gaps.items()}),
+        cells=_stacked({key: _cell_means(wide) for key, wide in complete.items()}),
+        effects=_stacked({key: _effect_tests(contrasts) for key, contrasts in scores.items()}),
+        differences=_stacked({key: _effect_tests(contrasts) for key, contrasts in gaps.items()}),
         mixed={
             model: fit_mixed(formula, _typed(rows, levels), coding=coding)
             for model, rows in (fitted if formula else {}).items()
         },
     )
+
+
+def _stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
+    """The tables below each other, with the model, and the suite if each is by itself."""
+    from pandas import DataFrame, concat
+
+    if not tables:
+        return DataFrame()
+    whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
+    texts = whole.select_dtypes(["object", "str"]).columns
+    whole[texts] = whole[texts].fillna("")  # conditions of other suites
+    return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -309,9 +298,32 @@ def find_conditions(table: DataFrame) -> list[str]:
 
 
 def _means(
+    table: DataFrame, conditions: Sequence[str], response: str, *, required: bool
+) -> dict[tuple[str, str], DataFrame]:
+    """Suite and model -> the mean response of each item (rows) in each cell (columns).
+
+    Suites with different conditions are apart, and those without a design are left out. Raises
+    `BadInput` if nothing is left and conditions are named or a design is required.
+    """
+    suites = {"": table}
+    if {"item", "suite"} <= set(table) and not (conditions or find_conditions(table)):
+        suites = dict(iter(table.groupby("suite", sort=False)))
+    means: dict[tuple[str, str], DataFrame] = {}
+    problems = []
+    for suite, rows in suites.items():
+        try:
+            means |= _means_of_suite(rows, str(suite), conditions, response)
+        except BadInput as error:
+            problems.append(error)
+    if not means and (conditions or required):
+        raise problems[0]
+    return means
+
+
+def _means_of_suite(
     table: DataFrame, suite: str, conditions: Sequence[str], response: str
 ) -> dict[tuple[str, str], DataFrame]:
-    """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
+    """The means of one suite, or of a table without suites; see `_means`."""
     from pandas import DataFrame, MultiIndex
 
     if "item" not in table:

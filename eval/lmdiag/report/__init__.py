@@ -3,7 +3,9 @@
 | module | does |
 | --- | --- |
 | `labels`, `numbers` | names and numbers as readers see them; what tables of comparisons say |
-| `grid`, `tables` | the one shape of tables; the tables of diagnostics and their remarks |
+| `grid` | the one shape of tables, and of sections: tables, charts and remarks with a heading |
+| `tables`, `designs` | sections of diagnostics; of the conditions of own data |
+| `human`, `multiverse` | tables, charts and pages of fits to human measures, and of multiverses |
 | `terminal`, `formats` | these tables on a terminal, as Markdown, LaTeX and csv |
 | `items` | every row with its answer, a word at a blank or a sentence; items of rows |
 | `charts` | Vega-Lite specifications, for pages, files and notebooks |

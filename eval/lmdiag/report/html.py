@@ -30,26 +30,13 @@ if TYPE_CHECKING:
     from lmdiag.results import Run
 
 
-class _Content(NamedTuple):
-    """What a page of runs has beside its tables: the runs in order, their items and charts.
-
-    `close` are the positions of the runs that are shown in detail, `tasks` these with their items.
-    """
-
-    runs: list[Run]
-    sources: list[LabelledRun]
-    close: list[int]
-    tasks: dict[str, TaskRuns]
-    designs: Sequence[Section]
-    trends: list[Plot]
-    ranked: list[Plot]
-    pairs: list[RunPair]
-
-
 def _content(
     runs: Run | Sequence[Run], region: str, designs: Sequence[Section] | None = None
-) -> _Content:
-    """The content of the page of some runs; those of one model on different tasks are joined."""
+) -> dict[str, Any]:
+    """What a page has beside its tables: the runs in order, their items and charts.
+
+    `detailed` are the positions of the runs that are shown in detail, `tasks` these with items.
+    """
     given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
     several = [given[i] for i in labels.training_order([run.results for run in given])]
     sources, close = sources_of([run.results for run in several]), in_detail(several)
@@ -58,11 +45,16 @@ def _content(
         having = [i for i in close if task in several[i].results.tasks]
         shown, of_task = [several[i] for i in having], [sources[i] for i in having]
         tasks[task] = TaskRuns(task, shown, of_task, [items(run, task) for run in shown])
-    if designs is None:
-        designs = designs_of([several[i] for i in close], region)
-    ranked = ranked_plots(sources) if len(sources) > MOST_BESIDE else []
-    pairs = compared(several, sources)
-    return _Content(several, sources, close, tasks, designs, trend_plots(sources), ranked, pairs)
+    return {
+        "runs": several,
+        "sources": sources,
+        "detailed": close,
+        "tasks": tasks,
+        "designs": designs_of([several[i] for i in close], region) if designs is None else designs,
+        "trends": trend_plots(sources),
+        "ranked": ranked_plots(sources) if len(sources) > MOST_BESIDE else [],
+        "comparisons": compared(several, sources),
+    }
 
 
 def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
@@ -72,9 +64,13 @@ def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
         BadInput: several runs that cannot be compared.
     """
     content = _content(runs, region)
-    first = [*(plot for design in content.designs for plot in design.plots), *content.trends]
-    last = (plot for of_task in content.tasks.values() for plot in plots(of_task))
-    return [*first, *content.ranked, *differences(content.pairs), *last]
+    return [
+        *(plot for design in content["designs"] for plot in design.plots),
+        *content["trends"],
+        *content["ranked"],
+        *differences(content["comparisons"]),
+        *(plot for of_task in content["tasks"].values() for plot in plots(of_task)),
+    ]
 
 
 def render(
@@ -98,12 +94,14 @@ def render(
             package is missing.
     """
     content = _content(runs, region, designs)
-    sources, pairs = content.sources, content.pairs
-    close = [sources[i] for i in content.close]
+    sources = content["sources"]
+    close = [sources[i] for i in content["detailed"]]
     results = [source.results for source in sources]
-    columns = {task: rows.columns() for run in content.runs for task, rows in run.stimuli.items()}
+    columns = {
+        task: rows.columns() for run in content["runs"] for task, rows in run.stimuli.items()
+    }
     views = [
-        _view(section, content.tasks[section.task], chosen)
+        _view(section, content["tasks"][section.task], chosen)
         | {"headlines": headlines(section.task, close)}
         for section in sections(results, columns)
     ]
@@ -115,22 +113,20 @@ def render(
         title = f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
     elif len(results) < 3:
         title = " and ".join(map(labels.model_label, results))
-    has_charts = bool(content.trends or content.designs or content.ranked)
+    has_charts = any(content[kind] for kind in ("trends", "designs", "ranked"))
     return environment().get_template("report.html.j2").render(
         title=title,
-        sources=sources,
         close=[source.label for source in close],
         asked=labels.asked(results[0]),
         is_table=is_table,
         most_beside=MOST_BESIDE,
         grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
         shade=_shade,
-        trends=content.trends,
-        ranked=content.ranked,
-        designs=content.designs,
         views=views,
-        comparisons=pairs,
-        comparison_notes=labels.notes([c for x in pairs for c in x.comparisons], RESAMPLES),
+        comparison_notes=labels.notes(
+            [c for pair in content["comparisons"] for c in pair.comparisons], RESAMPLES
+        ),
+        **content,
         **frame("report", charts=has_charts or any(view["plots"] for view in views)),
     )  # fmt: skip
 

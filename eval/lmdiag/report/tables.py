@@ -242,17 +242,19 @@ def headlines(task: str, sources: Sequence[LabelledRun]) -> list[HeadlineFigure]
     present = measured(task, sources)
     for declared in (present.diagnostic.headlines, diagnostics.get("").headlines):
         lines = [line for shape_line in declared for line in present.expanded(shape_line)]
-        headline_figures = []
+        found = []
         for place, line in {_place(line, Line(), task): line for line in lines}.items():
-            human = place._replace(measure=f"human_{place.measure}")
-            figures = [source.results.figure(place) for source in sources]
-            people = filter(None, (source.results.figure(human) for source in sources))
-            reported = [source.published.get(place) for source in sources]
+            baseline = place._replace(measure=f"human_{place.measure}")
+            figures, human, published = (
+                [source.results.figure(place) for source in sources],
+                filter(None, (source.results.figure(baseline) for source in sources)),
+                [source.published.get(place) for source in sources],
+            )
             if any(figures):
-                facts = (present.label(line), place, figures, next(people, None), reported)
-                headline_figures.append(HeadlineFigure(*facts))
-        if headline_figures:
-            return headline_figures
+                label = present.label(line)
+                found.append(HeadlineFigure(label, place, figures, next(human, None), published))
+        if found:
+            return found
     return []
 
 

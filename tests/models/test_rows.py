@@ -1,0 +1,167 @@
+"""The rows that masked, causal and encoder-decoder models read for a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tokenizer_files import byte_level, sentencepiece, wordpiece
+from transformers import (
+    AutoTokenizer,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+    PreTrainedTokenizerFast,
+)
+
+from lmdiag.models import load
+from lmdiag.types import BadInput, Query, Question, Sentence
+from models.toys import alone, ask, asked, bert, gpt2
+
+FamilyDir = Callable[[str], Path]
+
+PIECES = wordpiece(
+    "a", "the", "robin", "is", "bird", "tree", "##s", "##ing", "car", "##pet", "##man", ".", "near"
+)
+NETWORK = bert(len(PIECES))
+MASKED = asked(NETWORK, PIECES, "masked")
+CLS, SEP, MASK = 2, 3, 4
+LEFT = [CLS, *PIECES.convert_tokens_to_ids(["a", "robin", "is", "a"])]
+RIGHT = [*PIECES.convert_tokens_to_ids(["."]), SEP]
+ROBIN = Query("a robin is a")
+BYTES = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "Ġ t", "Ġt r", "Ġtr e", "Ġtre e", "Ġ a")
+CAUSAL = asked(gpt2(len(BYTES)), BYTES, "causal")
+NEAR = Question(Query("The old woman", "near the sea."), ("tree", "sparrows", "trees"))
+
+
+class TestMasked:
+    def test_as_many_masks_as_pieces(self) -> None:
+        """carpet and carman are car + 1 piece: they share `[MASK] [MASK]` and `car [MASK]`."""
+        car, bird = PIECES.convert_tokens_to_ids(["car", "bird"])
+        encoded = MASKED.encode(Question(ROBIN, ("carpet", "carman", "birds")))
+        assert [list(row.ids) for row in encoded.rows] == [
+            [*LEFT, MASK, *RIGHT],
+            [*LEFT, MASK, MASK, *RIGHT],
+            [*LEFT, car, MASK, *RIGHT],
+            [*LEFT, bird, MASK, *RIGHT],
+        ]
+        assert [row.reads for row in encoded.rows] == [(5,), (5,), (6,), (6,)]
+        assert encoded.length == 8 + 3 * 9
+
+    def test_the_distribution_of_one_mask_also_serves_longer_words(self) -> None:
+        """log p(carpet) = log p(car | _ _) + log p(##pet | car _); the rank is by that of one."""
+        (answer,) = ask(MASKED, Question(ROBIN, ("carpet", "penguin")), top=3)
+        car, pet = PIECES.convert_tokens_to_ids(["car", "##pet"])
+        first = alone(NETWORK, [*LEFT, MASK, MASK, *RIGHT], 5)[car]
+        total = float(first + alone(NETWORK, [*LEFT, car, MASK, *RIGHT], 6)[pet])
+        blank = alone(NETWORK, [*LEFT, MASK, *RIGHT], 5)
+        others = [float(value) for token, value in enumerate(blank) if token != car]
+        rank = 1 + sum(value > total for value in others)
+        assert answer.words["carpet"] == (pytest.approx(total, abs=1e-5), rank, 2)
+        assert answer.words["penguin"] == (None, None, 0)
+
+    def test_model_info(self, family_dir: FamilyDir) -> None:
+        model = load(str(family_dir("roberta")))
+        assert (model.info.kind, model.info.cased, model.info.bos) == ("masked", True, False)
+        assert (model.info.attention, model.info.quantization) == ("sdpa", None)
+        positions = model.reader.model.config.max_position_embeddings
+        assert model.info.max_length == positions - 2  # RoBERTa's first is that after the padding's
+
+
+def test_contexts_that_are_too_long() -> None:
+    """[CLS], 60 words, two masks, the period and [SEP] are 65 tokens."""
+    with pytest.raises(BadInput, match=r"'robin a a.*…' takes 65 tokens.*toy reads at most 64"):
+        MASKED.encode(Question(Query("robin" + " a" * 59), ("birds",)))
+    with pytest.raises(BadInput, match=r"'xxxx.*…' takes 97 tokens .* model toy reads at most"):
+        CAUSAL.encode(Question(Query("x" * 97), ("bird",)))
+
+
+class TestCausal:
+    LLAMA = sentencepiece("▁the", "▁bird", bos=True)
+    BARE = sentencepiece("▁the", "▁bird")
+
+    def test_words_share_their_first_pieces(self) -> None:
+        """birds = bird s, birdsx = bird s x, tre = Ġtre: one row carries all three."""
+        words = ("bird", "birds", "birdsx", "tre")
+        encoded = CAUSAL.encode(Question(Query("a"), words))
+        (row,) = encoded.rows
+        a, bird, s, x, tre = BYTES.convert_tokens_to_ids(["a", "Ġbird", "s", "x", "Ġtre"])
+        assert list(row.ids) == [a, bird, s]
+        assert row.reads == (0, 1, 2)
+        assert [partial.pieces for partial in encoded.partials] == [(), (bird,), (bird, s)]
+        assert encoded.words["birdsx"] == (bird, s, x)
+        assert encoded.words["tre"] == (tre,)
+        # What is right of the blank is not seen.
+        assert CAUSAL.encode(Question(Query("a", "on the tree."), words)).rows == encoded.rows
+
+    def test_end_tokens_never_follow_the_context(self) -> None:
+        tokenizer = byte_level(end=True)
+        model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
+        (row,) = model.encode(Question(Query("ab"), ("c",))).rows
+        assert tokenizer.convert_ids_to_tokens(row.ids) == ["a", "b", "Ġ"]
+
+    def read(self, tokenizer: PreTrainedTokenizerFast, bos: str, context: str) -> list[str]:
+        """The tokens of the one row that is read for a context."""
+        model = asked(gpt2(len(tokenizer)), tokenizer, "causal", bos=bos)
+        (row,) = model.encode(Question(Query(context), ("bird",))).rows
+        assert model.info.bos == (row.ids[0] == 1)
+        return tokenizer.convert_ids_to_tokens(row.ids)
+
+    @pytest.mark.parametrize("bos", ["auto", "always", "never"])
+    def test_beginning_of_sequence(self, bos: str) -> None:
+        with_bos, without = ["<s>", "▁the"], ["▁the"]
+        assert self.read(self.LLAMA, bos, "the") == (without if bos == "never" else with_bos)
+        assert self.read(self.BARE, bos, "the") == (with_bos if bos == "always" else without)
+
+    def test_empty_context(self) -> None:
+        assert self.read(self.LLAMA, "auto", "") == ["<s>"]
+        with pytest.raises(BadInput, match=r"model toy has nothing to read .* --bos always"):
+            self.read(self.BARE, "auto", "")
+
+    def test_there_is_no_beginning_of_sequence(self) -> None:
+        tokenizer = byte_level()
+        tokenizer.bos_token = None
+        with pytest.raises(BadInput, match="model toy: its tokenizer has no beginning-of-sequence"):
+            asked(gpt2(len(tokenizer)), tokenizer, "causal", bos="always")
+
+
+class TestEncoderDecoders:
+    @pytest.mark.parametrize("name", ["t5", "flan-t5", "mt5", "bart"])
+    def test_the_blank(self, name: str, family_dir: FamilyDir) -> None:
+        """T5's sentinel stands at the blank, and before the word in the decoder; BART's mask stands
+        at the blank, and the decoder has written the sentence up to it."""
+        model = load(str(family_dir(name)))
+        tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
+        filler = "<mask>" if name == "bart" else "<extra_id_0>"
+        (row, *_) = model.encode(NEAR).rows
+        assert list(row.source) == tokenizer(f"The old woman {filler} near the sea.").input_ids
+        start = model.reader.model.config.decoder_start_token_id
+        left = tokenizer("The old woman").input_ids[:-1]  # without </s>
+        prompt = [start, *left] if name == "bart" else [0, tokenizer.convert_tokens_to_ids(filler)]
+        assert list(row.ids[: len(prompt)]) == prompt
+        assert row.reads[0] == len(prompt) - 1
+
+    def test_sentences_are_encoded_once(self, family_dir: FamilyDir) -> None:
+        """Words of several pieces that part ways need several decoder rows, but one encoder row."""
+        model = load(str(family_dir("t5")))
+        question = model.encode(Question(NEAR.query, ("sparrows", "elephants", "wrenches")))
+        assert len(question.rows) == 3
+        other = model.encode(Question(Query("A robin is a"), ("bird",)))
+        seen = []
+        model.reader.model.get_encoder().register_forward_pre_hook(
+            lambda _, __, inputs: seen.append(len(inputs["input_ids"])), with_kwargs=True
+        )
+        model.answer([question, other], 5)
+        assert seen == [1, 1]  # of two lengths
+
+    def test_refusals(self, family_dir: FamilyDir) -> None:
+        """Whole sentences; encoder-decoders for other tasks, which never saw a blank."""
+        with pytest.raises(BadInput, match="is an encoder-decoder, which gives no probability of"):
+            load(str(family_dir("t5"))).encode(Sentence("A robin is a bird."))
+        config = PegasusConfig(
+            vocab_size=len(PIECES), d_model=8, encoder_layers=1, encoder_ffn_dim=8,
+            encoder_attention_heads=2, decoder_layers=1, decoder_ffn_dim=8,
+            decoder_attention_heads=2,
+        )  # fmt: skip
+        with pytest.raises(BadInput, match=r"^model toy is not supported: pegasus is an enc"):
+            asked(PegasusForConditionalGeneration(config).eval(), PIECES, "seq2seq")
