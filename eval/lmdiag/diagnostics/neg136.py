@@ -41,6 +41,7 @@ _AT_K, _OF_PAIRS = ("accuracy@*",), ("sensitivity*",)
 _SIMP = {"affirmative": "simp/affirmative", "negative": "simp/negative"}
 """Heading -> level of subset and polarity."""
 
+_NATURAL = {"natural": "natural", "less_natural": "less natural"}
 _NAT = (
     "natural/affirmative", "natural/negative", "less_natural/affirmative", "less_natural/negative",
 )  # fmt: skip
@@ -103,10 +104,7 @@ DIAGNOSTIC = Diagnostic(
             "Sensitivity, NAT, both polarities",
             "Ettinger 2020, section 9.4",
             rows=(Line(measure="sensitivity*"),),
-            columns=(
-                Line(by="natural", level="natural"),
-                Line(by="natural", level="less_natural"),
-            ),
+            columns=tuple(Line(by="natural", level=level) for level in _NATURAL),
         ),
         TableShape(
             "Further measures",
@@ -125,12 +123,9 @@ DIAGNOSTIC = Diagnostic(
     headlines=(
         _ACCURACY,
         *_sensitivity("sensitivity, SIMP "),
-        Line("sensitivity, NAT natural", measure="sensitivity", by="natural", level="natural"),
-        Line(
-            "sensitivity, NAT less natural",
-            measure="sensitivity",
-            by="natural",
-            level="less_natural",
+        *(
+            Line(f"sensitivity, NAT {name}", measure="sensitivity", by="natural", level=level)
+            for level, name in _NATURAL.items()
         ),
     ),
     extended_sets=ExtendedSets(
@@ -166,7 +161,7 @@ DIAGNOSTIC = Diagnostic(
             for subset in ("simp", "nat")
             for polarity in _SIMP
         },
-        "natural": {"natural": "natural", "less_natural": "less natural"},
+        "natural": _NATURAL,
         "natural/polarity": {level: level.replace("_", " ").replace("/", ", ") for level in _NAT},
     },
     # A model that ignores negation is right in the affirmative sentences and wrong in the negative

@@ -110,11 +110,9 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Further measures",
             "",
-            rows=(
-                Line(measure="probability_difference"),
-                Line(measure="cloze_difference"),
-                Line(measure="spearman"),
-                Line(measure="pearson"),
+            rows=tuple(
+                Line(measure=measure)
+                for measure in ("probability_difference", "cloze_difference", "spearman", "pearson")
             ),
             columns=(Line(setting="*"),),
         ),
