@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hub import LoopbackHub
 from huggingface_hub import HfApi
-from runs import make_run
+from runs import ONE_TASK, PERTURBED, make_run
 
 from lmdiag.cli import main
 from lmdiag.hub import publish
@@ -106,6 +106,8 @@ def test_a_dry_run_and_refusals_of_the_hub(
          "note: string should have at most 200 characters"),
         ({}, [], "which is not a data set of the Hub"),
         ({}, ["--data", "nonsense"], "write namespace/name"),
+        ({"protocol": ONE_TASK}, [], "it lacks cprag102, neg136, which the leaderboard shows"),
+        ({"protocol": PERTURBED}, [], "it was not made with the default perturb, shuffles, as the"),
         ({}, ["--dtype", "float16"], "--revision and --dtype are those of the run"),
         ({"commit": "sha256:0123456789abcdef"}, ["--data", "org/lmdiag"], "is not a commit"),
         ({}, ["--data", "org/lmdiag"], "cannot find model org/model at aaaaaa"),
@@ -115,7 +117,7 @@ def test_what_is_not_submitted(
     subject: Any, options: list[str], message: str, api: HfApi, demo_dir: Path, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    """Models, and runs (their facts), that cannot be requested."""
+    """Models, and runs (their facts and protocols), that cannot be requested."""
     publish.plan_data(demo_dir, "org/lmdiag").publish(api, private=True)
     api.create_repo("org/model")
     if isinstance(subject, dict):

@@ -164,6 +164,7 @@ def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path) -> None:
         ("--source demo --configs negg", "unknown config 'negg' (did you mean 'neg136'?): choose"),
         ("--source nowhere", "no directory nowhere: --source is upstream, demo or a directory\n"),
         ("--source .", ". has no source files such as datasets/CPRAG-102/CPRAG-102.tsv"),
+        ("--source . --configs agreement", ".: agreement needs data/ML or data/blimp/*.jsonl"),
         ("", "use --source demo, or --source DIR"),
     ],
 )

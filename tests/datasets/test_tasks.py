@@ -23,9 +23,10 @@ HARNESS = FOLDER / "lm-evaluation-harness"
 TASKS = sorted(path.stem for path in HARNESS.glob("lmdiag_*.yaml"))
 
 MODULES = (
-    "lighteval.metrics.metrics_sample", "lighteval.metrics.utils.metric_utils",
-    "lighteval.tasks.lighteval_task", "lighteval.tasks.requests", "inspect_ai.dataset",
-    "inspect_ai.model", "inspect_ai.scorer", "inspect_ai.solver",
+    "lighteval", "lighteval.metrics", "lighteval.metrics.metrics_sample",
+    "lighteval.metrics.utils", "lighteval.metrics.utils.metric_utils", "lighteval.tasks",
+    "lighteval.tasks.lighteval_task", "lighteval.tasks.requests", "inspect_ai",
+    "inspect_ai.dataset", "inspect_ai.model", "inspect_ai.scorer", "inspect_ai.solver",
 )  # fmt: skip
 
 
@@ -43,19 +44,13 @@ def unchanged(*given: Any, **named: Any) -> Any:
     return given[0] if given and not named else unchanged
 
 
-class StandIn(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return unchanged if name in ("task", "metric", "scorer") else Given
-
-
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    decorators = dict.fromkeys(("task", "metric", "scorer"), unchanged)
     for name in MODULES:
-        for parts in range(1, name.count(".") + 2):
-            inside = ".".join(name.split(".")[:parts])
-            monkeypatch.setitem(sys.modules, inside, StandIn(inside))
+        module: Any = ModuleType(name)
+        module.__getattr__ = lambda name: decorators.get(name, Given)
+        monkeypatch.setitem(sys.modules, name, module)
 
 
 class Loader(yaml.SafeLoader):
@@ -81,13 +76,6 @@ def rows_of(data: Path, config: str) -> list[dict[str, Any]]:
     return pq.read_table(data / config).to_pylist()
 
 
-def contrasts_of(data: Path, config: str) -> dict[str, list[dict[str, Any]]]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for row in rows_of(data, config):
-        groups.setdefault(row["contrast"], []).append(row)
-    return groups
-
-
 # ---- lm-evaluation-harness -----------------------------------------------------------------------
 
 
@@ -100,9 +88,8 @@ def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(
         assert (config["task"], config["output_type"]) == (task, "multiple_choice")
         assert (config["dataset_path"], config["test_split"]) == ("lmdiag", "test")
         assert config["num_fewshot"] == 0
-        groups = contrasts_of(demo_dir, config["dataset_name"])
-        function = getattr(contrasts, config["process_docs"].removeprefix("contrasts."))
-        docs = function(rows_of(demo_dir, config["dataset_name"]))
+        data = rows_of(demo_dir, config["dataset_name"])
+        docs = getattr(contrasts, config["process_docs"].removeprefix("contrasts."))(data)
         for name in ("doc_to_text", "doc_to_choice", "doc_to_target"):
             assert config[name] in {*docs.column_names, "{{targets[0]}}"}
         measured = contrasts.measures(docs[0], [(-1.0, False)] * len(docs[0]["choices"]))
@@ -110,7 +97,7 @@ def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(
         assert {metric["aggregation"] for metric in config["metric_list"]} == {"mean"}
         asked.setdefault(config["dataset_name"], []).extend(docs["contrast"])
         for doc in docs:
-            rows = groups[doc["contrast"]]
+            rows = [row for row in data if row["contrast"] == doc["contrast"]]
             n = len(rows)
             texts = [f"{row['context']} {row['target']}" for row in rows]
             if task == "lmdiag_agreement":
@@ -123,7 +110,7 @@ def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(
             else:
                 assert len(set(doc["contexts"])) == 1
     for config, names in asked.items():
-        assert sorted(names) == sorted(contrasts_of(demo_dir, config))
+        assert sorted(names) == sorted({row["contrast"] for row in rows_of(demo_dir, config)})
     group = read("lmdiag.yaml")
     assert sorted([*group["task"], "lmdiag_agreement"]) == TASKS
     assert "aggregate_metric_list" not in group
@@ -168,7 +155,7 @@ def test_lighteval_asks_every_contrast_once(
                 assert doc._2 == contrast["good"]
     assert set(asked) == {"cprag102", "role88", "neg136", "agreement"}
     for config, counts in asked.items():
-        assert counts == Counter(list(contrasts_of(demo_dir, config)))
+        assert counts == dict.fromkeys((row["contrast"] for row in rows_of(demo_dir, config)), 1)
     # p(good) = e^-1 - 0.36 = 0.008 above p(bad): preferred, but not by more than 0.01
     doc = Given(specific={"targets": ["bird", "tool"], "good": 0})
     measures = tasks.Preference().compute(doc, Given(logprobs=[-1.0, math.log(0.36)]))

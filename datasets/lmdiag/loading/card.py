@@ -72,12 +72,12 @@ def fill(card: str, record: Mapping[str, Any], infos: Mapping[str, datasets.Data
     front["dataset_info"] = described if is_list else [{"config_name": default} | described]
     for name, lines in (("configs", table), ("provenance", _provenance(record))):
         begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-        before, opened, rest = body.partition(begin)
-        _, closed, after = rest.partition(end)
-        if not opened or not closed:
-            section = f"{begin} ... {end}"
-            raise BadInput(f"README.md has no section {section}: restore it from the project")
-        body = "\n".join((before + begin, *lines, end + after))
+        before, *section = re.split(f"({begin}.*?{end})", body, maxsplit=1, flags=re.DOTALL)
+        if not section:
+            raise BadInput(
+                f"README.md has no section {begin} ... {end}: restore it from the project"
+            )
+        body = before + "\n".join((begin, *lines, end)) + section[1]
     return f"---\n{yaml.safe_dump(front, sort_keys=False, allow_unicode=True)}---\n{body}"
 
 

@@ -249,8 +249,8 @@ class Diagnostic:
         has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
             takes whole items.
         item_within: column within which the numbers of items are unique; "" for all rows.
-        breakdowns: its columns that are break-downs, and further ones that are even if they have
-            many levels.
+        breakdowns: its columns that are break-downs, further ones that are even if they have many
+            levels, and core columns that are if they have a few.
         is_form: whether it is for data of any name, a user's own or in a form that others publish.
             A task of such data keeps its name; `Stimuli.form` says which form it has.
     """
@@ -302,16 +302,17 @@ class Diagnostic:
         """Returns break-down -> level of each row.
 
         Every column beyond the core and the diagnostic's own is a break-down if it has a few
-        distinct values, or is declared as one.
+        distinct values, or is declared as one; a core column if it is declared and has a few.
         """
         columns = {column.name for column in self.columns}
         by_column = self.own_levels(rows)
         for name in rows:
-            if name in self.core_columns or (name in columns and name not in self.breakdowns):
+            is_core, is_declared = name in self.core_columns, name in self.breakdowns
+            if (is_core or name in columns) and not is_declared:
                 continue
             levels = levels_of(rows[name])
-            is_declared = name in self.breakdowns and len(set(levels) - {None}) > 1
-            if name in columns or is_declared or is_factor(levels):
+            n = len(set(levels) - {None})
+            if name in columns or 2 <= n <= MOST_LEVELS or (is_declared and not is_core and n > 1):
                 by_column[name] = levels
         return by_column
 
@@ -412,17 +413,6 @@ def levels_of(column: Sequence[object]) -> Labels:
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in column]
     missing = [value is None or value == "" or value != value for value in column]
     return [None if no else text for text, no in zip(texts, missing, strict=True)]
-
-
-def is_factor(levels: Labels) -> bool:
-    """Returns whether a column has at least two and at most `MOST_LEVELS` levels."""
-    return 2 <= len(set(levels) - {None}) <= MOST_LEVELS
-
-
-def condition_levels(rows: Columns) -> dict[str, Labels]:
-    """Returns the column `condition` as a break-down if it has a few levels."""
-    levels = levels_of(rows["condition"])
-    return {"condition": levels} if is_factor(levels) else {}
 
 
 def crossed(first: Labels, second: Labels) -> Labels:

@@ -6,7 +6,7 @@ distinct values is a break-down, `condition` included.
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Diagnostic, Line, condition_levels
+from lmdiag.diagnostics.base import Diagnostic, Line
 
 DIAGNOSTIC = Diagnostic(
     name="custom",
@@ -17,7 +17,7 @@ DIAGNOSTIC = Diagnostic(
         "A diagnostic of your own. Accuracy where rows have expected words; sensitivity where good "
         "and bad rows are compared; surprisal and rank of the words."
     ),
-    own_levels=condition_levels,
+    breakdowns=("condition",),
     further_measures=("surprisal", "rank"),
     headlines=(
         Line(measure="accuracy@*"),

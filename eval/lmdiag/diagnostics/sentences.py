@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line, condition_levels
+from lmdiag.diagnostics.base import Chart, Diagnostic, Line
 
 DIAGNOSTIC = Diagnostic(
     name="sentences",
@@ -13,7 +13,7 @@ DIAGNOSTIC = Diagnostic(
         "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "
         "word."
     ),
-    own_levels=condition_levels,
+    breakdowns=("condition",),
     further_measures=("sentence_measures", "surprisal_per_word"),
     asks="sentence",
     is_form=True,
