@@ -259,7 +259,7 @@ def marginal(
         ("(1 + a | subject)", ["one", "a"], True, 3, False),
     ],
 )
-def test_the_profiled_deviance_gives_the_same_fit(
+def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
     random: str, columns: list[str], is_correlated: bool, n_covariances: int, reml: bool
 ) -> None:
     table = simulated(4)

@@ -19,7 +19,9 @@ from families import SENTENCE_FAMILIES
 from reference import double
 from sentence_reference import SentenceReference, total
 from sentence_texts import SENTENCES, SOME
-from transformers import AutoTokenizer
+from tokenizer_files import byte_level, trained_bytes
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from lmdiag import stimuli
 from lmdiag.api import LanguageModel
@@ -28,6 +30,7 @@ from lmdiag.models import LoadOptions, load
 from lmdiag.protocol import Protocol
 from lmdiag.runs.asking import ask
 from lmdiag.types import Sentence, SentenceAnswer, WordSpan
+from models.toys import bert, gpt2
 
 FamilyDir = Callable[[str], Path]
 
@@ -176,3 +179,73 @@ def test_a_pair_of_the_same_tokens_is_no_comparison(name: str, family_dir: Famil
     # Guards the test: the two last are not, and are, the same for all, the first for two of them.
     assert equal[3:] == [False, True]
     assert equal[0] == (name in ("bert", "albert"))
+
+
+LANGUAGES = {
+    "Chinese": ("我昨天在图书馆看书。", "小猫 喜欢 吃鱼，小狗也喜欢。"),
+    "Japanese": ("猫が魚を食べました。", "か\u3099っこう に 行きます。", "ｶﾞﾗｽ\u30001枚"),
+    "Arabic": ("الكلبُ ينبحُ في الحديقة.", "كَتَبَتِ البِنْتُ رسالةً، ثُمَّ نامت.", "ﻻ أعرف."),
+    "Hebrew": ("הכלב נובח בגן.", "שָׁלוֹם לָכֶם, יְלָדִים!"),
+    "Hindi": ("लड़का किताब पढ़ता है।", "लडका क्ष\u200dमा ज़रूर माँगेगा।"),
+    "Turkish": ("İstanbul'da ılık bir gün geçirdik.", "Dişçi İnci'yi gördü."),
+    "Finnish": ("Pöydällä on kissanpentuja.", "A\u0308iti ei syönyt leipää."),
+    "Thai": ("แมวกำลังกินปลา", "เด็ก ๆ ไปโรงเรียน ทุกวัน"),
+}
+"""Scripts without blanks, from right to left, with combining marks, and composed in two ways."""
+
+SCRIPTS = [text for texts in LANGUAGES.values() for text in texts]
+
+DIVIDED = [
+    Sentence(text, tuple(cut for cut in range(2, len(text), 3) if text[cut] != " "))
+    for text in SCRIPTS
+]
+"""Regions that begin inside words, some of them at a combining mark."""
+
+
+def unigram(normalizer: normalizers.Normalizer) -> PreTrainedTokenizerFast:
+    """A tokenizer in the way of XLM-R and T5: `▁` starts a word, the most probable pieces."""
+    normal = [normalizer.normalize_str(text) for text in SCRIPTS]
+    pairs = {text[n : n + 2] for text in normal for n in range(0, len(text) - 1, 3)}
+    pieces = sorted({*"".join(normal).replace(" ", ""), *(p for p in pairs if " " not in p)})
+    scored = [("<unk>", 0.0), ("<s>", 0.0), ("<mask>", 0.0), ("▁", -4.0)]
+    scored += [(piece, -3.0 - len(piece)) for piece in pieces]
+    tokenizer = Tokenizer(models.Unigram(scored, 0))
+    single = normalizers.Replace(Regex(" {2,}"), " ")
+    tokenizer.normalizer = normalizers.Sequence([normalizer, single])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="<s>",
+        cls_token="<s>", sep_token="<s>", mask_token="<mask>",
+    )  # fmt: skip
+
+
+TOKENIZERS = {
+    "bytes": byte_level,
+    "merged bytes": lambda: trained_bytes(SCRIPTS * 3, 380),
+    "unigram NFKC": lambda: unigram(normalizers.NFKC()),
+    "unigram": lambda: unigram(normalizers.Sequence([])),
+}
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_causal_models(name: str, unit: str, tmp_path: Path) -> None:
+    save(gpt2, TOKENIZERS[name](), tmp_path)
+    family = "xglm" if name.startswith("unigram") else "gpt2"  # they share how words are spelled
+    answers = check(family, tmp_path, [*SCRIPTS, *DIVIDED], unit=unit)
+    # Guards the test: sentences without blanks are one word of several tokens, with a probability.
+    assert [word.n_tokens > 1 for word in answers[0].words] == [True]
+    assert all(word.log_prob is not None for answer in answers for word in answer.words)
+
+
+@pytest.mark.parametrize("pll", ["within-word", "original"])
+def test_masked_models(pll: str, tmp_path: Path) -> None:
+    save(bert, TOKENIZERS["unigram NFKC"](), tmp_path, max_position_embeddings=96)
+    check("bert", tmp_path, [*SCRIPTS, *DIVIDED[::2]], pll=pll)
+
+
+def save(make: Any, tokenizer: PreTrainedTokenizerFast, folder: Path, **config: Any) -> None:
+    """Writes a random model and its tokenizer."""
+    make(len(tokenizer), **config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)

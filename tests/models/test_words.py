@@ -1,15 +1,17 @@
-"""How words stand at a blank, in every convention, on vocabularies small enough to read."""
+"""Words at a blank and their boundaries, in every convention, on vocabularies of a few pieces."""
 
 from __future__ import annotations
 
 import pytest
-from tokenizer_files import byte_level, ending, names, sentencepiece, wordpiece
+from tokenizer_files import byte_level, ending, names, sentencepiece, wordlevel, wordpiece
 from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag.controls import control_warning
+from lmdiag.models.tokens import vocabulary as vocabularies
+from lmdiag.models.tokens.boundaries import Boundaries, Prefix
 from lmdiag.models.tokens.spelling import Spelling, is_cased
-from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
+from lmdiag.models.tokens.vocabulary import Convention, Vocabulary, VocabularyItem, control_names
 from lmdiag.questions import Setting
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.types import BadInput, Query
@@ -24,6 +26,11 @@ DROPPING = sentencepiece("▁the", "▁bird", drop=True)
 """A byte-pair vocabulary without unknown token loses what it lacks."""
 PHRASES = sentencepiece("▁new", "▁new▁york", "▁york", "▁the", "▁etc", "▁etc.", split=False)
 """Its pieces cross the boundary between word and text."""
+
+
+BYTES = byte_level("Ġ b", "Ġb i", "' t", "- -", "Ġ Ġ")
+SPACED = sentencepiece("▁ab", "b'", "'a", "b.", "▁-")
+ENDED = ending("a</w>", "b</w>", "ab</w>", ".</w>")
 
 
 class TestWord:
@@ -239,3 +246,84 @@ class TestControls:
             "1 context contains the text of a control token, which model toy reads as the token "
             "itself and not as text ([MASK] in row b): rewrite these rows if this is not intended"
         )
+
+
+def look(tokenizer: PreTrainedTokenizerFast, *pieces: str, bare: bool = False) -> Prefix:
+    """What pieces, given by their names, are at a blank."""
+    ids = tuple(tokenizer.convert_tokens_to_ids(list(pieces)))
+    assert None not in ids
+    return Boundaries(Vocabulary(tokenizer), len(tokenizer)).look(ids, bare=bare)
+
+
+class TestBoundaries:
+    """Where words begin and end."""
+
+    @pytest.mark.parametrize(
+        ("tokenizer", "pieces", "word", "goes_on"),
+        [
+            (SPACED, "▁", None, True),
+            (SPACED, "▁ab", "ab", True),
+            (SPACED, "▁ab b'", None, True),
+            (SPACED, "▁ab b' a", "abb'a", True),
+            (SPACED, "▁ab - a", "ab-a", True),
+            (SPACED, "▁ab -", None, True),
+            (SPACED, "▁ab - -", None, False),
+            (SPACED, "▁ab ' -", None, False),
+            (SPACED, "▁ab b.", None, False),
+            (SPACED, "▁ab ▁ab", None, False),
+            (SPACED, "▁ ▁ab", None, False),
+            (SPACED, "▁- a", None, False),
+            (SPACED, "a", None, False),
+            (SPACED, "▁ab </s>", None, False),
+            (BYTES, "Ġb Ã", None, True),  # the first half of é
+            (BYTES, "Ġb Ã ©", "bé", True),
+            (BYTES, "Ġb ©", None, False),  # a second half without a first
+            (BYTES, "Ġb â Ģ", None, True),
+            (BYTES, "Ġb â Ģ Ļ", None, True),  # ’
+            (BYTES, "Ġb â Ģ Ļ s", "b’s", True),
+            (BYTES, "Ġb â Ģ Ŀ", None, False),  # ”
+            (BYTES, "Ġb 't", "b't", True),
+            (BYTES, "Ġ 7", "7", True),
+            (BYTES, "b", None, False),
+            (ENDED, "b", None, True),
+            (ENDED, "b a ab</w>", "baab", False),
+            (ENDED, "b .</w>", None, False),
+        ],
+    )
+    def test_after_a_word(
+        self, tokenizer: PreTrainedTokenizerFast, pieces: str, word: str | None, goes_on: bool
+    ) -> None:
+        assert look(tokenizer, *pieces.split()) == Prefix(word, goes_on)
+
+    def test_words_without_a_mark(self) -> None:
+        assert look(BYTES, "b", "i", bare=True) == Prefix("bi", True)
+        assert look(BYTES, "Ġb", bare=True) == Prefix(None, False)
+        assert look(SPACED, "a", bare=True) == Prefix("a", True)
+        assert look(SPACED, "▁ab", bare=True) == Prefix(None, False)
+
+    def test_combining_marks_are_letters(self) -> None:
+        tokenizer = sentencepiece("▁e\u0301", "\u0301")
+        assert look(tokenizer, "▁e", "\u0301").word == "e\u0301"
+
+
+class Continued(Convention):
+    """subword-nmt's convention: `bi@@ rd` is one word."""
+
+    marks_ends = True
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        self.applies = any(name.endswith("@@") for name in tokenizer.get_vocab())
+
+    def read(self, name: str) -> VocabularyItem:
+        text = name.removesuffix("@@")
+        return VocabularyItem(text, True, text.encode(), ends=text == name)
+
+
+def test_another_convention_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabularies, "CONVENTIONS", (Continued, *vocabularies.CONVENTIONS))
+    tokenizer = wordlevel("bi@@", "rd", "tree", ".")
+    assert look(tokenizer, "bi@@") == Prefix(None, True)
+    assert look(tokenizer, "bi@@", "rd") == Prefix("bird", False)
+    assert look(tokenizer, "tree", "rd").open is False
+    assert Vocabulary(tokenizer).show(tokenizer.convert_tokens_to_ids("bi@@")) == "bi"
+    assert Boundaries(Vocabulary(tokenizer), len(tokenizer)).certain
