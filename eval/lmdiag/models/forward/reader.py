@@ -20,6 +20,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import torch
 from transformers import PreTrainedModel
+from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from lmdiag.models.forward.packing import PACK_WIDTH, pack_contexts
 from lmdiag.models.tokens.questions import TokenRow
@@ -64,6 +65,12 @@ class Reader:
         self.first_position = first_position
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
+        if model.device.type == "cpu" and model.dtype == torch.float32:
+            # transformers computes the tanh form of GELU in seven operations: one takes a tenth
+            # less time for the shape of gpt2.
+            for name, module in [*model.named_modules()]:
+                if isinstance(module, NewGELUActivation | FastGELUActivation):
+                    model.set_submodule(name, torch.nn.GELU(approximate="tanh"))
         if hasattr(model.base_model, "set_attention_type"):  # BigBird
             # Its sparse attention draws blocks at random, and depends on the length of the batch.
             cast("Any", model.base_model).set_attention_type("original_full")
