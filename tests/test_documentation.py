@@ -31,8 +31,6 @@ from lmdiag.cli import COMMANDS, main, parse
 from lmdiag.results import Place, Results
 from lmdiag.results.published import published_figures
 
-pytest_plugins = ["hub.fixtures"]
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"README.md": (ROOT / "README.md").read_text("utf-8")} | {
     str(path.relative_to(ROOT / "docs")): path.read_text("utf-8")

@@ -26,7 +26,6 @@ from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.results import Place, read_results
 from lmdiag.types import DIAGNOSTICS
 
-pytest_plugins = ["hub.fixtures"]
 pytestmark = pytest.mark.slow
 
 LOAD = """
