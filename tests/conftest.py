@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from browser import chromium, new_page, page  # noqa: F401 (fixtures)
@@ -14,6 +17,10 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
+
+if TYPE_CHECKING:
+    from hub import LoopbackHub
+    from huggingface_hub import HfApi
 
 ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
@@ -133,3 +140,35 @@ def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> l
 def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
     """Runs commands in this process."""
     return Commands(request, tmp_path)
+
+
+# ---- a Hub on the loopback interface -------------------------------------------------------------
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
+    """An empty Hub, and this process set to speak plain HTTP to it, with its owner's token."""
+    from hub import LoopbackHub
+
+    with LoopbackHub() as server:
+        settings = {
+            "ENDPOINT": server.url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": server.url + "/{repo_id}/resolve/{revision}/{filename}",
+            "HF_HUB_CACHE": str(tmp_path / "hub-cache"),
+            "HF_HUB_OFFLINE": False,
+            "HF_HUB_DISABLE_XET": True,
+        }
+        for name, value in settings.items():
+            monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)
+        if loaded := sys.modules.get("transformers.utils.hub"):
+            monkeypatch.setattr(loaded, "_hf_api", None)  # its client of the Hub of another test
+        monkeypatch.setenv("HF_TOKEN", "hf_test")
+        yield server
+
+
+@pytest.fixture
+def api(hub: LoopbackHub) -> HfApi:
+    """The client of an owner of `org`."""
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=hub.url, token="hf_test")

@@ -13,8 +13,6 @@ from hub import LoopbackHub
 from lmdiag.models.loading.load import LoadOptions, load_parts
 from models.toys import refusal
 
-pytest_plugins = ["hub.fixtures"]
-
 
 @pytest.fixture
 def published(hub: LoopbackHub, family_dir: Callable[[str], Path]) -> str:

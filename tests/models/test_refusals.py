@@ -18,8 +18,6 @@ from hub import LoopbackHub
 from lmdiag.models.loading.load import load_parts
 from models.toys import edit, refusal
 
-pytest_plugins = ["hub.fixtures"]
-
 INDEX = "model.safetensors.index.json"
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 WEIGHTS = "model.safetensors"
