@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browser import chromium, new_page, page  # noqa: F401 (fixtures)
 from commands import Commands
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
@@ -17,8 +19,8 @@ from hypothesis import HealthCheck, settings
 from lmdiag.cli import main
 
 if TYPE_CHECKING:
-    from browser import NewPage
-    from playwright.sync_api import Browser, Page
+    from hub import LoopbackHub
+    from huggingface_hub import HfApi
 
 ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
@@ -140,28 +142,33 @@ def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
     return Commands(request, tmp_path)
 
 
-# ---- a browser -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """A headless browser."""
-    from browser import started_browser
-
-    with started_browser() as browser:
-        yield browser
+# ---- a Hub on the loopback interface -------------------------------------------------------------
 
 
 @pytest.fixture
-def new_page(chromium: Browser) -> Iterator[NewPage]:
-    """Opens pages, with options of playwright's contexts; none of them may complain."""
-    from browser import without_complaints
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
+    """An empty Hub, and this process set to speak plain HTTP to it, with its owner's token."""
+    from hub import LoopbackHub
 
-    with without_complaints(chromium) as opened:
-        yield opened
+    with LoopbackHub() as server:
+        settings = {
+            "ENDPOINT": server.url,
+            "HUGGINGFACE_CO_URL_TEMPLATE": server.url + "/{repo_id}/resolve/{revision}/{filename}",
+            "HF_HUB_CACHE": str(tmp_path / "hub-cache"),
+            "HF_HUB_OFFLINE": False,
+            "HF_HUB_DISABLE_XET": True,
+        }
+        for name, value in settings.items():
+            monkeypatch.setattr(f"huggingface_hub.constants.{name}", value)
+        if loaded := sys.modules.get("transformers.utils.hub"):
+            monkeypatch.setattr(loaded, "_hf_api", None)  # its client of the Hub of another test
+        monkeypatch.setenv("HF_TOKEN", "hf_test")
+        yield server
 
 
 @pytest.fixture
-def page(new_page: NewPage) -> Page:
-    """A page on a desktop."""
-    return new_page(viewport={"width": 1280, "height": 900})
+def api(hub: LoopbackHub) -> HfApi:
+    """The client of an owner of `org`."""
+    from huggingface_hub import HfApi
+
+    return HfApi(endpoint=hub.url, token="hf_test")

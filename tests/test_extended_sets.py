@@ -38,7 +38,6 @@ from lmdiag.types import DIAGNOSTICS, BadInput
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-pytest_plugins = ["hub.fixtures"]
 
 NEGATION = "A robin is a bird,\nA robin is not an insect,\n"
 ROLES = (

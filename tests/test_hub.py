@@ -16,8 +16,6 @@ from lmdiag.cli import main
 from lmdiag.hub import publish
 from lmdiag.types import BadInput
 
-pytest_plugins = ["hub.fixtures"]
-
 SECRET = "hf_" + "Q" * 34
 PARQUET = "role88/test-00000-of-00001.parquet"
 

@@ -35,7 +35,6 @@ def run(*command: object, cwd: Path | None = None, **environment: str) -> str:
 
 
 def test_an_editable_install_reads_the_repository() -> None:
-    assert resource_path("setup.cfg") == ROOT / "setup.cfg"
     assert resource_path("eval", "run.py") == ROOT / "eval/run.py"
     with pytest.raises(BadInput, match=r"cards/no-such-card\.md is missing .*make setup"):
         resource_path("cards", "no-such-card.md")

@@ -27,7 +27,6 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-pytest_plugins = ["hub.fixtures"]
 
 HEADER = "id,item,condition,context,right_context,target,good,contrast,expected\n"
 GOOD = 'a,1,x,"One, two and",.,three,true,c1,three|four\n'

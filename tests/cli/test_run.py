@@ -20,8 +20,6 @@ from lmdiag.cli.options import matching_revisions, read_models
 from lmdiag.training_steps import by_step, trained_model, training_step
 from lmdiag.types import BadInput
 
-pytest_plugins = ["hub.fixtures"]
-
 
 @pytest.fixture
 def run(command: Commands) -> Callable[..., Any]:
