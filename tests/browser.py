@@ -1,4 +1,4 @@
-"""A headless Chromium for tests of pages; `conftest.py` has its fixtures.
+"""Fixtures of a headless Chromium, and contrasts of colours, for tests of pages.
 
 A test whose page complains of anything (console, exceptions, dialogs) or fetches something fails.
 """
@@ -8,48 +8,26 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from limits import HANG
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Dialog, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-sync", "--no-first-run",
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
-PHONE = {"width": 390, "height": 844}
+FILES = ("file:", "data:", "blob:")
 
 NewPage = Callable[..., "Page"]
 
 
-class Complaints(list[str]):
-    """What a page did that it should not: console errors, exceptions, dialogs, requests."""
-
-    def watch(self, page: Page) -> None:
-        """Collects them from now on."""
-
-        def dismiss(dialog: Dialog) -> None:
-            self.append(f"dialog: {dialog.message}")
-            dialog.dismiss()
-
-        def add(text: str, *, is_fine: bool = False) -> None:
-            if not is_fine:
-                self.append(text)
-
-        files = ("file:", "data:", "blob:")
-        page.on("console", lambda m: add(m.text, is_fine=m.type not in ("error", "warning")))
-        page.on("pageerror", lambda error: add(str(error)))
-        page.on("dialog", dismiss)
-        page.on("request", lambda request: add(request.url, is_fine=request.url.startswith(files)))
-
-
-@contextmanager
-def started_browser() -> Iterator[Browser]:
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
     """The browser that `LMDIAG_CHROMIUM` names, or the one of the system; skips without one."""
     names = filter(None, map(shutil.which, NAMES))
     path = os.environ.get("LMDIAG_CHROMIUM") or next(names, None)
@@ -63,28 +41,35 @@ def started_browser() -> Iterator[Browser]:
         browser.close()
 
 
-def new_context(browser: Browser, **options: Any) -> BrowserContext:
-    """Opens a context of pages whose time limits only end a hang; playwright's are 30 s."""
-    context = browser.new_context(**options)
-    context.set_default_timeout(HANG * 1000)
-    return context
-
-
-@contextmanager
-def without_complaints(browser: Browser) -> Iterator[NewPage]:
+@pytest.fixture
+def new_page(chromium: Browser) -> Iterator[NewPage]:
     """Opens pages, with options of playwright's contexts; none of them may complain."""
-    complaints, contexts = Complaints(), []
+    complaints, contexts = list[str](), []
+
+    def dismiss(dialog: Dialog) -> None:
+        complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def opened(**options: Any) -> Page:
-        contexts.append(new_context(browser, **options))
+        contexts.append(chromium.new_context(**options))
+        contexts[-1].set_default_timeout(HANG * 1000)  # playwright's are 30 s
         page = contexts[-1].new_page()
-        complaints.watch(page)
+        page.on("console", lambda m: m.type in ("error", "warning") and complaints.append(m.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", dismiss)
+        page.on("request", lambda r: r.url.startswith(FILES) or complaints.append(r.url))
         return page
 
     yield opened
     for context in contexts:
         context.close()
     assert not complaints, complaints
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    """A page on a desktop."""
+    return new_page(viewport={"width": 1280, "height": 900})
 
 
 def luminance(color: str) -> float:

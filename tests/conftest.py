@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browser import chromium, new_page, page  # noqa: F401 (fixtures)
 from commands import Commands
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
@@ -18,10 +19,8 @@ from hypothesis import HealthCheck, settings
 from lmdiag.cli import main
 
 if TYPE_CHECKING:
-    from browser import NewPage
     from hub import LoopbackHub
     from huggingface_hub import HfApi
-    from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
@@ -173,30 +172,3 @@ def api(hub: LoopbackHub) -> HfApi:
     from huggingface_hub import HfApi
 
     return HfApi(endpoint=hub.url, token="hf_test")
-
-
-# ---- a browser -----------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    """A headless browser."""
-    from browser import started_browser
-
-    with started_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def new_page(chromium: Browser) -> Iterator[NewPage]:
-    """Opens pages, with options of playwright's contexts; none of them may complain."""
-    from browser import without_complaints
-
-    with without_complaints(chromium) as opened:
-        yield opened
-
-
-@pytest.fixture
-def page(new_page: NewPage) -> Page:
-    """A page on a desktop."""
-    return new_page(viewport={"width": 1280, "height": 900})

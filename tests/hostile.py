@@ -6,6 +6,7 @@ Every format that lmdiag writes is tested with all of them (`test_hostile_text.p
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 HOSTILE = {
@@ -46,16 +47,24 @@ HOSTILE = {
 }
 """What it is -> the text."""
 
+TEXTS = list(HOSTILE.values())
+FEW = 8
+"""Levels of a column: with more it would not be a break-down."""
+
 
 def hostile_rows(path: Path) -> Path:
     """Writes two rows for each text, which stands in every column that may hold it."""
-    texts = list(HOSTILE.values())
-    rows = [
-        {
-            "id": f"{text}-{good}", "contrast": text, "context": text.strip(), "good": good,
-            "target": f"{text.strip()}{good}", "level": texts[i % 5],
-        }
-        for i, text in enumerate(texts) for good in (True, False)
-    ]  # fmt: skip
+    breakdowns = {TEXTS[i]: TEXTS[i : i + FEW] for i in range(0, len(TEXTS), FEW)}
+    rows: list[dict[str, object]] = []
+    for i, text in enumerate(TEXTS):
+        expected = re.sub(r"([,;|])\s+", r"\1", text).strip()  # other blanks are refused there
+        row = {"item": text, "condition": TEXTS[i % FEW], "context": f"{text} x"}
+        row |= {"right_context": text, "contrast": text}
+        row |= {name: levels[i % len(levels)] for name, levels in breakdowns.items()}
+        rows += [
+            row | {"id": f"{text}-{good}", "target": f"{good}{text}x", "good": good}
+            | {"expected": [expected] if good else []}
+            for good in (True, False)
+        ]  # fmt: skip
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path

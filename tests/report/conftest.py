@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from parsed import ParsedPage
 from runs import PERTURBED, WITH_AGREEMENT, make_run
 
-from lmdiag.report.html import render
 from lmdiag.results import Run, load_run
 
 from .forms import run_on, write_pairs, write_sentences, write_suites
@@ -49,31 +47,3 @@ def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         "sentences": run_on(texts, root / "e", id="org/none", kind="causal"),
         "sentences of weak": run_on(texts, root / "f", **weak),
     }
-
-
-class Pages(dict[str, ParsedPage]):
-    """Name -> page of the runs of that name, which is rendered when a test first reads it.
-
-    Attributes:
-        sizes: name -> size in bytes, of the pages that were read.
-    """
-
-    def __init__(self, shown: dict[str, list[Run]]) -> None:
-        super().__init__()
-        self.shown, self.sizes = shown, dict[str, int]()
-
-    def __missing__(self, name: str) -> ParsedPage:
-        text = render(self.shown[name])
-        self.sizes[name] = len(text.encode())
-        return self.setdefault(name, ParsedPage(text))
-
-
-@pytest.fixture(scope="session")
-def pages(runs: dict[str, Run], forms: dict[str, Run]) -> Pages:
-    """The page of one run, of two, of checkpoints out of order, and on sentences."""
-    shown = {"one": [runs["strong"]], "two": [runs["strong"], runs["weak"]]}
-    shown["checkpoints"] = [runs[f"step{step}"] for step in (64000, 0, 1000)]
-    for form in ("pairs", "suites", "sentences"):
-        shown[form] = [forms[form]]
-        shown[f"two on {form}"] = [forms[form], forms[f"{form} of weak"]]
-    return Pages(shown)

@@ -6,20 +6,16 @@ Every test fails if its page complains or fetches anything, see `browser.py`.
 from __future__ import annotations
 
 import csv
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from browser import PHONE, NewPage, contrast, luminance
-from hostile import HOSTILE, hostile_rows
-from runs import ONE_TASK, make_run
+from browser import NewPage, contrast, luminance
 
-from lmdiag.protocol import Protocol
 from lmdiag.report.html import render
-from lmdiag.results import Run, load_run
+from lmdiag.results import Run
 
-from .forms import run_on, write_pairs, write_suites
+from .forms import run_on, write_suites
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -28,16 +24,16 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def pages(runs: dict[str, Run], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(
+    runs: dict[str, Run], forms: dict[str, Run], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     """Pages of one run and two, checkpoints, pairs by two models, and suites."""
     root = tmp_path_factory.mktemp("pages")
-    blimp, gym = write_pairs(root / "blimp"), write_suites(root / "gym", 8)
-    readers = [run_on(blimp, root / f"{i}", id=f"org/{i}", skill=4 * i, seed=i) for i in (0, 1)]
     shown = {
         "one": [runs["weak"]], "two": [runs["strong"], runs["weak"]], "all": [runs["all"]],
         "steps": [runs[name] for name in ("step0", "step1000", "step64000")],
-        "pairs": [readers[1]], "readers": readers,
-        "suites": [run_on(gym, root / "c", skill=1)],
+        "pairs": [forms["pairs"], forms["pairs of weak"]],
+        "suites": [run_on(write_suites(root / "gym", 8), root / "run", skill=1)],
     }  # fmt: skip
     for name, several in shown.items():
         (root / f"{name}.html").write_text(render(several))
@@ -74,26 +70,22 @@ def chart(page: Page, name: str) -> Locator:
     return figure
 
 
-def marks(figure: Locator) -> Locator:
+def marks(figure: Locator, where: str = "") -> Locator:
     """The marks of items, the one that is drawn last at the end."""
-    return figure.locator(".plot path[role=link]")
+    return figure.locator(f".plot path[role=link]{where}")
 
 
 def bright(figure: Locator) -> set[str]:
     """Items whose marks are highlighted."""
-    found = figure.locator(".plot path[role=link][opacity='1']")
-    labels = found.evaluate_all("marks => marks.map(mark => mark.ariaLabel)")
-    return {label.partition(":")[0] for label in labels}
+    names = "marks => marks.map(mark => mark.ariaLabel.split(':')[0])"
+    return {*marks(figure, "[opacity='1']").evaluate_all(names)}
 
 
 def test_the_page_can_be_read_without_scripts(new_page: NewPage, pages: dict[str, Path]) -> None:
     page = new_page(java_script_enabled=False)
     page.goto(pages["one"].as_uri())
     assert page.locator("table.headline").is_visible()
-    assert page.locator("table.figures").first.is_visible()
     assert not page.locator("figure, .controls").first.is_visible()
-    page.locator("[data-items] > summary").first.click()
-    assert page.locator(".item:visible").count() > 30
 
 
 def test_items_can_be_filtered_sorted_and_addressed(
@@ -128,18 +120,12 @@ def test_items_can_be_filtered_sorted_and_addressed(
     near = "id => document.getElementById(id).getBoundingClientRect().y < 900"
     page.wait_for_function(near, arg=name)
     assert page.locator(f"[id='{name}']").is_visible()
-
-
-@pytest.mark.parametrize(("name", "task"), [("two", 1), ("readers", 0)])
-def test_items_that_differ_between_runs_can_be_found(
-    page: Page, pages: dict[str, Path], name: str, task: int
-) -> None:
-    items = items_of(opened(page, pages[name]), task)
-    everything = items.locator(".item").count()
-    choose(items, "outcome", "changed")
-    changed = items.locator(".item:visible")
-    assert 0 < changed.count() < everything
-    assert changed.locator(".verdict.wrong").count() == changed.count()
+    for several, task in (("two", 1), ("pairs", 0)):  # items that differ between runs
+        items = items_of(opened(page, pages[several]), task)
+        choose(items, "outcome", "changed")
+        changed = items.locator(".item:visible")
+        assert 0 < changed.count() < items.locator(".item").count()
+        assert changed.locator(".verdict.wrong").count() == changed.count()
 
 
 def test_marks_lead_to_items_by_mouse_and_keyboard(page: Page, pages: dict[str, Path]) -> None:
@@ -148,11 +134,10 @@ def test_marks_lead_to_items_by_mouse_and_keyboard(page: Page, pages: dict[str, 
     assert page.evaluate("document.activeElement.className") == "skip"
     choose(items_of(page, 1), "setting", "obj")
     mark = marks(chart(page, "role88-pairs")).last
-    name = (mark.get_attribute("aria-label") or "").partition(":")[0]
+    name = mark.evaluate("mark => mark.ariaLabel.split(':')[0]")
     mark.hover()
     told = page.locator(".tip").inner_text()
-    for fact in (name, "context", "good word", "p(good)", "rank of bad"):
-        assert fact in told
+    assert all(fact in told for fact in (name, "context", "good word", "p(good)", "rank of bad"))
     mark.click()
     page.wait_for_url(f"**#{name}")
     assert page.locator(f"[id='{name}']").is_visible()  # although its setting was filtered out
@@ -160,11 +145,9 @@ def test_marks_lead_to_items_by_mouse_and_keyboard(page: Page, pages: dict[str, 
     assert points.evaluate_all("marks => marks.filter(m => m.tabIndex === 0).length") == 1
     points.first.focus()
     page.keyboard.press("ArrowRight")
-    label = page.evaluate("document.activeElement.ariaLabel")
-    assert label == points.nth(1).get_attribute("aria-label")
-    assert page.locator(".tip").is_visible()
+    name = points.nth(1).evaluate("mark => mark.ariaLabel.split(':')[0]")
     page.keyboard.press("Enter")
-    assert page.locator(f"[id='{label.partition(':')[0]}']").is_visible()
+    page.wait_for_url(f"**#{name}")
 
 
 def test_a_selection_filters_the_list_and_the_list_highlights_marks(
@@ -187,9 +170,7 @@ def test_a_selection_filters_the_list_and_the_list_highlights_marks(
     items.locator("[data-clear]").click()
     assert len(bright(figure)) == everything
     choose(items, "outcome", "wrong")
-    page.wait_for_function(
-        "document.querySelectorAll(\"[data-name=role88-pairs] path[opacity='0.12']\").length"
-    )
+    marks(figure, "[opacity='0.12']").first.wait_for()
     assert bright(figure) == set(shown(items))
 
 
@@ -204,17 +185,11 @@ def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(
         folded.locator("summary").click()
         folded.locator(".plot svg").nth(folded.locator("figure").count() - 1).wait_for()
     assert page.locator("figure").count() == page.locator(".plot svg:visible").count() > 5
-
-
-def test_regions_that_no_prediction_reads_are_shown_by_a_checkbox(
-    page: Page, pages: dict[str, Path]
-) -> None:
-    figure = chart(opened(page, pages["suites"]), "gym-regions-1-center-embed")
-    page.locator("details.further:has(figure) > summary").click()
-    figure.locator("svg").wait_for()
-    assert "1 intro" not in figure.locator("svg text").all_text_contents()
-    figure.get_by_role("checkbox", name="all regions").check()
-    figure.locator("svg text", has_text="1 intro").wait_for()
+    if name == "suites":  # regions that no prediction reads are shown by a checkbox
+        figure = chart(page, "gym-regions-1-center-embed")
+        assert "1 intro" not in figure.locator("svg text").all_text_contents()
+        figure.get_by_role("checkbox", name="all regions").check()
+        figure.locator("svg text", has_text="1 intro").wait_for()
 
 
 def test_charts_are_saved_as_svg_png_and_csv(
@@ -229,8 +204,7 @@ def test_charts_are_saved_as_svg_png_and_csv(
     svg = (tmp_path / "svg").read_text()
     assert "var(" not in svg
     assert "accuracy@1" in svg
-    box = figure.locator("svg").bounding_box()
-    png = (tmp_path / "png").read_bytes()
+    box, png = figure.locator("svg").bounding_box(), (tmp_path / "png").read_bytes()
     assert box is not None
     assert int.from_bytes(png[16:20]) == pytest.approx(3 * box["width"], abs=3)
     assert len(png) > 10_000  # an empty picture is smaller
@@ -240,20 +214,16 @@ def test_charts_are_saved_as_svg_png_and_csv(
     assert (row["label"], float(row["value"])) == ("accuracy@1", measure.value)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [420, 800, 1400])
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (420, "dark")])
 def test_pages_fit_their_windows_and_can_be_read(
     new_page: NewPage, pages: dict[str, Path], width: int, scheme: str
 ) -> None:
     size = {"width": width, "height": 900}
-    for name in ("one", "two", "readers", "suites"):
+    for name in ("one", "two", "pairs", "suites"):
         page = opened(new_page(viewport=size, color_scheme=scheme), pages[name])
         for task in range(page.locator("[data-items]").count()):
             items_of(page, task)
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        letters = page.locator("figure svg text:visible").first.bounding_box()
-        assert letters is not None
-        assert letters["height"] >= 10
         *texts, paper = page.evaluate(
             """() => ["body", "figcaption", "figure svg text", "td b", ".remarks"].map(name => {
                 const style = getComputedStyle(document.querySelector(name));
@@ -264,89 +234,10 @@ def test_pages_fit_their_windows_and_can_be_read(
         assert all(contrast(text, paper) >= 4.5 for text in texts)  # WCAG 2 AA
 
 
-# ---- whole sentences -----------------------------------------------------------------------------
-
-
-def words_of(item: Locator) -> list[list[str]]:
-    """The words of an item's sentences by the lines in which they are drawn."""
-    lines: dict[float, list[str]] = {}
-    for cell in item.locator(".words tbody tr:not(.sum) td").all():
-        box, text = cell.bounding_box(), cell.inner_text().split("\n")[0].strip()
-        assert box is not None
-        lines.setdefault(round(box["y"]), []).append(text)
-    return [lines[y] for y in sorted(lines)]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_sentences_stand_above_each_other_and_wrap(
-    new_page: NewPage, pages: dict[str, Path], scheme: str
-) -> None:
-    page = opened(new_page(color_scheme=scheme), pages["pairs"])
-    items = items_of(page, 0)
-    good, bad = words_of(page.locator("[id='wh_island-1']"))
-    assert " ".join(good) == "Who did Sally number 1 insult herself  in the wh_island?"
-    assert " ".join(bad) == "Who did Sally number 1 ever insult himself in the wh_island?"
-    page.set_viewport_size(PHONE)
-    lines = words_of(page.locator("[id='wh_island-1']"))
-    assert len(lines) >= 4
-    assert [len(line) for line in lines[::2]] == [len(line) for line in lines[1::2]]
-    assert [*chain(*lines[::2])] == good
-    assert darkest(page) >= 4.5  # WCAG 2 AA
-    items.locator("[data-filter=text]").fill("number 3 ever insult himself in the causative")
-    assert shown(items) == ["causative-3"]
-
-
-def darkest(page: Page) -> float:
-    """The least contrast of a surprisal with its shade over the page, over all shades."""
-    ink, shades = page.evaluate(
-        """() => {
-            const cell = document.querySelector(".words tbody small");
-            const paper = getComputedStyle(document.body).backgroundColor;
-            const options = {willReadFrequently: true};
-            const canvas = document.createElement("canvas").getContext("2d", options);
-            const shades = [...Array(9).keys()].map(step => {
-                cell.className = `h${step}`;
-                for (const color of [paper, getComputedStyle(cell).backgroundColor]) {
-                    canvas.fillStyle = color;
-                    canvas.fillRect(0, 0, 1, 1);
-                }
-                return `rgb(${canvas.getImageData(0, 0, 1, 1).data.slice(0, 3).join(",")})`;
-            });
-            return [getComputedStyle(cell).color, shades];
-        }"""
-    )
-    assert len(set(shades)) == 9
-    return min(contrast(ink, shade) for shade in shades)
-
-
 def test_the_words_of_an_item_are_a_table(page: Page, pages: dict[str, Path]) -> None:
     """As a screen reader has it: a row for each word, headed by the conditions."""
-    opened(page, pages["suites"])
-    items_of(page, 0)
+    items_of(opened(page, pages["suites"]), 0)
     table = page.locator("[id='center_embed/1']").get_by_role("table")
     assert table.get_by_role("columnheader").all_inner_texts() == ["plaus\nbits", "implaus\nbits"]
-    names = table.get_by_role("rowheader").all_inner_texts()
-    assert names[:5] == ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
-    assert table.get_by_role("row").count() == 7  # the head, five regions, the sum
-    assert page.locator("[id='two_predictions/1'] .predictions li").count() == 2
-
-
-def test_text_from_outside_does_nothing(page: Page, demo_dir: Path, tmp_path: Path) -> None:
-    tried = list(HOSTILE.values())
-    fields = ("id", "commit", "dtype", "architecture", "tokenizer")
-    facts: dict[str, Any] = dict(zip(fields, tried, strict=False))
-    run = make_run(tmp_path / "run", demo_dir, ONE_TASK, cased=True, fillers=tried, **facts)
-    own = hostile_rows(tmp_path / "own.jsonl")
-    other = make_run(tmp_path / "other", own, Protocol(tasks=("own",)), **facts)
-    for number, folder in enumerate((run, other)):
-        path = tmp_path / f"{number}.html"
-        path.write_text(render(load_run(folder)))
-        opened(page, path)
-        for summary in page.locator("[data-items] > summary").all():
-            summary.click()
-        for mark in marks(page.locator("figure")).all():
-            mark.focus()
-        assert "owned" not in page.title()[:5]
-        assert page.locator("img").count() == 0
-        assert page.locator("script:not([type])").count() == 2  # the page's own, and the library
-    assert page.locator(".context", has_text="onerror").first.is_visible()
+    *regions, _ = table.get_by_role("rowheader").all_inner_texts()
+    assert regions == ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
