@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from runs import make_run
-from suites import CONDITIONS, FORMULAS, suite
+from suites import FORMULAS, suite
 
 from lmdiag import stimuli
 from lmdiag.diagnostics import SENTENCES
@@ -35,7 +35,6 @@ PAIRS = [
 LANGUAGES = {
     "eng": (("The dog barks.", "The dog bark."), ("The dogs bark.", "The dogs barks.")),
     "heb": (("הכלב נובח.", "הכלב נובחים."), ("הכלבים נובחים.", "הכלבים נובח.")),
-    "tur": (("Ben geldim.", "Ben geldin."), ("Sen geldin.", "Sen geldim.")),
 }
 """Language -> pairs of a good and a bad sentence."""
 
@@ -153,6 +152,11 @@ def test_minimal_pairs_are_two_rows_each(tmp_path: Path) -> None:
     assert stimuli.load(named).columns()["id"][:2] == ["p0-good", "p0-bad"]
     doubled = [pair | {"UID": "u", "pairID": "0"} for pair in plain]  # no names after all
     assert stimuli.load(doubled, "mine").columns()["contrast"][0] == "mine-1"
+    # each of many paradigms is a level, and in a sample
+    many = [PAIRS[0] | {"UID": f"u{i % 30}", "pairID": str(i)} for i in range(90)]
+    rows = stimuli.load(many, limit=60)
+    assert set(Counter(rows.diagnostic.levels(rows.columns())["UID"]).values()) == {2}
+    assert len(set(rows.columns()["UID"])) == 30
 
 
 def test_a_folder_of_minimal_pairs_is_one_task(tmp_path: Path) -> None:
@@ -167,18 +171,6 @@ def test_a_folder_of_minimal_pairs_is_one_task(tmp_path: Path) -> None:
     columns = rows.columns()
     assert (columns["UID"][::12], columns["id"][-1]) == (["a", "b"], "b-1-bad")
     assert columns["one_prefix_prefix"][::12] == [None, "The key"]
-
-
-def test_every_paradigm_is_a_level_and_in_a_sample() -> None:
-    pairs = [
-        {"sentence_good": f"A {i}.", "sentence_bad": f"B {i}.", "UID": f"u{i % 67}", "pairID": i}
-        for i in range(670)
-    ]
-    rows = stimuli.load(pairs)
-    assert len(set(rows.diagnostic.levels(rows.columns())["UID"])) == 67
-    few = stimuli.load(pairs, limit=134).columns()
-    for name in ("UID", "contrast"):  # a pair of each
-        assert set(Counter(few[name]).values()) == {2}
 
 
 def write_tsv(path: Path, language: str) -> None:
@@ -196,14 +188,14 @@ def test_a_folder_of_languages_is_one_task(tmp_path: Path, layout: str) -> None:
         write_tsv(folder / layout.format(language), language)
     rows = stimuli.load(str(folder))
     columns = rows.columns()
-    assert (rows.task, rows.form, len(rows)) == ("multiblimp", "minimal_pairs", 12)
+    assert (rows.task, rows.form, len(rows)) == ("multiblimp", "minimal_pairs", 8)
     assert columns["language"] == [language for language in LANGUAGES for _ in range(4)]
     assert columns["sentence"] == [t for pairs in LANGUAGES.values() for p in pairs for t in p]
     assert set(rows.diagnostic.levels(columns)) == {"language", "phenomenon"}
-    name = layout.format("tur").removesuffix(".tsv")
+    name = layout.format("heb").removesuffix(".tsv")
     assert columns["id"][-1] == f"{name}-2-bad"
     # files that are no languages are paradigms
-    write_tsv(folder / "binding_a.tsv", "tur")
+    write_tsv(folder / "binding_a.tsv", "heb")
     columns = stimuli.load(str(folder)).columns()
     assert "binding_a" in columns["UID"]
     assert "language" not in columns
@@ -220,7 +212,7 @@ def test_languages_may_be_a_column_and_repeat_the_names_of_pairs(tmp_path: Path)
     for language in LANGUAGES:
         saved(tmp_path / f"{language}.jsonl", PAIRS[:2])
     columns = stimuli.load(str(tmp_path)).columns()
-    assert columns["contrast"][::4] == ["eng-uid0-0", "heb-uid0-0", "tur-uid0-0"]
+    assert columns["contrast"][::4] == ["eng-uid0-0", "heb-uid0-0"]
 
 
 @pytest.mark.slow
@@ -284,7 +276,7 @@ def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path: Path) -> None:
     assert (rows.task, rows.form) == (tmp_path.name, "suites")
     assert list(Counter(rows.columns()["suite"]).items()) == [("doors", 6), ("windows", 6)]
     few = stimuli.load(str(tmp_path), limit=9).columns()  # four whole items, two of each suite
-    assert set(Counter(few["item"]).values()) == {len(CONDITIONS)}
+    assert set(Counter(few["item"]).values()) == {2}
     assert Counter(few["suite"]) == {"doors": 4, "windows": 4}
     saved(tmp_path / "windows.json", suite())
     refused(str(tmp_path), "windows.json, item 1, condition match: the column id has")
