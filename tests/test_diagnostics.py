@@ -178,9 +178,3 @@ def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark(root: Path) -> 
     for place, column in columns().items():
         start = f"{place.task}_{place.measure}".replace("@", "_at_").replace(".", "_")
         assert column.task_id.startswith(start)
-
-
-def test_a_condition_with_more_than_twelve_values_is_no_break_down() -> None:
-    for n, expected in ((12, ["condition"]), (13, [])):
-        rows = [{"context": "A", "target": "b", "condition": f"c{i}"} for i in range(n)]
-        assert [*diagnostics.get("").levels(stimuli.load(rows).columns())] == expected
