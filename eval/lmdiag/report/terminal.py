@@ -17,8 +17,8 @@ from rich.text import Text
 
 from lmdiag.report import labels, numbers
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings, signs
-from lmdiag.report.tables import overviews, sections
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
+from lmdiag.report.tables import overview, sections
 from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.text import shortened, visible
 
@@ -85,9 +85,7 @@ def print_sections(
 
 def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
     """Prints the headline figures of several models: a table per task with a row per model."""
-    grids = overviews(runs)
-    section = Section(f"All {len(runs)} models", grids, signs(grids))
-    _print_section(section, console or output_console())
+    _print_section(overview(runs), console or output_console())
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
