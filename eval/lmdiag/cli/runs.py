@@ -347,9 +347,9 @@ def analyse_command(
         formula=formula, coding=coding,
     )  # fmt: skip
     if chart:
-        plot = condition_plot("conditions", {region: analysed.analysis})
+        plot = condition_plot("conditions", {region: analysed})
         write_atomically(chart, figure_file(plot.spec, chart.suffix[1:], 8.0))
     if as_json:
-        print(json.dumps(analysed.analysis.to_json(), allow_nan=False))
+        print(json.dumps(analysed.to_json(), allow_nan=False))
     else:
         analysed.show(output_console())
