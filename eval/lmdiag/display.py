@@ -112,11 +112,11 @@ class Measures(Printable, dict[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_sections
+        from lmdiag.report.terminal import print_results
 
         results = replace(self.results, signature=self.signature)
         task, setting = self.stimuli.task, self.predictions.perturbation
-        print_sections(of_setting(task, setting, results, self.stimuli.form), console)
+        print_results(of_setting(task, setting, results, self.stimuli.form), console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 

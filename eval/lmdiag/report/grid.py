@@ -102,15 +102,18 @@ class Grid(NamedTuple):
 
         Of a table with one column, nothing.
         """
-        shared = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
-        others = [i for i in range(len(self.headings)) if i not in shared]
+        facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
+        others = [i for i in range(len(self.headings)) if i not in facts]
         half, halves = (len(others) + 1) // 2, []
         for part in (others[:half], others[half:]) if len(others) > 1 else ():
-            columns = sorted((*shared, *part))
-            rows = [row for row in self.rows if any(row.cells[i].value for i in part)]
-            rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in rows]
+            columns = part if self.is_of_results else sorted((*facts, *part))
             headings = tuple(self.headings[i] for i in columns)
-            halves.append(self._replace(headings=headings, rows=tuple(rows)))
+            rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows]
+            grid = self._replace(headings=headings, rows=tuple(rows))
+            if self.is_of_results:  # n and chance may be the same within a half
+                names = [heading.label for heading in headings]
+                grid = grid_of(self.title, self.label_headings, names, rows)
+            halves.append(grid)
         return halves
 
 
