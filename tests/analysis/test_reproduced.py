@@ -1,6 +1,6 @@
 """Published figures are reproduced from the published data, and docs/reproduced.md says so.
 
-What other programs compute is read from `tests/peers/records.json`, which the scripts there write.
+What other programs compute is read from `tests/peers/records.json`, which `peers` there writes.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def test_the_example_of_newman() -> None:
 def test_the_page_has_what_comparisons_with_other_programs_kept() -> None:
     text = PAGE.read_text("utf-8")
     for name, kept in json.loads(PEERS.read_text("utf-8")).items():
-        section = text.partition(f"## {name}\n")[2].partition("\n## ")[0]
-        rows = [row.removeprefix("| ").removesuffix(" |") for row in section.splitlines()]
-        assert f"`{kept['command']}`" in rows
-        assert rows[-len(kept["figures"]) :] == kept["figures"]
+        command = f"`PYTHONPATH=tests python -m peers {name}"
+        rows = text.partition(command)[2].partition("\n## ")[0].strip().splitlines()
+        assert rows[2].startswith(f"| figure | {kept['program']} | lmdiag |")
+        assert [row.strip("| ") for row in rows[4:]] == kept["figures"]

@@ -138,15 +138,15 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences transformers while it loads; its warnings are checked here, as errors."""
-    verbosity = transformers_logging.get_verbosity()
-    transformers_logging.set_verbosity(max(verbosity, logging.ERROR))
+    """Silences transformers and torch while they load; what fails is raised here as an error."""
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        transformers_logging.set_verbosity(verbosity)
+        logging.disable(level)
 
 
 def _load_part(auto_class: Any, what: str, checkpoint: Checkpoint, options: LoadOptions) -> Any:
