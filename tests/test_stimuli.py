@@ -88,7 +88,7 @@ def test_the_same_sample_everywhere(demo_dir: Path) -> None:
     columns = columns_of(str(demo_dir), "cprag102")
     backwards = {name: values[::-1] for name, values in columns.items()}
     assert stimuli.load(backwards, "cprag102", limit=6).fingerprint == few.fingerprint
-    for limit, n_rows in ((104, 104), (1, 2)):  # a contrast at least
+    for limit, n_rows in ((104, 104), (103, 102), (1, 2)):  # a contrast at least
         assert len(stimuli.load(str(demo_dir), "neg136", limit=limit)) == n_rows
     with pytest.raises(BadInput, match="--limit must be at least 1"):
         stimuli.load(str(demo_dir), "neg136", limit=0)
@@ -304,6 +304,7 @@ MISTAKES_IN_MEMORY: list[tuple[Any, str]] = [
     ([PAIR, PAIR | {"sentence_bad": ""}], "row 2: the column sentence_bad is empty"),
     ([PAIR | {"sentence_good": None}], "the column sentence_good is missing or not"),
     ([PAIR | {"sentence": "A."}], "sentence is made of sentence_good and sentence_bad"),
+    ([PAIR | {"id": "x"}] * 2, "rows, row 2: the column id has 'x-good' again, first in rows, row"),
     ([{"sentence_good": "A."}], "; every pair needs both"),
     ([{"sen": "A.", "wrong_sen": "B."}, {"sen": "A."}], "row 2: the column wrong_sen is miss"),
     ([{"sen": "A."}], "every row needs context and target"),  # alone, it may be anything
