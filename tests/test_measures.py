@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from runs import by_name, padded, predictions_of, rows_of
 from scipy.stats import pearsonr, rankdata, spearmanr
 
@@ -80,8 +78,7 @@ def test_three_items_of_cprag102() -> None:
         "sensitivity@0.01": [1, 0, 0],  # .015 - .01 is not more than .01
         "within_category_boost": [1, 0, 1],  # .2 - .1, .01 - .001, .3 - .05
     }
-    high = scores["sensitivity@0.01"].by["constraint"]["high"]
-    assert (high.items.tolist(), high.values.tolist()) == (["1", "2"], [1, 0])
+    assert by_level(scores["sensitivity@0.01"])["constraint"] == {"high": [1, 0], "low": [0]}
 
 
 def test_three_items_of_role88() -> None:
@@ -237,27 +234,6 @@ def test_contrasts_that_cannot_be_scored_are_left_out_and_named() -> None:
         measured("own", contrast_rows({"x": 1}) | {"good": [True, True]}, [-1.0, -2.0])
 
 
-@given(st.data(), st.lists(st.integers(1, 3), min_size=1, max_size=8))
-def test_sensitivity_is_what_the_words_say(data: st.DataObject, sizes: list[int]) -> None:
-    """Against a literal loop, and whatever the order of the rows."""
-    log_probs = st.one_of(st.none(), st.floats(-40, 0), st.just(-math.inf))
-    names = [[f"{c}-{i}" for i in range(1 + size)] for c, size in enumerate(sizes)]
-    value = {name: data.draw(log_probs) for of_contrast in names for name in of_contrast}
-    shuffled = data.draw(st.permutations([*value]))
-    rows = rows_of(*({"id": x, "contrast": x[0], "good": x.endswith("-0")} for x in shuffled))
-    scores = measured("own", rows, [value[name] for name in shuffled])
-    for measure, margin in (("sensitivity", None), ("sensitivity@0.01", 0.01)):
-        literal = {}
-        for of_contrast in names:
-            good, *bad = (value[name] for name in of_contrast)
-            if good is not None and None not in bad:
-                wins = (good > b if margin is None else math.exp(good) - math.exp(b) > margin
-                        for b in bad)  # fmt: skip
-                literal[of_contrast[0][0]] = float(all(wins))
-        one = scores.get(measure)
-        assert (dict(zip(one.items, one.values, strict=True)) if one else {}) == literal
-
-
 def test_chance_is_one_over_the_rows_that_are_compared() -> None:
     rows = contrast_rows({"a": 1, "b": 2, "c": 2})
     rows["part"] = rows["contrast"]
@@ -317,10 +293,8 @@ def test_a_users_own_rows_are_broken_down_by_what_they_have(data_dir: Path) -> N
     assert {"object", "subject"} <= set(own.levels(rows))
     # levels that are numbers are sorted
     assert own.levels_in_order("dose", ["10", "2", "-1", "0.5"]) == ["-1", "0.5", "2", "10"]
-    assert own.levels_in_order("dose", ["late", "10", "2"]) == ["late", "10", "2"]
     # of 1 to 5 the percentiles are 2, 3 and 4, and each belongs to the bin below it
     assert quartiles([1, 2, 3, 4, 5, None]) == ["1", "1", "2", "3", "4", None]
-    assert quartiles([None]) == [None]
 
 
 # ---- rows that are not compared ------------------------------------------------------------------
