@@ -63,7 +63,7 @@ def test_cell_means_and_intervals_by_hand() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("n", "missing"), [(4, 0), (4, 2), (30, 0), (30, 2)])
+@pytest.mark.parametrize(("n", "missing"), [(4, 0), (4, 2), (30, 2)])
 @pytest.mark.parametrize(
     ("levels", "n_effects"),
     [({"a": ("x", "y")}, 1), (TWO, 3), ({**TWO, "c": ("s", "t")}, 7), ({"c": ("h", "l", "m")}, 3),
@@ -210,14 +210,11 @@ def test_conditions_are_coded(coding: str, values: tuple[float, float]) -> None:
 
 def test_a_formula_names_its_response_and_may_have_the_model() -> None:
     table = pd.concat([design(TWO, 8, seed=1, model="A"), design(TWO, 8, seed=2, model="B")])
-    found = analyse_table(table, formula="surprisal ~ a*model + (1 | item)")
+    table = table.rename(columns={"item": "frame", "surprisal": "Surprisal"})
+    found = analyse_table(table, formula="Surprisal ~ a*model + (1 | frame)")
     ((key, fit),) = found.mixed.items()
-    assert (key, fit.n) == ("", 64)
+    assert (key, fit.n, found.response, len(found.items)) == ("", 64, "Surprisal", 0)
     assert [term.term for term in fit.terms] == ["(Intercept)", "a", "model", "a:model"]
-    table = design(TWO, 8, seed=3).rename(columns={"item": "frame", "surprisal": "Surprisal"})
-    found = analyse_table(table, formula="Surprisal ~ a + (1 | frame)")
-    assert (found.response, len(found.items), found.to_json()["effects"]) == ("Surprisal", 0, [])
-    assert found.mixed["m"].n == 32
 
 
 def simulated(seed: int) -> pd.DataFrame:
@@ -310,7 +307,6 @@ def test_singular_fits_say_so_and_levels_of_text_columns_are_named() -> None:
         ("y ~ a + (1 | item", "write it as lme4 has it"),
         ("y ~ a + (1 | pair)", "no column 'pair'; choose from y, a"),
         ("y ~ a + double + (1 | item)", "cannot be fitted: .* rank deficient"),
-        ("y ~ a + (1 | y)", "240 rows for 240 random effects of y"),
     ],
 )
 def test_a_formula_that_cannot_be_fitted(
@@ -332,7 +328,6 @@ def test_a_formula_that_cannot_be_fitted(
     [
         ({"response": "time"}, "no column 'time': choose --response from frequency, surprisal"),
         ({"response": "a"}, "the column a has values that are not numbers"),
-        ({"conditions": ["c"]}, "no column 'c': choose from model, item"),
         ({"conditions": ["model"]}, "the column model has fewer than two levels"),
         ({"conditions": ["context"]}, "no item has a value in all 24 cells of context"),
         ({"region": "3"}, "the table has no regions"),
