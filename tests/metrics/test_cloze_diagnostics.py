@@ -107,15 +107,6 @@ def test_what_is_changed_or_left_out_is_a_warning(load: Any) -> None:
     assert set(measures) == {"accuracy@1", "accuracy@2"}
 
 
-def test_rows_that_are_not_compared_have_surprisal(load: Any) -> None:
-    """Without its columns, `neg136` is not that diagnostic."""
-    rows = [{"context": "A robin is a", "target": "bird"}, {"context": "A bee is", "target": "ox"}]
-    predictions = [{"log_prob": -math.log(2)}, {"log_prob": -math.log(8)}]
-    measures = load("neg136").compute(predictions=predictions, references=rows)
-    assert set(measures) == {"surprisal"}
-    assert measures["surprisal"]["value"] == pytest.approx(2)  # one bit and three
-
-
 def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str, Any]]:
     return [*rows[:at], rows[at] | values, *rows[at + 1 :]]
 
@@ -154,10 +145,7 @@ def test_it_loads_by_the_path_of_the_documentation_without_a_network(
 
 def test_the_card_describes_a_space(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, header, body = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
-    card = yaml.safe_load(header)
-    assert (card["sdk"], card["app_file"]) == ("gradio", "app.py")
-    for name in ("accuracy@k", "sensitivity", "within_category_boost", "determiner_match@k", "tse"):
-        assert f"`{name}`" in body
+    assert yaml.safe_load(header)["app_file"] == "app.py"
     (code,) = re.findall(r"```python\n(.*?)```", body, re.DOTALL)  # the example, with its output
     exec(compile(code.replace("ORG/cloze_diagnostics", str(folder)), "card", "exec"), {})
     assert capsys.readouterr().out.splitlines() == re.findall(r"^# (.*)$", code, re.MULTILINE)
