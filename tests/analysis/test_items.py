@@ -127,11 +127,6 @@ def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path
     ("task", "n", "effects"),
     [
         ("role88", 16, ["condition"]),
-        ("cprag102", 18, [
-            "condition[expected - between_category]",
-            "condition[within_category - between_category]",
-            "condition[within_category - expected]",
-        ]),
         ("neg136", 18 + 8, ["good", "polarity", "good:polarity"]),  # both subsets count from 1
     ],
 )  # fmt: skip
