@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -13,17 +12,13 @@ from runs import predictions_of
 from lmdiag.protocol import Predictions
 from lmdiag.types import SentenceAnswer, WordSpan
 
-CONDITIONS = ("match", "mismatch")
-
-ITEMS: Mapping[int, Mapping[str, Sequence[str]]] = {
-    1: {
-        "match": ("The doors", "", " open", ", slowly"),
-        "mismatch": ("The doors", " ", "opens", ", slowly"),
-    },
-    2: {"match": ("A key", "really", "fits", "."), "mismatch": ("A key", "really", "fit ", ".")},
-    3: {"match": ("A lock", "really", "shuts", "!"), "mismatch": ("A lock", "really", "shut", "!")},
-}
-"""Item -> condition -> contents of its regions."""
+ITEMS = (
+    {"match": ("The doors", "", " open", ", slowly"),
+     "mismatch": ("The doors", " ", "opens", ", slowly")},
+    {"match": ("A key", "really", "fits", "."), "mismatch": ("A key", "really", "fit ", ".")},
+    {"match": ("A lock", "really", "shuts", "!"), "mismatch": ("A lock", "really", "shut", "!")},
+)  # fmt: skip
+"""Condition -> contents of its regions, of each item."""
 
 BITS: Mapping[str, Sequence[float]] = {
     # The  doors  open(s)  ,  slowly
@@ -50,27 +45,17 @@ FORMULAS = (
 
 def suite(**changes: Any) -> dict[str, Any]:
     """The suite as SyntaxGym's JSON has it."""
-
-    def regions(contents: Sequence[str]) -> list[dict[str, Any]]:
-        return [{"region_number": i, "content": x} for i, x in enumerate(contents, start=1)]
-
-    items = [
-        {
-            "item_number": number,
-            "conditions": [
-                {"condition_name": name, "regions": regions(contents)}
-                for name, contents in conditions.items()
-            ],
-        }
-        for number, conditions in ITEMS.items()
-    ]
-    whole = {
+    items: list[dict[str, Any]] = [{"item_number": n, "conditions": []} for n in (1, 2, 3)]
+    for item, conditions in zip(items, ITEMS, strict=True):
+        for name, contents in conditions.items():
+            regions = [{"region_number": i, "content": x} for i, x in enumerate(contents, start=1)]
+            item["conditions"].append({"condition_name": name, "regions": regions})
+    return {
         "meta": {"name": "doors", "metric": "sum"},
         "region_meta": {"1": "subject", "2": "adverb", "3": "verb", "4": "end"},
         "predictions": [{"type": "formula", "formula": text} for text in FORMULAS],
         "items": items,
-    }
-    return copy.deepcopy(whole | changes)
+    } | changes
 
 
 def words_of(text: str, bits: Sequence[float | None]) -> tuple[WordSpan, ...]:

@@ -17,7 +17,6 @@ from runs import model_info, predictions_of
 from lmdiag import results, stimuli
 from lmdiag.comparison import Comparison, Pair, compare_all, compare_pairs
 from lmdiag.comparison import compare_runs as compare
-from lmdiag.evaluation import evaluate
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Place
@@ -159,10 +158,6 @@ def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> 
         "sensitivity": crossed, "sensitivity@0.01": crossed,
         "determiner_match@1": polarity, "determiner_match@2": polarity,
     }  # fmt: skip
-    measured = evaluate(neg, [guesses(neg, 1)], Protocol(k=(1, 2)), cased=True).measures
-    figure = measured["sensitivity"].by["subset/polarity"]["simp/negative"]
-    (x,) = [x for x in compared if (x.measure, x.level) == ("sensitivity", "simp/negative")]
-    assert (x.a, x.n) == (figure.value, figure.n)
 
 
 def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any]) -> None:
@@ -183,9 +178,6 @@ def test_items_that_one_model_cannot_score_count_for_neither(
     assert compared["sensitivity"].n == len(set(role.columns()["contrast"])) - 1
     assert compared["accuracy@1"].n == len(role)
     assert compared["spearman"].n == len(role) - 1
-    perturbed = (run_of(role, guesses(role, seed, perturbation="both")) for seed in (1, 2))
-    names = ["accuracy@1", "accuracy@2", "spearman", "pearson"]
-    assert [*by_measure(compare(*perturbed, resamples=50))] == names
     constant = run_of(role, predictions_of(role.columns(), [-1.0] * len(role)))
     compared = by_measure(compare(runs[0], constant, resamples=50))
     assert math.isnan(compared["spearman"].b)
@@ -208,18 +200,8 @@ def test_shuffled_settings_are_compared_by_their_means(rows: dict[str, Stimuli])
     assert (x.a, x.n) == (pytest.approx(sum(right) / len(right)), sum(map(bool, expected)))
 
 
-def test_ew_and_mw_of_one_side_and_of_both_are_not_compared(rows: dict[str, Stimuli]) -> None:
-    agreement = rows["agreement"]
-    n = len(agreement)
-    values = (0.5,) * len(AGREEMENT_LAYOUT)
-    part = guesses(agreement, 1, agreement=[values] * n, n_tokens=[1] * n)
-    masked, causal = (run_of(agreement, part, kind=kind) for kind in ("masked", "causal"))
-    names = [x.measure for x in compare(masked, masked, resamples=20)]
-    assert names == ["sensitivity", "sensitivity@0.01", "tse", "ew", "mw"]
-    assert [x.measure for x in compare(masked, causal, resamples=20)] == names[:3]
-
-
 def test_every_two_runs_are_compared_as_alone(rows: dict[str, Stimuli]) -> None:
+    """But for EW and MW of a masked and a causal model, which read different contexts."""
     agreement, rng = rows["agreement"], np.random.default_rng(0)
     n = len(agreement)
     runs = []

@@ -78,15 +78,6 @@ def test_perfect_predictions_give_100_everywhere_and_uniform_ones_0(
             assert (figure.value, figure.ci_low, figure.ci_high) == (value, *bounds)
 
 
-def test_the_chance_level_is_the_mean_over_contrasts() -> None:
-    good = {"a1": True, "a2": False, "b1": True, "b2": False, "b3": False}
-    columns = rows_of(*({"id": x, "contrast": x[0], "good": good[x]} for x in good))
-    rows = stimuli.Stimuli.of("own", columns, "tests", None)
-    run = predictions_of(columns, [-1.0, -2.0, -3.0, -4.0, -2.0])
-    figure = evaluate(rows, [run], Protocol(), cased=True).measures["sensitivity"]
-    assert figure.chance == pytest.approx((1 / 2 + 1 / 3) / 2)
-
-
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136", "agreement"])
 def test_every_figure_has_its_chance_level(demo_dir: Path, task: str) -> None:
     chance = 1 / 3 if task == "cprag102" else 1 / 2

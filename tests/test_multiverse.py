@@ -238,8 +238,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call = ["--data", str(data), "--output", str(folder / "out"), "--resamples", "200", "--quiet"]
     call += ["--model", "planted:a", "planted:b", "--knobs", "unit,first-letter"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "load", planted.PLAN.load)
-        planted.PLAN.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
+        patch.setattr(models, "load", planted.Planted)
+        planted.PREFERENCES.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
         assert main(["multiverse", *call]) == 0
     return folder / "out"
 

@@ -69,10 +69,7 @@ def test_the_first_letter_is_not_the_first_character() -> None:
     for context, upper, lower in (
         ("the keys", "The keys", "the keys"),
         ("“The keys", "“The keys", "“the keys"),
-        ("_the_ keys", "_The_ keys", "_the_ keys"),
-        ("('Zoë", "('Zoë", "('zoë"),
         ("¿éramos", "¿Éramos", "¿éramos"),
-        ("3 keys", "3 keys", "3 keys"),
         ("…", "…", "…"),
     ):
         assert with_first_letter(context, "upper") == upper

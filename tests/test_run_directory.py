@@ -106,21 +106,8 @@ def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
         ("results.json", None, "it has no results.json"),
         ("results.json", lambda content: content[:99], "not valid JSON"),
         ("results.json", b"[]", "should be an object"),
-        ("results.json", b"\xff", "not UTF-8"),
-        (
-            "results.json",
-            lambda x: x.replace(b'"identity": {', b'"identity": 0, "x": {'),
-            "identity: ",
-        ),
-        (
-            "predictions.parquet",
-            lambda content: content[:99],
-            "is not the file that this run wrote",
-        ),
         ("predictions.parquet", of_another_model, "is not the file that this run wrote"),
         ("run.json", b'{"mod', "run.json: not valid JSON"),
-        ("run.json", b"[]", "run.json: expected an object"),
-        ("run.json", b"[" * 100_000, "recursion limit exceeded"),
     ],
 )
 def test_a_damaged_directory_is_one_line_and_keeps_its_files(

@@ -5,19 +5,20 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import Commands
 from datasets import Dataset
+from pairs_of_sentences import write_set
+from suites import suite
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.diagnostics import CORE
@@ -34,15 +35,21 @@ BAD = "b,1,y,One and,,two,0,c1,\n"
 TABLE = HEADER + GOOD + BAD
 
 
-def own(folder: Path, text: str = TABLE, name: str = "own.csv") -> str:
+def saved(folder: Path, text: str = TABLE, name: str = "own.csv") -> str:
     (folder / name).write_text(text, "utf-8")
     return str(folder / name)
 
 
-def own_csv(folder: Path, rows: list[list[str]], mark: str = ",", name: str = "own.csv") -> str:
-    with (folder / name).open("w", newline="") as out:
-        csv.writer(out, delimiter=mark).writerows(rows)
-    return str(folder / name)
+def refused(data: Any, message: str) -> None:
+    """Checks that data are refused in one line with this message."""
+    with pytest.raises(BadInput) as error:
+        stimuli.load(data)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def columns_of(*given: Any, **options: Any) -> Mapping[str, list[Any]]:
+    return stimuli.load(*given, **options).columns()
 
 
 # ---- the data set --------------------------------------------------------------------------------
@@ -56,27 +63,10 @@ def test_a_built_data_set(data_dir: Path, demo_dir: Path) -> None:
     assert rows.source == str(data_dir)
     assert rows.revision == "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c"
     assert stimuli.load(str(demo_dir), "neg136").revision is None
-    types = {name: rows.table.schema.field(name).type for name in ("good", "expected", "item")}
-    assert types == {"good": pa.bool_(), "expected": pa.list_(pa.string()), "item": pa.string()}
-
-
-def test_loading_is_light(demo_dir: Path) -> None:
-    """A local directory needs neither torch nor `datasets` nor the client of the Hub."""
-    code = (
-        "import sys; from lmdiag import perturb, stimuli\n"
-        "light = not {'pyarrow', 'yaml', 'numpy'} & set(sys.modules)\n"
-        f"stimuli.load({str(demo_dir)!r}, 'neg136')\n"
-        "print(light, {'torch', 'datasets', 'huggingface_hub', 'transformers'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True set()\n"
-
-
-# ---- samples -------------------------------------------------------------------------------------
 
 
 def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path) -> None:
-    few = stimuli.load(str(demo_dir), "neg136", limit=25).columns()
+    few = columns_of(str(demo_dir), "neg136", limit=25)
     # contrasts have two rows, so there are twelve of them, three of each polarity in each subset;
     # those of nat are natural or less natural, as evenly as three can be
     assert Counter(few["subset"]) == {"simp": 12, "nat": 12}
@@ -84,28 +74,24 @@ def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path
     assert sorted(counts.values()) == [2, 2, 4, 4, 6, 6]
     assert Counter(few["good"]) == {True: 12, False: 12}
     assert set(Counter(few["contrast"]).values()) == {2}
-    few = stimuli.load(str(demo_dir), "neg136", limit=6).columns()  # fewer than combinations
+    few = columns_of(str(demo_dir), "neg136", limit=6)  # fewer than combinations
     assert [len(set(few[name])) for name in ("polarity", "subset", "natural")] == [2, 2, 3]
     rows = [{"context": "A", "target": f"w{i}", "voice": "ab"[i > 5]} for i in range(20)]
-    assert Counter(stimuli.load(rows, limit=6).columns()["voice"]) == {"a": 3, "b": 3}
+    assert Counter(columns_of(rows, limit=6)["voice"]) == {"a": 3, "b": 3}
 
 
 def test_the_same_sample_everywhere(demo_dir: Path) -> None:
     """It is a function of the contrasts and the seed: this is the list on any machine."""
     few = stimuli.load(str(demo_dir), "cprag102", limit=6)
     assert sorted(set(few.columns()["contrast"])) == ["cprag102-14", "cprag102-9"]
-    other = stimuli.load(str(demo_dir), "cprag102", limit=6, seed=1)
-    assert few.fingerprint != other.fingerprint
-    columns = stimuli.load(str(demo_dir), "cprag102").columns()
+    assert stimuli.load(str(demo_dir), "cprag102", limit=6, seed=1).fingerprint != few.fingerprint
+    columns = columns_of(str(demo_dir), "cprag102")
     backwards = {name: values[::-1] for name, values in columns.items()}
     assert stimuli.load(backwards, "cprag102", limit=6).fingerprint == few.fingerprint
-    assert len(stimuli.load(str(demo_dir), "neg136", limit=104)) == 104
-    assert len(stimuli.load(str(demo_dir), "neg136", limit=1)) == 2  # a contrast at least
+    for limit, n_rows in ((104, 104), (1, 2)):  # a contrast at least
+        assert len(stimuli.load(str(demo_dir), "neg136", limit=limit)) == n_rows
     with pytest.raises(BadInput, match="--limit must be at least 1"):
         stimuli.load(str(demo_dir), "neg136", limit=0)
-
-
-# ---- fingerprints --------------------------------------------------------------------------------
 
 
 def test_the_fingerprint_depends_on_every_value_but_not_on_their_order() -> None:
@@ -120,12 +106,8 @@ def test_the_fingerprint_depends_on_every_value_but_not_on_their_order() -> None
     assert len(set(map(fingerprint, tables))) == len(tables)
     same = {"x": [None, 1.5], "id": ["b", "a"]}  # other orders of rows and columns
     assert fingerprint(same) == fingerprint(tables[0])
-
-
-def test_the_fingerprint_never_changes() -> None:
-    """Saved results are compared by it. The definition, worked by hand for one row [[],"a"] of the
-    columns ["expected","id"]: SHA-256 of the names' JSON followed by the SHA-256 of the row's JSON.
-    """
+    # Saved results are compared by it. The definition, worked by hand for one row [[],"a"] of the
+    # columns ["expected","id"]: SHA-256 of the names' JSON followed by that of the row's JSON.
     row = hashlib.sha256(b'[[],"a"]').digest()
     expected = hashlib.sha256(b'["expected","id"]' + row).hexdigest()[:8]
     assert fingerprint({"id": ["a"], "expected": [[]]}) == expected
@@ -135,149 +117,206 @@ def test_the_fingerprint_never_changes() -> None:
 
 
 def test_all_formats_give_the_same_rows(tmp_path: Path) -> None:
-    assert stimuli.tasks(own(tmp_path)) == ["own"]
-    whole = stimuli.load(own(tmp_path))
+    whole = stimuli.load(saved(tmp_path))
     assert whole.compared
     columns = whole.columns()
     assert columns["context"] == ["One, two and", "One and"]
     assert (columns["right_context"], columns["good"]) == ([".", ""], [True, False])
     assert columns["expected"] == [["three", "four"], []]
-    pq.write_table(whole.table, tmp_path / "own.parquet")
     plain = whole.table.to_pylist()
-    numbered = [row | {"item": 1} for row in plain]  # numbers are texts, too
-    lines = "".join(json.dumps(row) + "\n" for row in plain)
-    rows = [*csv.reader((HEADER, GOOD, BAD))]
-    files = [
-        str(tmp_path / "own.parquet"),
-        own(tmp_path, lines, "own.jsonl"),
-        own_csv(tmp_path, rows, "\t", "own.tsv"),
-        own_csv(tmp_path, rows, ";", "semicolon.csv"),
-        own_csv(tmp_path, rows, "\t", "tab.csv"),
-    ]
+    pq.write_table(whole.table, tmp_path / "own.parquet")
+    files = [saved(tmp_path, "".join(json.dumps(row) + "\n" for row in plain), "own.jsonl")]
+    for name, separator in {"own.tsv": "\t", "tab.csv": "\t", "semicolon.csv": ";"}.items():
+        with (tmp_path / name).open("w", newline="") as out:
+            csv.writer(out, delimiter=separator).writerows(csv.reader((HEADER, GOOD, BAD)))
+        files.append(str(tmp_path / name))
     marked = tmp_path / "marked.csv"  # as spreadsheets write it
     marked.write_text(TABLE.replace("\n", "\r\n"), "utf-8-sig", newline="")
+    numbered = [row | {"item": 1} for row in plain]  # numbers are texts, too
     memory = (
-        plain, iter(plain), numbered, whole.columns(), whole.table, Dataset.from_list(plain),
+        plain, iter(plain), numbered, columns, whole.table, Dataset.from_list(plain),
         pd.DataFrame(plain, index=[7, 8]),
     )  # fmt: skip
-    for data in (*files, str(marked), *memory):
+    for data in (*files, str(marked), str(tmp_path / "own.parquet"), *memory):
         assert stimuli.load(data).fingerprint == whole.fingerprint
     frame = pd.DataFrame({"context": ["A", "B"], "target": ["x", "y"], "n": [1.5, float("nan")]})
-    assert stimuli.load(frame).columns()["n"] == [1.5, None]
+    assert columns_of(frame)["n"] == [1.5, None]
 
 
 def test_context_and_target_are_enough(tmp_path: Path) -> None:
-    rows = stimuli.load(own(tmp_path, "context,target\nOne,two\nTen,ten\n"))
+    rows = stimuli.load(saved(tmp_path, "context,target\nOne,two\nTen,ten\n"))
     assert rows.columns() == {
         "id": ["own-1", "own-2"], "item": ["", ""], "condition": ["", ""],
         "context": ["One", "Ten"], "right_context": ["", ""], "target": ["two", "ten"],
         "expected": [[], []],
     }  # fmt: skip
     assert not rows.compared
-    name = {"context": ["In Python, __init__ and a_b are"], "target": ["names"]}
+    empty = f"{HEADER},,,One,,two,,,\n,,,Ten,,ten,,,\n"
+    assert columns_of(saved(tmp_path, empty)) == rows.columns()  # as if these were not there
+    name = [{"context": "In Python, __init__ and a_b are", "target": "names"}]
     assert len(stimuli.load(name)) == 1  # two underscores are not a blank
-    empty = stimuli.load(own(tmp_path, f"{HEADER},,,One,,two,,,\n,,,Ten,,ten,,,\n"))
-    assert empty.columns() == rows.columns()  # core columns without any value count as absent
 
 
 def test_every_further_column_of_your_own_is_a_break_down() -> None:
     """No name has a special meaning, also those of columns of the built-in diagnostics."""
     names = {c.name for d in diagnostics.built_in().values() for c in d.columns}
     for kind in (["one", "two"], [1, 2], [0.5, 1.5], [True, False]):
-        rows = stimuli.load(
-            {"context": ["A", "B"], "target": ["x", "y"]} | dict.fromkeys(names, kind)
-        )
-        assert all(rows.columns()[name] == kind for name in names)
-        levels = [str(value).lower() for value in kind]
-        found = diagnostics.get(rows.task).levels(rows.columns())
-        assert found == dict.fromkeys(names, levels)
+        rows = {"context": ["A", "B"], "target": ["x", "y"]} | dict.fromkeys(names, kind)
+        levels = diagnostics.get("rows").levels(columns_of(rows))
+        assert levels == {name: [str(value).lower() for value in kind] for name in names}
+    for n, expected in ((12, ["condition"]), (13, [])):  # with more values, it is text
+        values = [{"context": "A", "target": "b", "condition": f"c{i}"} for i in range(n)]
+        assert [*diagnostics.get("").levels(columns_of(values))] == expected
 
 
 def test_a_file_named_after_a_diagnostic_is_one_if_it_has_its_columns(
     demo_dir: Path, tmp_path: Path
 ) -> None:
     for name in (*diagnostics.built_in(), "verbs"):
-        file = own(tmp_path, name=f"{name}.csv")
-        assert stimuli.tasks(file) == [f"{name}.csv"]
-        assert stimuli.load(file).task == f"{name}.csv"
+        file = saved(tmp_path, name=f"{name}.csv")
+        assert stimuli.tasks(file) == [stimuli.load(file).task] == [f"{name}.csv"]
+    with pytest.raises(BadInput, match="the column natural is missing, which the diagnostic neg"):
+        stimuli.load([{"context": "A", "target": "b"}], "neg136")
     (parquet,) = (demo_dir / "neg136").glob("*.parquet")
-    shutil.copy(parquet, tmp_path / "neg136.parquet")
-    rows = stimuli.load(str(tmp_path / "neg136.parquet"))
+    rows = stimuli.load(str(shutil.copy(parquet, tmp_path / "neg136.parquet")))
     assert rows.task == "neg136"
     assert rows.fingerprint == stimuli.load(str(demo_dir), "neg136").fingerprint
 
 
-@pytest.mark.parametrize(
-    ("expected", "words"),
-    [
+def test_expected_words_and_missing_values(tmp_path: Path) -> None:
+    for expected, words in (
         ("bird|tree", ["bird", "tree"]), ("bird | tree", ["bird", "tree"]),
         ('["bird", "tree"]', ["bird", "tree"]), ("['bird', 'tree']", ["bird", "tree"]),
         (["1,000"], ["1,000"]), (",", [","]), (None, []), ([], []),
-    ],
-)  # fmt: skip
-def test_expected_words(tmp_path: Path, expected: Any, words: list[str]) -> None:
-    rows = [{"context": "A", "target": "b", "expected": expected}]
-    assert stimuli.load(rows).columns()["expected"] == [words]
-    if isinstance(expected, str):
-        file = own_csv(tmp_path, [["context", "target", "expected"], ["A", "b", expected]])
-        assert stimuli.load(file).columns()["expected"] == [words]
-
-
-def test_a_csv_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:
-    """As `write.csv` writes a data frame."""
+    ):  # fmt: skip
+        rows = [{"context": "A", "target": "b", "expected": expected}]
+        assert columns_of(rows)["expected"] == [words]
+    # as R's `write.csv` writes a data frame: names of rows, and NA
     text = (
         '"","context","right_context","target","expected","condition","voice"\n'
         '"1","The cat sat on the",NA,"mat","mat","x","active"\n'
         '"2","The cat sat on a","again","mat",NA,NA,NA\n'
     )
-    columns = stimuli.load(own(tmp_path, text)).columns()
-    assert columns["right_context"] == ["", "again"]
-    assert columns["expected"] == [["mat"], []]
-    assert columns["condition"] == ["x", ""]
-    assert columns["voice"] == ["active", None]
+    columns = columns_of(saved(tmp_path, text))
+    assert (columns["right_context"], columns["condition"]) == (["", "again"], ["x", ""])
+    assert (columns["expected"], columns["voice"]) == ([["mat"], []], ["active", None])
     assert "" not in columns
     line = json.dumps({"context": "Sodium is written", "target": "NA", "expected": ["NA"]})
-    columns = stimuli.load(own(tmp_path, line, "own.jsonl")).columns()
+    columns = columns_of(saved(tmp_path, line, "own.jsonl"))
     assert (columns["target"], columns["expected"]) == (["NA"], [["NA"]])
+
+
+def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
+    tiny_models: dict[str, Path], tmp_path: Path, command: Commands
+) -> None:
+    """From the file of a user, named as a diagnostic and with the index of pandas, to the page."""
+    words = ("bird", "tree", "hammer", "robin", "trout", "fish", "bird", "tree")
+    contexts = [f"A {word} is a" for word in words]
+    frame = pd.DataFrame({"context": contexts, "target": words[::-1], "number": [1, 2] * 4})
+    frame.to_csv(tmp_path / "neg136.csv")
+    data = ("--data", tmp_path / "neg136.csv", "--limit", "6", "--output", tmp_path / "out")
+    _, out, error = command("run", "--model", tiny_models["gpt2"], *data, "--json", "--quiet")
+    assert error == "lmdiag: nothing was compared in neg136.csv: no columns good and contrast\n"
+    measures = json.loads(out)["tasks"]["neg136.csv"]["none"]["measures"]
+    assert set(measures) == {"surprisal", "rank"}
+    (table,) = (tmp_path / "out").rglob("predictions.parquet")
+    known = [x for x in pq.read_table(table)["log_prob"].to_pylist() if x is not None]
+    assert measures["surprisal"]["value"] == pytest.approx(-sum(known) / len(known) / math.log(2))
+    assert measures["surprisal"]["n"] == len(known) <= 6
+    assert list(measures["surprisal"]["by"]["number"]) == ["1", "2"]
+    nothing, sample = "the rows have no columns good and contrast", "a sample of 6 rows"
+    page = (table.parent / "report.html").read_text("utf-8")
+    assert "mean surprisal, bits" in page.partition('id="section-1"')[0]
+    assert 'data-filter="outcome"' not in page
+    _, tables, _ = command("report", table.parent, "--format", "markdown")
+    for text in (page, tables):
+        assert nothing in text
+        assert sample in text
+    # the same sample is read again
+    given = ("--task", "neg136.csv", "--predictions", table.parent, "--json")
+    code, out, error = command("score", *given)
+    assert (code, json.loads(out)["measures"]) == (0, measures)
+    assert f"not computed: sensitivity: {nothing}" in error
 
 
 # ---- errors --------------------------------------------------------------------------------------
 
 
-IN_MEMORY: list[dict[str, Any]] = [
-    {"id": name, "context": "One and", "target": "two", "good": name == "a", "contrast": "c"}
-    for name in "ab"
-]
-MISTAKES_IN_MEMORY: list[tuple[Any, str | None, str]] = [
-    ([IN_MEMORY[0], IN_MEMORY[1] | {"target": ""}], None, "row 2: the column target is empty"),
-    ([IN_MEMORY[0], {"context": "A"}], None, "rows, row 2: the column id is empty: fill"),
-    ({"context": ["A"], "target": []}, None, "the columns differ in length: context 1, target 0"),
-    (IN_MEMORY, "neg136", "rows: the column natural is missing, which the diagnostic neg136 has"),
-    ([], None, "rows has no rows"),
-    ({"context": ["A"] * 2, "target": ["x"] * 2, "dose": [1, "a"]}, None, "dose cannot be stored"),
-    ({"context": ["A\ud800"], "target": ["x"]}, None, "the column context cannot be stored: "),
-    (3, None, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
+def changed_suite(place: str, value: Any) -> Any:
+    """A suite with another value at these keys and positions; `...` for none."""
+    *steps, last = (int(step) if step.isdigit() else step for step in place.split())
+    whole = suite()
+    part: Any = whole
+    for step in steps:
+        part = part[step]
+    if value is ...:
+        del part[last]
+    else:
+        part[last] = value
+    return whole
+
+
+FORMULA, MATCH = "predictions 0 formula", "items 0 conditions 0"
+BAD_SUITES = [
+    ("predictions", [], "rows: predictions is empty"),
+    ("predictions 0 type", "mean", "rows, prediction 1: type must be 'formula', not 'mean'"),
+    (f"{MATCH} regions 1 region_number", True,
+     "rows, item 1, condition 1, region 2: region_number must be a valid integer, not True"),
+    (f"{MATCH} regions 0 region_number", ..., "condition 1, region 1: region_number is missing"),
+    ("meta metric", "mean", "rows: meta.metric must be 'sum'"),
+    ("meta", "x", "rows: meta must be an object"),
+    # what spans several fields
+    (FORMULA, "(3;%match%) <", "rows, prediction 1: formula '(3;%match%) <': expected"),
+    (FORMULA, "(3;%other%) < 1", "item 1: prediction 1 reads (3;%other%), but there is no such c"),
+    (FORMULA, "(9;%match%) < 1", "(9;%match%), but there is no such region: choose from [1, 2, 3"),
+    ("items 1 item_number", 1, "rows, item 1: item_number is there twice"),
+    ("items 1 conditions 1", ..., "rows, item 2: conditions: mismatch is not in this item and in"),
+    ("items 0 conditions 1 condition_name", "match", "item 1: conditions: match is there twice"),
+    (f"{MATCH} regions 1 region_number", 1, "condition match: region_number: give each region a n"),
+    (f"{MATCH} regions 2 content", "___", "condition match: content has a blank in it, '___'"),
+]  # fmt: skip
+PAIR = {"sentence_good": "A.", "sentence_bad": "B."}
+MISTAKES_IN_MEMORY: list[tuple[Any, str]] = [
+    # any rows
+    ([], "rows has no rows"),
+    (3, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
+    ([{"text": "A."}], "every row needs context and target, or a sentence, or sentence_good"),
+    ({"context": ["A"], "target": []}, "the columns differ in length: context 1, target 0"),
+    ({"context": ["A"] * 2, "target": ["x"] * 2, "dose": [1, "a"]}, "dose cannot be stored"),
+    ({"context": ["A\ud800"], "target": ["x"]}, "the column context cannot be stored: "),
+    # a word at a blank
+    ([{"id": "a", "context": "A", "target": "b"}, {"context": "A"}],
+     "rows, row 2: the column id is empty: fill"),
+    ({"context": ["A"], "target": [2.5]}, "row 1: the column target: expected text, not 2.5"),
     *(
-        ({"context": ["A"], "target": ["b"], "expected": [value]}, None, "row 1: the column expec")
-        for value in (
-            "bird, tree", "bird;tree", ["bird, tree"], [" bird"], '["bird", 3]', "['a' 'b']", 3,
-            "a|",
-        )
+        ({"context": ["A"], "target": ["b"], "expected": [value]}, "row 1: the column expec")
+        for value in ("bird, tree", ["bird, tree"], [" bird"], '["bird", 3]', "['a' 'b']", 3, "a|")
     ),
+    # sentences
+    ([{"sentence": "A."}, {"sentence": " "}], "rows, row 2: the column sentence is empty"),
+    ([{"sentence": "A ___ b."}], "the column sentence has a blank in it, '___': write whole"),
+    ([{"sentence": "A.", "context": "A"}], "every row needs context and target"),
+    ({"region_1": ["A"], "sentence": ["A"]}, "columns sentence and region_1 are both there"),
+    ({"region_1": [""]}, "regions do not join to a sentence"),
+    ({"region_1": [3]}, "a region must be text, not 3"),
+    ({"region_1": ["A"], "regions": ["A"]}, "the column regions is made of the regions"),
+    # pairs
+    ([PAIR, PAIR | {"sentence_bad": ""}], "row 2: the column sentence_bad is empty"),
+    ([PAIR | {"sentence_good": None}], "the column sentence_good is missing or not"),
+    ([PAIR | {"sentence": "A."}], "sentence is made of sentence_good and sentence_bad"),
+    ([{"sentence_good": "A."}], "; every pair needs both"),
+    ([{"sen": "A.", "wrong_sen": "B."}, {"sen": "A."}], "row 2: the column wrong_sen is miss"),
+    ([{"sen": "A."}], "every row needs context and target"),  # alone, it may be anything
+    *((changed_suite(place, value), message) for place, value, message in BAD_SUITES),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "task", "message"), MISTAKES_IN_MEMORY)
-def test_mistakes_in_memory_name_row_and_column(data: Any, task: str | None, message: str) -> None:
-    with pytest.raises(BadInput) as error:
-        stimuli.load(data, task)
-    assert message in str(error.value)
+@pytest.mark.parametrize(("data", "message"), MISTAKES_IN_MEMORY)
+def test_mistakes_in_memory_name_row_and_column(data: Any, message: str) -> None:
+    refused(data, message)
 
 
 MISTAKES: list[tuple[Mapping[str, str], str]] = [
-    ({",target": "", ",three,": ",", ",two,": ","}, "the column target is missing; found: "),
-    ({",context": ",Context", ",target": ",targets"},
-     "the column context is missing (did you mean 'Context'?); found: "),
     ({",target": ",targets"}, "the column target is missing (did you mean 'targets'?); found: "),
     ({GOOD: "", BAD: ""}, "own.csv has no rows"),
     ({"item": "id"}, "own.csv:1: the header must name each column once"),
@@ -290,21 +329,14 @@ MISTAKES: list[tuple[Mapping[str, str], str]] = [
     ({'and"': 'and "'}, "own.csv:2: the column context ends in a space"),
     ({"two,0": ",0"}, "own.csv:3: the column target is empty"),
     ({"two,0": " two,0"}, "own.csv:3: the column target has a space"),
-    ({"|four": "|"}, "own.csv:2: the column expected has an empty word"),
-    ({"0,c1": "0,"}, "own.csv:3: the column contrast is empty"),
     ({",0,": ",1,"}, "own.csv:2: the column contrast: 'c1' has 2 good and 0 bad rows"),
     ({"0,c1": "0,c2"}, "'c1' has 1 good and 0 bad rows, it needs exactly one good and"),
     ({"contrast": "pair"}, "own.csv: there is a column good but no contrast: give both, or leave"),
-    ({"good": "fits"}, "own.csv: there is a column contrast but no good"),
-    ({"three|four": '"three, four"'}, "expected: 'three, four': separate words by |, or write a"),
-    ({"three|": "three;"}, "separate words by |"),
-    ({"three|four": "[three]"}, "'[three]' is not a list of words"),
     ({"two,0": "NA,0"}, "own.csv:3: the column target is empty: fill it in (NA is R's mi"),
-    ({"0,c1": "0,NA"}, "own.csv:3: the column contrast is empty"),
     ({"y,One and": "y,One ____ and"}, "own.csv:3: the column context has a blank in it, '____'"),
     ({",.,": ",[blank] it,"}, "own.csv:2: the column right_context has a blank in it, '[blank]'"),
     ({"\n": ",z\n", "expected,z": "expected,"}, "own.csv: a column has no name"),
-]  # fmt: skip
+]
 """What is replaced in `TABLE` -> part of the message."""
 
 
@@ -316,28 +348,7 @@ def test_mistakes_in_a_csv_name_row_and_column(
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    with pytest.raises(BadInput) as error:
-        stimuli.load(own(tmp_path, text), "own")
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
-
-
-ROW = dict.fromkeys((column.name for column in CORE), "x") | {"good": True, "expected": []}
-
-
-def test_mistakes_in_json_lines_and_parquet(tmp_path: Path) -> None:
-    without = {name: value for name, value in ROW.items() if name != "target"}
-    for text, message in {
-        "{": "own.jsonl:1: not valid JSON",
-        "3": "own.jsonl:1: expected one JSON object per line",
-        json.dumps(ROW | {"target": 2.5}): "own.jsonl:1: the column target: expected text",
-        f"{json.dumps(ROW)}\n{json.dumps(without)}": "own.jsonl:2: the column target is empty",
-    }.items():
-        with pytest.raises(BadInput, match=message):
-            stimuli.load(own(tmp_path, text, "own.jsonl"))
-    pq.write_table(pa.table({"context": ["A"], "target": [1.5]}), tmp_path / "p.parquet")
-    with pytest.raises(BadInput, match=r"p.parquet, row 1: the column target: expected text"):
-        stimuli.load(str(tmp_path / "p.parquet"), "p")
+    refused(saved(tmp_path, text), message)
 
 
 # ---- where data are found ------------------------------------------------------------------------
@@ -353,7 +364,6 @@ def test_mistakes_in_json_lines_and_parquet(tmp_path: Path) -> None:
         (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
         ("{demo}", "negg", r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, "),
         ("{demo}", None, "has several tasks: choose from cprag102, role88"),
-        ("{demo}", "verbs", "has no task 'verbs'"),
         ("../x", None, r"no data set \.\./x here or on the Hub"),
     ],
 )
@@ -364,67 +374,46 @@ def test_unknown_data_sets_and_tasks_are_named(
         stimuli.load(data.format(tmp=tmp_path, demo=demo_dir), task)
 
 
-@pytest.mark.parametrize(
-    ("front", "message"),
-    [
-        ("configs: [", "README.md: not valid YAML in line 1"),
-        ("configs: []", "names no `configs:`"),
-        ("configs: [{config_name: x, data_files: gone.csv}]", "no file gone.csv for x: build it"),
-        (f"configs: [{{config_name: x, data_files: '{'[' * 100_000}'}}]", "is not a path inside"),
-        ("configs: [{config_name: x, data_files: ../secret.csv}]", "is not a path inside the data"),
-        ("configs: [{config_name: x, data_files: /etc/passwd}]", "is not a path inside the data"),
-        ("configs: [{config_name: x, data_files: [{split: a, path: a}, {split: b, path: b}]}]",
-         "no split 'test' among a, b"),
-    ],
-)  # fmt: skip
-def test_broken_directories_are_named(tmp_path: Path, front: str, message: str) -> None:
-    (tmp_path / "README.md").write_text(f"---\n{front}\n---\n")
-    with pytest.raises(BadInput, match=message):
-        stimuli.load(str(tmp_path), "x")
-
-
 def test_a_directory_of_your_own_with_configs(tmp_path: Path) -> None:
     """A card and csv files in parts, split `train`, as some people push them to the Hub."""
-    own(tmp_path, name="part-1.csv")
+    saved(tmp_path, name="part-1.csv")
     second = HEADER + (GOOD + BAD).replace("a,1", "d,2").replace("b,1", "e,2")
-    own(tmp_path, second.replace("c1", "c2"), "part-2.csv")
-    (tmp_path / "README.md").write_text(
-        "---\nconfigs:\n- config_name: mine\n"
-        "  data_files:\n  - {split: train, path: part-*.csv}\n"
-        "- {config_name: agreement, data_files: part-1.csv}\n---\n"
-    )
-    assert stimuli.load(str(tmp_path), "mine").columns()["id"] == ["a", "b", "d", "e"]
-    with pytest.raises(BadInput, match=r"part-1.csv: the column number is missing, which the diag"):
-        stimuli.load(str(tmp_path), "agreement")
-    own(tmp_path, second, "part-2.csv")
-    with pytest.raises(BadInput, match=r"part-1.csv:2: the column contrast: 'c1' has 2 good and 2"):
-        stimuli.load(str(tmp_path), "mine")
+    saved(tmp_path, second.replace("c1", "c2"), "part-2.csv")
+    splits = "{config_name: x, data_files: [{split: train, path: part-*.csv}]}"
+    saved(tmp_path, f"---\nconfigs: [{splits}]\n---\n", "README.md")
+    assert columns_of(str(tmp_path), "x")["id"] == ["a", "b", "d", "e"]
+    saved(tmp_path, second, "part-2.csv")
+    outside = "is not a path inside the data"
+    for front, message in {
+        f"configs: [{splits}]": r"part-1.csv:2: the column contrast: 'c1' has 2 good and 2",
+        "configs: [": "README.md: not valid YAML in line 1",
+        "configs: [{config_name: x, data_files: gone.csv}]": "no file gone.csv for x: build it",
+        f"configs: [{{config_name: x, data_files: '{'[' * 100_000}'}}]": outside,
+        "configs: [{config_name: x, data_files: ../secret.csv}]": outside,
+        "configs: [{config_name: x, data_files: /etc/passwd}]": outside,
+        "configs: [{config_name: x, data_files: [{split: a, path: a}, {split: b, path: b}]}]":
+            "no split 'test' among a, b",
+    }.items():  # fmt: skip
+        saved(tmp_path, f"---\n{front}\n---\n", "README.md")
+        with pytest.raises(BadInput, match=message):
+            stimuli.load(str(tmp_path), "x")
 
 
-# ---- verbs ---------------------------------------------------------------------------------------
-
-
-def test_verbs_of_a_csv(tmp_path: Path) -> None:
+def test_verbs(data_dir: Path, demo_dir: Path, tmp_path: Path) -> None:
     for text in (
         "singular,plural\ngoes,go\nhas,have\n",
         "goes,go\nhas,have\n",
         "idx,sing,plur,freq\n_,goes,go,_\n_,has,have,_\n",
         "plural,singular\ngo,goes\n\nhave , has\nhave,has\n",
     ):
-        assert stimuli.load_verbs(own(tmp_path, text)) == [("goes", "go"), ("has", "have")]
+        assert stimuli.load_verbs(saved(tmp_path, text)) == [("goes", "go"), ("has", "have")]
     for text, message in {
         "singular,plural\ngoes,\n": "own.csv:2: expected a singular and a plural form",
-        "goes,go\nhas\n": "own.csv:2: 1 fields, expected 2",
         "a,b,c\n": "own.csv:1: name the columns singular,plural",
-        "a,A,b\n": "own.csv:1: name the columns singular,plural",
         "singular,plural\n": "own.csv has no verbs",
-        "": "own.csv:1: the header must name each column once",
     }.items():
         with pytest.raises(BadInput, match=message):
-            stimuli.load_verbs(own(tmp_path, text))
-
-
-def test_verbs_of_a_data_set(data_dir: Path, demo_dir: Path) -> None:
+            stimuli.load_verbs(saved(tmp_path, text))
     pairs = stimuli.load_verbs(str(demo_dir))
     assert len(pairs) == len(set(pairs)) == 461
     assert pairs[:2] == [("is", "are"), ("has", "have")]
@@ -442,10 +431,9 @@ def test_data_sets_of_the_hub_are_their_directories_and_are_kept(
     push = {"repo_id": "org/lmdiag", "repo_type": "dataset"}
     published = api.upload_folder(folder_path=demo_dir, **push).oid
     assert stimuli.tasks("org/lmdiag") == stimuli.tasks(str(demo_dir))
-    for task in ("role88", "agreement"):
-        remote, local = stimuli.load("org/lmdiag", task), stimuli.load(str(demo_dir), task)
-        assert remote.fingerprint == local.fingerprint
-        assert (remote.source, remote.revision) == ("org/lmdiag", published)
+    remote, local = (stimuli.load(data, "role88") for data in ("org/lmdiag", str(demo_dir)))
+    assert remote.fingerprint == local.fingerprint
+    assert (remote.source, remote.revision) == ("org/lmdiag", published)
     assert stimuli.load_verbs("org/lmdiag") == stimuli.load_verbs(str(demo_dir))
     # revisions are resolved to commits
     later = api.upload_file(path_or_fileobj=b"later", path_in_repo="note.txt", **push).oid
@@ -463,12 +451,16 @@ def test_data_sets_of_the_hub_are_their_directories_and_are_kept(
             stimuli.load(data, task)
 
 
-def test_a_data_set_without_a_card_is_its_files(api: HfApi, tmp_path: Path) -> None:
-    """Those of the split `test` if they are named so."""
-    own(tmp_path, TABLE, "test.csv")
-    own(tmp_path, TABLE.replace("a,1", "d,1"), "train.csv")
-    api.create_repo("org/starter", repo_type="dataset")
-    api.upload_folder(repo_id="org/starter", repo_type="dataset", folder_path=tmp_path)
-    assert stimuli.tasks("org/starter") == ["default"]
-    local = stimuli.load(str(tmp_path / "test.csv")).columns()
-    assert stimuli.load("org/starter").columns() == local
+def test_a_data_set_without_configs_is_its_files(api: HfApi, tmp_path: Path) -> None:
+    """Those of the split `test` if they are named so; text files are known by their names."""
+    saved(tmp_path, TABLE.replace("a,1", "d,1"), "train.csv")
+    texts = write_set(tmp_path / "texts", "ROLE-1500", 4)
+    saved(texts.parent, "---\nlicense: mit\n---\nA description.\n", "README.md")
+    for repo, task, file in (
+        ("org/starter", "default", Path(saved(tmp_path, TABLE, "test.csv"))),
+        ("org/ROLE-1500", "role1500", texts),
+    ):
+        api.create_repo(repo, repo_type="dataset")
+        api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=file.parent)
+        assert stimuli.tasks(repo) == [task]
+        assert columns_of(repo) == columns_of(str(file))

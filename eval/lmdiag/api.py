@@ -301,7 +301,7 @@ def analyse(
     from lmdiag.analysis.items import items_of
 
     table = items_of(source, task=task, per="region" if region else "row")
-    return Analysed(analyse_table(table, region=str(region), **design))
+    return Analysed(**vars(analyse_table(table, region=str(region), **design)))
 
 
 Comparable = Measures | Run | str | Path

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import evaluation
+from lmdiag.analysis.designs import Analysis
 from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
 from lmdiag.multiverse import Multiverse
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from rich.console import Console
 
-    from lmdiag.analysis.designs import Analysis
     from lmdiag.measures import Scores
     from lmdiag.report.charts import Plot
     from lmdiag.stimuli import Stimuli
@@ -112,11 +112,11 @@ class Measures(Printable, dict[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_sections
+        from lmdiag.report.terminal import print_results
 
         results = replace(self.results, signature=self.signature)
         task, setting = self.stimuli.task, self.predictions.perturbation
-        print_sections(of_setting(task, setting, results, self.stimuli.form), console)
+        print_results(of_setting(task, setting, results, self.stimuli.form), console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
@@ -152,35 +152,24 @@ def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
     return FinishedRun(run.path, run.results, run.stimuli)
 
 
-class Analysed(Printable):
-    """Cell means, effects and mixed models, as `lmdiag analyse` prints them.
-
-    Attributes:
-        analysis: the figures, see `lmdiag.analysis.designs.Analysis`.
-        cells, effects, differences: its pandas tables.
-        mixed: model -> `lmdiag.analysis.linear.LinearFit`.
-    """
-
-    def __init__(self, analysis: Analysis) -> None:
-        self.analysis = analysis
-        self.cells, self.effects = analysis.cells, analysis.effects
-        self.differences, self.mixed = analysis.differences, analysis.mixed
+class Analysed(Printable, Analysis):
+    """Cell means, effects and mixed models, which print as `lmdiag analyse` prints them."""
 
     def __repr__(self) -> str:
-        conditions = " x ".join(self.analysis.conditions)
-        return f"<Analysis of {self.analysis.response} by {conditions or 'a formula'}>"
+        conditions = " x ".join(self.conditions)
+        return f"<Analysis of {self.response} by {conditions or 'a formula'}>"
 
     def chart(self) -> altair.TopLevelMixin:
         """Returns the means of the conditions and the items as an altair chart."""
         from lmdiag.report.charts.conditions import condition_plot
 
-        return _charts([condition_plot("conditions", {"": self.analysis})])["conditions"]
+        return _charts([condition_plot("conditions", {"": self})])["conditions"]
 
     def show(self, console: Console) -> None:
         """Prints the tables."""
         from lmdiag.report.terminal import print_analysis
 
-        print_analysis(self.analysis, console)
+        print_analysis(self, console)
 
 
 class Comparisons(Printable, list[Comparison]):

@@ -98,16 +98,6 @@ def test_a_failure_of_one_model_does_not_stop_the_rest(
     assert again in out
 
 
-def test_models_that_an_option_makes_incomparable_are_run_all_the_same(command: Commands) -> None:
-    """`--bos` has no effect on a masked model, so that the two runs differ in it."""
-    output = command.folder / "out"
-    options = ["--data", command.data, "--tasks", "neg136", "--bos", "always", "--output", output]
-    code, _, err = command("run", "--quiet", *options, "--model", *command.models.values())
-    assert (code, len([*output.rglob("results.json")])) == (0, 2)
-    assert "no comparison was written" in err
-    assert "lmdiag compare --across bos" in err
-
-
 def test_models_of_one_name_need_names_of_their_own(
     run: Callable[..., Any], command: Commands
 ) -> None:

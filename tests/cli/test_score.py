@@ -107,19 +107,6 @@ def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> No
     assert "|k:2|t:0.3|" in json.loads(command("score", *asked)[1])["signature"]
 
 
-def test_the_shuffles_of_a_run_are_averaged(command: Commands) -> None:
-    protocol = Protocol(tasks=("cprag102",), perturb=("shuf",), shuffles=3)
-    folder = make_run(command.folder / "run", command.data, protocol)
-    shuffled = json.loads((folder / "results.json").read_text())["tasks"]["cprag102"]["shuf"]
-    asked = ("--task", "cprag102", "--predictions", folder, "--setting", "shuf")
-    measures = json.loads(command("score", *asked, "--json")[1])["measures"]
-    assert measures == shuffled["measures"]
-    assert measures["sensitivity"]["runs"] == 3
-    tables = command("score", *asked)[1]
-    assert "Shuf" in tables
-    assert "Orig" not in tables
-
-
 def test_the_case_rule_of_a_run_can_be_overridden(command: Commands) -> None:
     folder = make_run(command.folder / "run", command.data, Protocol(tasks=("role88",)))
     (plain,) = predictions.read(folder / "predictions.parquet").values()

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from lmdiag.stimuli.building import script
 from lmdiag.types import BadInput
@@ -17,7 +15,6 @@ CPRAG = "item\tcontext_s1\tcontext_s2\texpected\twithin_category\tbetween_catego
 ROLE = "item\tcontext\texpected\texp_cloze\ttarget\ttgt_cloze\ttgt_cloze(strict)\n"
 SIMP = "item\tcontext_aff\tcontext_neg\ttarget_aff\ttarget_neg\n"
 NAT = SIMP.rstrip() + "\tlicensing\n"
-VERBS = "idx,sing,plur,freq\n"
 
 CPRAG_LINE = "7\tIt rained.\tSo she took her\tumbrella\tcoat\tspoon\tH\n"
 WHY = "7\tIt rained. So she took her\tumbrella\tan umbrella keeps off rain\n"
@@ -38,7 +35,6 @@ SOURCES: dict[str, dict[str, str]] = {
     "role88": {"r.tsv": ROLE + ROLE_A + ROLE_B},
     "neg136": {"s.tsv": SIMP + SIMP_LINE, "n.tsv": NAT + NAT_LINE},
     "agreement": {"ML/simple.jsonl": PAIR},
-    "verbs": {"v.csv": f"{VERBS}_,goes,go,_\n_,has,have,_\n"},
 }
 """Config -> its valid files, in the order of its parser's arguments."""
 
@@ -70,27 +66,6 @@ def test_an_agreement_pair_is_a_good_and_a_bad_row(tmp_path: Path) -> None:
     assert (last["context"], last["right_context"], last["number"]) == ("the dogs", ".", "plural")
 
 
-WORD = st.text("abcdefgh'-", min_size=1).filter(lambda word: word.strip("'-") == word)
-
-
-@given(st.lists(WORD, max_size=6), st.lists(WORD, max_size=6), WORD, WORD, st.sampled_from("?.! "))
-def test_a_split_pair_joins_to_its_sentences(
-    left: list[str], right: list[str], good: str, bad: str, end: str
-) -> None:
-    assume(good != bad)
-    sentences = [" ".join([*left, word, *right]) for word in (good, bad)]
-    context, words, rest = script("agreement").split_pair(
-        "", *(f'"{sentence}{end}' for sentence in sentences)
-    )
-    assert words == (good, bad)
-    assert [" ".join(filter(None, [context, word, rest])) for word in words] == sentences
-
-
-def test_verbs_are_the_two_middle_columns(tmp_path: Path) -> None:
-    rows = [{"singular": "goes", "plural": "go"}, {"singular": "has", "plural": "have"}]
-    assert parse(tmp_path, "verbs") == rows
-
-
 BAD: list[tuple[str, dict[str, str | bytes], str]] = [
     ("cprag102", {"c": "item\tcontext\n"}, "c.tsv:1: the header must name the columns item,"),
     ("cprag102", {"c": f"{CPRAG}7\tIt rained.\tSo\tumbrella\n"}, "c.tsv:2: 4 fields, expected 7"),
@@ -104,22 +79,14 @@ BAD: list[tuple[str, dict[str, str | bytes], str]] = [
     ("role88", {"r": ROLE + ROLE_A.replace("0.5\n", "1.5\n")}, "tgt_cloze(strict) is not a prop"),
     ("role88", {"r": ROLE + ROLE_A.replace("which", "a")}, 'must end in "which NOUN the NOUN had'),
     ("role88", {"r": ROLE + ROLE_A.replace("3-a", "3-c")}, "a number with -a or -b, not '3-c'"),
-    ("role88", {"r": ROLE + ROLE_A}, "r.tsv: pair 3 needs contexts -a and -b"),
     ("role88", {"r": ROLE + ROLE_A + ROLE_B.replace("caught", "eaten")}, "pair 3 needs contexts"),
     ("role88", {"r": ROLE + ROLE_B.replace("|seen", "|")}, "an expected response is empty"),
     ("neg136", {"s": SIMP + SIMP_LINE.replace("is (a|an)", "is a")}, "s.tsv:2: a context must end"),
     ("neg136", {"n": NAT + NAT_LINE.replace("\tN", "\tX")}, "n.tsv:2: licensing must be one of Y"),
-    ("agreement", {"simple": f"{PAIR}{{"}, "simple.jsonl:2: not valid JSON"),
-    ("agreement", {"simple": "[" * 100_000}, "simple.jsonl:1: not valid JSON"),
-    ("agreement", {"simple": "[1]"}, "simple.jsonl:1: expected one JSON object"),
     ("agreement", {"simple": '{"sentence_good": "a", "label": -1}'}, "sentence_bad is missing or"),
     ("agreement", {"simple": pair("a dog runs", "a dog run", 1)}, "label must be one of -1, -2,"),
     ("agreement", {"simple": pair("a dog runs", "a dog runs.")}, "the pair differs nowhere"),
     ("agreement", {"simple": pair("a dog runs", "one dog run")}, "differs in several places"),
-    ("agreement", {"simple": pair("a dog runs", "a dog does run")}, "differs in several places"),
-    ("verbs", {"v": "sing,plur\n"}, "v.csv:1: the header must name the columns idx"),
-    ("verbs", {"v": f"{VERBS}_,goes,,_\n"}, "v.csv:2: the column plur is empty"),
-    ("verbs", {"v": f"{VERBS}_,goes,go,_\n_,goes,go,_\n"}, "v.csv:3: the item goes,go is repeated"),
 ]
 
 

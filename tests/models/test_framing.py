@@ -96,12 +96,6 @@ CHATS = {
         "{% else %}{{ ' ' ~ message.content | trim ~ eos_token }}{% endif %}{% endfor %}",
         "<s>[INST] Go on.[/INST] {context}",
     ),
-    "chatml": Chat(
-        "gpt_neox", "<|im_start|> <|im_end|>",
-        _TURNS + "{{ '<|im_start|>' ~ message.role ~ '\n' ~ message.content ~ '<|im_end|>\n' }}"
-        "{% endfor %}",
-        "<|im_start|>user\nGo on.<|im_end|>\n<|im_start|>assistant\n{context}",
-    ),
 }  # fmt: skip
 """Name -> a chat template."""
 
@@ -140,7 +134,7 @@ def test_ids_are_those_of_the_template(chat: Any) -> None:
     """And there is no second beginning-of-sequence token before the template's."""
     name, tokenizer, model = chat
     assert model.prompt == CHATS[name].prompt
-    assert model.info.bos == (name not in ("qwen-3", "chatml"))
+    assert model.info.bos == (name != "qwen-3")
     for context in CONTEXTS:
         text, ids = by_hand(tokenizer, context)
         assert text == model.prompt.replace("{context}", context)
@@ -171,10 +165,8 @@ CANNOT = "cannot be used for a turn of the user"
         (None, "has no chat template: leave out --chat"),
         ({"tool_use": "{{ messages[1].content }}"}, CANNOT),
         ("{{ raise_exception('no\nassistant') }}", "turn of the user and one of the assistant"),
-        ("{{ messages[0].content }}", CANNOT),
         ("{{ messages[1].content[:8] }}", CANNOT),
         ("{{ messages[1].content | upper }}", CANNOT),
-        ("{% for %}{{ content }}", CANNOT),
         (
             "{{ messages[1].content }}{{ messages[1].content | replace('a', 'o') }}",
             "changes the text of the assistant's turn",
@@ -223,7 +215,6 @@ class TestPrompts:
             ("{context}", "a", "a Ġbird"),
             # One space stands before the word, whether the prompt ends with one or not.
             ("b:{context}", "", "b : Ġbird"),
-            ("b: {context}", "", "b : Ġbird"),
             # No space after a line break.
             ("{context}\n", "a", "a Ċ bird"),
             ("b\n{context}", "", "b Ċ bird"),
@@ -278,7 +269,6 @@ PIECES = wordpiece("a", "A", "robin", "Robin", "is", "bird", "##s", ".", "near",
         (Query("a robin", "is near ."), {"final_period": "never"}, "a robin [MASK] is near ."),
         (Query("a robin"), {"first_letter": "upper"}, "A robin [MASK] ."),
         (Query("A robin"), {"first_letter": "lower"}, "a robin [MASK] ."),
-        (Query("A Robin"), {"first_letter": "as-is"}, "A Robin [MASK] ."),
         (Query('" Robin'), {"first_letter": "lower"}, '" robin [MASK] .'),
         (Query("", "is near ."), {"first_letter": "upper"}, "[MASK] is near ."),
     ],

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tokenizer_files import byte_level, ending, names, sentencepiece, wordlevel, wordpiece
+from tokenizer_files import byte_level, ending, names, sentencepiece, wordpiece
 from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag.controls import control_warning
-from lmdiag.models.tokens import vocabulary as vocabularies
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
 from lmdiag.models.tokens.spelling import Spelling, is_cased
-from lmdiag.models.tokens.vocabulary import Convention, Vocabulary, VocabularyItem, control_names
+from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.questions import Setting
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.types import BadInput, Query
@@ -67,9 +66,7 @@ class TestWord:
             (LLAMA, "", "sit", ["▁", "s", "it"]),
             (LLAMA, "the", "bixd", None),
             (DROPPING, "the", "birxd", None),
-            (DROPPING, "the", "x", None),
             (DROPPING, "the", "bird", ["▁bird"]),
-            (PHRASES, "the new", "york", ["▁york"]),  # as elsewhere after a space
         ],
     )
     def test_after_a_context(
@@ -100,7 +97,6 @@ class TestAround:
         [
             (BERT, Query("a robin is a"), ["a", "robin", "is", "a"], ["."]),
             (BERT, Query("the", "is a bird."), ["the"], ["is", "a", "bird", "."]),
-            (BERT, Query("", "is a bird"), [], ["is", "a", "bird"]),
             (BERT, Query("the", ", the bird"), ["the"], [",", "the", "bird"]),
             # No lone `Ġ` before the blank, the blank of what follows kept, none before a period.
             (GPT2, Query("the", "the bird."), ["t", "h", "e"], ["Ġthe", "Ġbird", "."]),
@@ -202,9 +198,6 @@ class TestShow:
         bare = Spelling(tokenizer).is_bare(context)
         assert Vocabulary(tokenizer).show(tokenizer.get_vocab()[name], bare=bare) == shown
 
-    def test_beyond_the_tokenizer(self) -> None:
-        assert Vocabulary(GPT2).show(50_300) == "[id 50300]"
-
 
 class TestControls:
     """The text of a control token: unscorable as a word, warned of in a context."""
@@ -268,7 +261,6 @@ class TestBoundaries:
             (SPACED, "▁ab - a", "ab-a", True),
             (SPACED, "▁ab -", None, True),
             (SPACED, "▁ab - -", None, False),
-            (SPACED, "▁ab ' -", None, False),
             (SPACED, "▁ab b.", None, False),
             (SPACED, "▁ab ▁ab", None, False),
             (SPACED, "▁ ▁ab", None, False),
@@ -278,7 +270,6 @@ class TestBoundaries:
             (BYTES, "Ġb Ã", None, True),  # the first half of é
             (BYTES, "Ġb Ã ©", "bé", True),
             (BYTES, "Ġb ©", None, False),  # a second half without a first
-            (BYTES, "Ġb â Ģ", None, True),
             (BYTES, "Ġb â Ģ Ļ", None, True),  # ’
             (BYTES, "Ġb â Ģ Ļ s", "b’s", True),
             (BYTES, "Ġb â Ģ Ŀ", None, False),  # ”
@@ -304,26 +295,3 @@ class TestBoundaries:
     def test_combining_marks_are_letters(self) -> None:
         tokenizer = sentencepiece("▁e\u0301", "\u0301")
         assert look(tokenizer, "▁e", "\u0301").word == "e\u0301"
-
-
-class Continued(Convention):
-    """subword-nmt's convention: `bi@@ rd` is one word."""
-
-    marks_ends = True
-
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
-        self.applies = any(name.endswith("@@") for name in tokenizer.get_vocab())
-
-    def read(self, name: str) -> VocabularyItem:
-        text = name.removesuffix("@@")
-        return VocabularyItem(text, True, text.encode(), ends=text == name)
-
-
-def test_another_convention_is_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabularies, "CONVENTIONS", (Continued, *vocabularies.CONVENTIONS))
-    tokenizer = wordlevel("bi@@", "rd", "tree", ".")
-    assert look(tokenizer, "bi@@") == Prefix(None, True)
-    assert look(tokenizer, "bi@@", "rd") == Prefix("bird", False)
-    assert look(tokenizer, "tree", "rd").open is False
-    assert Vocabulary(tokenizer).show(tokenizer.convert_tokens_to_ids("bi@@")) == "bi"
-    assert Boundaries(Vocabulary(tokenizer), len(tokenizer)).certain

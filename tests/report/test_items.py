@@ -12,7 +12,6 @@ import pytest
 
 from lmdiag import diagnostics
 from lmdiag.cli import main
-from lmdiag.display import Measures
 from lmdiag.report.formats import render_tables
 from lmdiag.report.items import (
     MAX_LISTED,
@@ -22,7 +21,6 @@ from lmdiag.report.items import (
     items,
     listed,
     representative,
-    run_scores,
 )
 from lmdiag.results import Run
 from lmdiag.types import BadInput, WordSpan
@@ -182,14 +180,6 @@ def test_items_of_suites_agree_with_their_formulas(forms: dict[str, Run]) -> Non
     assert {one.held for one in items(forms["suites of weak"], "gym")} == {0, 0.5, 1}
 
 
-def test_scores_of_a_shuffle_are_its_own(runs: dict[str, Run]) -> None:
-    reported = runs["strong"].results.measure("cprag102", "shuf", "accuracy@1")
-    scores = [run_scores(runs["strong"], "cprag102", "shuf", run) for run in (0, 1, 2)]
-    means = [float(of["accuracy@1"].values.mean()) for of in scores]
-    assert reported is not None
-    assert reported.value == pytest.approx(statistics.fmean(means))
-
-
 # ---- as a page lists them ------------------------------------------------------------------------
 
 
@@ -293,14 +283,3 @@ def test_chosen_sentences_are_written_word_by_word(
     # the tables name predictions by their formulas
     assert main(["report", str(both[0].path), "--format", "markdown"]) == 0
     assert f"| two_predictions: {ORDER} |" in capsys.readouterr().out.replace("\\", "")
-
-
-def test_measures_of_suites_show_themselves_in_notebooks(forms: dict[str, Run]) -> None:
-    run = forms["suites"]
-    (predictions,) = run.predictions["gym"].values()
-    shown = Measures(predictions, run.stimuli["gym"], run.results.protocol, cased=True)
-    assert "two_predictions" in str(shown)
-    assert "contrast" not in shown._repr_html_()
-    assert "not computed" not in str(shown)
-    with pytest.raises(KeyError, match="did you mean 'suite_accuracy'"):
-        shown["suite_accuracie"]

@@ -53,7 +53,7 @@ def score_command(
         setting: perturbation of the run to score
     """
     from lmdiag import evaluation, results, stimuli
-    from lmdiag.report.terminal import print_sections
+    from lmdiag.report.terminal import print_results
     from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
@@ -86,7 +86,7 @@ def score_command(
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
-        print_sections(results.of_setting(task, setting, measured, rows.form))
+        print_results(results.of_setting(task, setting, measured, rows.form))
 
 
 def _run_of(
@@ -347,9 +347,9 @@ def analyse_command(
         formula=formula, coding=coding,
     )  # fmt: skip
     if chart:
-        plot = condition_plot("conditions", {region: analysed.analysis})
+        plot = condition_plot("conditions", {region: analysed})
         write_atomically(chart, figure_file(plot.spec, chart.suffix[1:], 8.0))
     if as_json:
-        print(json.dumps(analysed.analysis.to_json(), allow_nan=False))
+        print(json.dumps(analysed.to_json(), allow_nan=False))
     else:
         analysed.show(output_console())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment
@@ -22,11 +22,6 @@ from lmdiag.report.tables import sections
 from lmdiag.results import Place, Results
 from lmdiag.results.published import published_beside
 from lmdiag.text import csv_cell, visible
-
-_NUMBERS = (
-    "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
-)  # fmt: skip
-"""Columns of csv with what `results.json` has of a figure."""
 
 
 def render_tables(
@@ -52,7 +47,8 @@ def render_tables(
 
     def escaped(value: object) -> Markup:
         is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
-        return Markup(str(value) if is_plain else _ESCAPING[name](str(value)))
+        text = str(value)
+        return Markup(text if is_plain else _ESCAPING[name](visible(" ".join(text.split()))))
 
     env = Environment(
         "<%", "%>", "<<", ">>", "<%#", "#%>",
@@ -69,32 +65,23 @@ def render_tables(
 
 # ---- what escapes texts --------------------------------------------------------------------------
 
-
-def markdown_text(text: str) -> str:
-    """Returns text that Markdown shows as it is: no markup, no end of a cell or a line."""
-    return _MARKUP.sub(r"\\\g<0>", visible(" ".join(text.split())))
-
-
 _MARKUP = re.compile(
     r"[\\`*_{}\[\]<>#|$~]|&(?=#?\w+;)|(?<=http):|(?<=https):|(?<=www)\.", re.IGNORECASE
 )
 """What Markdown takes for markup, an entity, or the start of an address that becomes a link."""
 
-
-def latex_text(text: str) -> str:
-    """Returns text that LaTeX shows as it is."""
-    return visible(" ".join(text.split())).translate(_ESCAPED)
-
-
-_ESCAPED = str.maketrans({
+_COMMANDS = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"$<$", ">": r"$>$", "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--",
     "|": r"\textbar{}", "†": r"$\dagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
 })  # fmt: skip
 
-_ESCAPING = {"markdown": markdown_text, "latex": latex_text}
-"""Format with a template -> what escapes its texts."""
+_ESCAPING: dict[str, Callable[[str], str]] = {
+    "markdown": lambda text: _MARKUP.sub(r"\\\g<0>", text),
+    "latex": lambda text: text.translate(_COMMANDS),
+}
+"""Format with a template -> what escapes a text on one line."""
 
 
 # ---- csv -----------------------------------------------------------------------------------------
@@ -102,18 +89,19 @@ _ESCAPING = {"markdown": markdown_text, "latex": latex_text}
 
 def _figures(runs: Sequence[Results]) -> Iterator[Iterable[Any]]:
     """Every figure at full precision, `published` in percent."""
-    names = ("model", "revision", "commit", *Place._fields, *_NUMBERS, "published", "signature")
-    yield names
+    facts = (
+        "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
+    )  # fmt: skip
+    yield "model", "revision", "commit", *Place._fields, *facts, "published", "signature"
     for run in runs:
         published, model = published_beside(run), run.model
         for place, figure in run.figures():
-            yield [
-                *(model.name or model.id, model.revision, model.commit),
-                *place,
-                *(getattr(figure, name) for name in _NUMBERS),
+            yield (
+                *(model.name or model.id, model.revision, model.commit, *place),
+                *(getattr(figure, name) for name in facts),
                 published[place].value if place in published else None,
                 run.tasks[place.task][place.setting].signature,
-            ]
+            )
 
 
 def _items(chosen: Sequence[Chosen]) -> Iterator[Iterable[Any]]:

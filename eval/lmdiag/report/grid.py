@@ -102,13 +102,11 @@ class Grid(NamedTuple):
 
         Of a table with one column, nothing.
         """
-        is_fact = [heading.label in ("n", "chance") for heading in self.headings]
-        others = [i for i, fact in enumerate(is_fact) if not fact]
-        half = (len(others) + 1) // 2
-        halves = []
+        facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
+        others = [i for i in range(len(self.headings)) if i not in facts]
+        half, halves = (len(others) + 1) // 2, []
         for part in (others[:half], others[half:]) if len(others) > 1 else ():
-            columns = [i for i, fact in enumerate(is_fact)
-                       if i in part or (fact and not self.is_of_results)]  # fmt: skip
+            columns = part if self.is_of_results else sorted((*facts, *part))
             headings = tuple(self.headings[i] for i in columns)
             rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows]
             grid = self._replace(headings=headings, rows=tuple(rows))
@@ -174,13 +172,11 @@ def signs(grids: Iterable[Grid]) -> list[str]:
     computed = [cell.value for row in rows if not row.is_published for cell in row.cells]
     chance = tuple(CHANCE_SIGNS.values())
     lines = {
-        "* the published figure lies outside our 95% interval": any(
-            text.endswith("*") for text in published
-        ),
-        CHANCE_LEGEND: any(text.endswith(chance) for text in computed),
-        "± standard deviation over shuffles": any("±" in text for text in computed),
+        "* the published figure lies outside our 95% interval": [x[-1:] == "*" for x in published],
+        CHANCE_LEGEND: [text.endswith(chance) for text in computed],
+        "± standard deviation over shuffles": ["±" in text for text in computed],
     }
-    return [line for line, is_needed in lines.items() if is_needed]
+    return [line for line, is_needed in lines.items() if any(is_needed)]
 
 
 class Section(NamedTuple):

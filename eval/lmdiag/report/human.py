@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pandas import DataFrame
+from pandas import DataFrame, concat
 
 from lmdiag import stats
 from lmdiag.analysis.regression import names_in, sides
@@ -19,7 +19,7 @@ from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
 
 if TYPE_CHECKING:
-    from lmdiag.analysis.fit import HumanFit, ModelFit
+    from lmdiag.analysis.fit import HumanFit
 
 _Row = dict[str, Any]
 
@@ -98,18 +98,11 @@ def as_text(fit: HumanFit, form: str) -> str:
 
 
 def words_as_csv(fit: HumanFit) -> str:
-    """Returns a row per model and fitted row: where it stands, response, surprisal, residual.
-
-    Raises:
-        BadInput: a column is missing.
-    """
-    from pandas import DataFrame, concat
-
+    """Returns a row per model and fitted row: where it stands, response, surprisal, residual."""
     how, frames = fit.table.procedure, []
     for model in fit.models:
         rows = model.words.index
-        columns: dict[str, Any] = {"model": csv_cell(model.name)}
-        columns["row"] = fit.table.frame.index[rows]
+        columns: _Row = {"model": csv_cell(model.name), "row": fit.table.frame.index[rows]}
         for place in ("text", "sentence", "position", "word"):
             if name := getattr(how, place):
                 columns[place] = fit.table.texts(name)[rows].map(csv_cell).to_numpy()
@@ -122,10 +115,10 @@ def words_as_csv(fit: HumanFit) -> str:
 
 def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
-    left = sides(fit.full)[0]
+    left, word = sides(fit.full)[0], fit.table.procedure.word
     response = visible(names_in(left)[0])
     title = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
-    power, terms, responses = list[_Row](), list[_Row](), list[_Row]()
+    power, terms, responses = list[_Row](), list[_Row](), list[DataFrame]()
     is_few = fit.models[0].n <= _FEW
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
@@ -135,17 +128,21 @@ def human_plots(fit: HumanFit) -> list[Plot]:
         for term in model.terms[1:]:
             ends = dict(zip(("low", "high"), term.interval, strict=True))
             terms.append(name | {"term": visible(term.term), "value": term.estimate} | ends)
+        points = model.words[["surprisal"]].assign(value=model.words["response"], **name)
+        if is_few:
+            points["row"] = fit.table.frame.index[points.index]
+            if word in fit.table.frame.columns:
+                points["word"] = fit.table.texts(word)[points.index].map(visible).to_numpy()
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
-        rows = _every_row(fit, model) if is_few else _binned(model, aside)
-        responses += (row | name for row in rows)
+        responses.append(points if is_few else _binned(points, aside).assign(**name))
     lines = " Lines are 95% intervals."
     shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
     power_caption = f"Predictive power: {title} against mean surprisal, a mark per model."
     binned_caption = f"{response} by surprisal: {shown}."
     terms_caption = f"Coefficients of the full model, {visible(left)} per unit of the predictor."
-    by_mean = _marks(power, "surprisal", "mean surprisal, bits", title)
-    by_bits = _marks(responses, "surprisal", "surprisal, bits", response)
-    by_term = _marks(terms, "term", "", "coefficient")
+    by_mean = _marks(DataFrame(power), "surprisal", "mean surprisal, bits", title)
+    by_bits = _marks(concat(responses), "surprisal", "surprisal, bits", response)
+    by_term = _marks(DataFrame(terms), "term", "", "coefficient")
     return [
         Plot("human", "power", power_caption + lines * (not fit.is_mixed), by_mean),
         Plot("human", "binned", binned_caption + lines * (not is_few), by_bits),
@@ -153,37 +150,27 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     ]
 
 
-def _every_row(fit: HumanFit, model: ModelFit) -> Iterator[_Row]:
-    word = fit.table.procedure.word
-    words = [*fit.table.texts(word)] if word in fit.table.frame.columns else []
-    for row, bits, value in model.words[["surprisal", "response"]].itertuples():
-        point: _Row = {"surprisal": bits, "value": value, "row": int(fit.table.frame.index[row])}
-        yield point | ({"word": visible(words[row])} if words else {})
-
-
-def _binned(model: ModelFit, aside: float) -> Iterator[_Row]:
-    """Means of the response in bins of one bit; `aside` is their place in the bin."""
-    for start, rows in model.words.groupby(np.floor(model.words["surprisal"])):
-        values = rows["response"].to_numpy()
+def _binned(points: DataFrame, aside: float) -> DataFrame:
+    """Means of the values in bins of one bit; `aside` is their place in the bin."""
+    means = []
+    for start, values in points.groupby(np.floor(points["surprisal"]))["value"]:
         if len(values) >= _LEAST:
-            low, high = stats.mean_interval(values)
-            place = {"surprisal": float(start) + aside, "n": len(values)}
-            yield place | {"value": float(values.mean()), "low": low, "high": high}
+            low, high = stats.mean_interval(values.to_numpy())
+            means.append((start + aside, values.mean(), low, high, len(values)))
+    return DataFrame(means, columns=["surprisal", "value", "low", "high", "n"])
 
 
-def _marks(rows: Sequence[_Row], by: str, by_title: str, title: str) -> Any:
+def _marks(data: DataFrame, by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
     import altair as alt
 
-    data, is_named = DataFrame(rows), by == "term"
-    on, height = ("x", max(40, 14 * len(rows) + 8 * data[by].nunique())) if is_named else ("y", 240)
-    channels = drawing.series("model", distinct(data, "model"), color=COLORS)
+    is_named, models = by == "term", distinct(data, "model")
+    on, height = ("x", max(40, 14 * len(data) + 8 * data[by].nunique())) if is_named else ("y", 240)
+    channels = drawing.series("model", models, color=COLORS)
     channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
     if is_named:
-        channels |= {
-            "y": drawing.labels(data, by),
-            "yOffset": alt.YOffset("model:N", sort=distinct(data, "model")),
-        }
+        channels["y"] = drawing.labels(data, by)
+        channels["yOffset"] = alt.YOffset("model:N", sort=models)
     else:
         channels["x"] = numeric("x", by, percent=False, title=by_title, zero=False, padding=8)
     columns = "model, row, word, n, term, surprisal, value, low, high"
@@ -204,6 +191,6 @@ def human_page(fit: HumanFit) -> str:
         title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
         names=[model.name for model in fit.models], plots=human_plots(fit),
         reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
-        remarks=list(method_lines(fit)), p_value=p_value, decimals=decimals,
+        remarks=list(method_lines(fit)),
         **frame("report", charts=True),
     )  # fmt: skip

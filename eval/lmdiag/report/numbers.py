@@ -14,22 +14,30 @@ UNDEFINED = "–"
 """Stands for a figure that is not defined."""
 
 
-def number(value: float | None, statistic: Statistic | None) -> str:
-    """One number as its statistic is shown; no `−0.0`.
+def decimals(value: float | None, digits: int = 2) -> str:
+    """A mean, a difference, a coefficient or a test statistic, e.g. `−0.92`; no `−0.00`.
 
-    Proportions and shares are in percent with one decimal, anything else has three decimals. A
-    median, which is one of ranks, has a decimal only where it lies between two of them, or is a
-    mean over shuffles. A tie is rounded away from zero, as in charts: Python's format would not.
+    A tie is rounded away from zero, as in charts: Python's format would not.
     """
     if value is None or math.isnan(value):
         return UNDEFINED
-    digits = 1 if statistic in ("proportion", "share", "median") else 3
-    scaled = 100 * value if statistic in ("proportion", "share") else value
-    text = f"{scaled:.{digits}f}"
-    if abs(scaled) < 1e15:  # not beyond the digits of a float
-        text = str(Decimal(scaled).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
-    text = text.removesuffix(".0") if statistic == "median" else text
+    text = f"{value:.{digits}f}"
+    if abs(value) < 1e15:  # not beyond the digits of a float
+        text = str(Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP))
     return text.replace("-", "−") if text.strip("-0.") else text.lstrip("-")
+
+
+def number(value: float | None, statistic: Statistic | None) -> str:
+    """One number as its statistic is shown.
+
+    Proportions and shares are in percent with one decimal, anything else has three decimals. A
+    median, which is one of ranks, has a decimal only where it lies between two of them, or is a
+    mean over shuffles.
+    """
+    if statistic == "median":
+        return decimals(value, 1).removesuffix(".0")
+    is_percent = statistic in ("proportion", "share")
+    return decimals(value and 100 * value, 1) if is_percent else decimals(value, 3)
 
 
 def signed(value: float | None, statistic: Statistic | None) -> str:
@@ -97,10 +105,8 @@ def probability(p: float | None) -> str:
 
 def p_value(p: float) -> str:
     """A p-value with three decimals, e.g. `.043`, or `< .001`."""
-    if math.isnan(p):
-        return UNDEFINED
-    if p < 0.001:
-        return "< .001"
+    if math.isnan(p) or p < 0.001:
+        return "< .001" if p < 0.001 else UNDEFINED
     return "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
 
 
@@ -108,10 +114,4 @@ def bits(value: float | None) -> str:
     """A surprisal, or a difference of two, e.g. `12.3` or `0.034`."""
     if value is None or math.isnan(value):
         return UNDEFINED
-    text = f"{value:.1f}" if value == 0 or abs(value) >= 0.095 else f"{value:.1g}"
-    return text.replace("-", "−")
-
-
-def decimals(value: float, digits: int = 2) -> str:
-    """A mean, a difference, a coefficient or a test statistic, e.g. `−0.92`."""
-    return UNDEFINED if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
+    return f"{value:{'.1g' if 0 < abs(value) < 0.095 else '.1f'}}".replace("-", "−")

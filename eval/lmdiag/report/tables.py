@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -65,16 +65,14 @@ class Measured(NamedTuple):
             levels = dict.fromkeys(x for of in self.measures.values() for x in of.get(line.by, ()))
             in_order = self.diagnostic.levels_in_order(line.by, levels)
             return [replace(line, level=level) for level in in_order]
-        if line.measure == "{}@*" and column is not None:
-            cutoffs = self._endings(f"{column.measure}@")
-            return [replace(line, measure=f"{{}}@{c}", label=c.replace("=", " ")) for c in cutoffs]
-        if line.measure.endswith("*"):
-            start = line.measure.removesuffix("*")
-            return [replace(line, measure=start + end) for end in self._endings(start)]
-        return [line]
-
-    def _endings(self, start: str) -> list[str]:
-        return [name.removeprefix(start) for name in self.measures if name.startswith(start)]
+        if not line.measure.endswith("*"):
+            return [line]
+        is_cutoff = line.measure == "{}@*" and column is not None
+        start = f"{column.measure}@" if is_cutoff and column else line.measure.removesuffix("*")
+        endings = [name.removeprefix(start) for name in self.measures if name.startswith(start)]
+        if is_cutoff:
+            return [replace(line, measure=f"{{}}@{x}", label=x.replace("=", " ")) for x in endings]
+        return [replace(line, measure=start + end) for end in endings]
 
     def label(self, line: Line) -> str:
         """Returns the heading of a line: its own, or the usual name of what it fixes."""
@@ -86,10 +84,8 @@ class Measured(NamedTuple):
 
 def sources_of(runs: Sequence[Results]) -> list[LabelledRun]:
     """Returns the runs with their names and the published figures of their models."""
-    labels = run_labels(runs)
-    return [
-        LabelledRun(r, label, published_beside(r)) for r, label in zip(runs, labels, strict=True)
-    ]
+    named = zip(runs, run_labels(runs), strict=True)
+    return [LabelledRun(run, label, published_beside(run)) for run, label in named]
 
 
 def measured(task: str, sources: Sequence[LabelledRun]) -> Measured:
@@ -124,55 +120,43 @@ def _tables(present: Measured, formulas: Mapping[str, str]) -> tuple[list[Grid],
             several = {by: levels for by, levels in breakdowns.items() if len(levels) > 1}
             lines += [Line(measure=name, by=by, level=x) for by in several for x in several[by]]
     everything = TableShape("All measures", "", tuple(lines), (Line(setting="*"),))
-    shown: set[Place] = set()
-    tables, further = list[Grid](), list[Grid]()
+    tables, further, shown = list[Grid](), list[Grid](), set[Place]()
     for shape in present.diagnostic.tables or (everything,):
-        grid = _filled(shape, present, formulas, shown)
+        grid, places = _filled(shape, present, formulas)
+        shown |= places
         if grid.rows:
             (further if shape.is_further and len(grid.rows) > _LONG else tables).append(grid)
-    rest = _filled(everything, present, formulas, shown, skips_shown=True)
+    rest, _ = _filled(everything, present, formulas, shown)
     if sets := sets_shape(present):
-        tables.append(_filled(sets, present, formulas, set()))
+        tables.append(_filled(sets, present, formulas)[0])
     return tables, further + [rest] * bool(rest.rows)
 
 
 def _place(row: Line, column: Line, task: str) -> Place:
     """The address where a row and a column meet."""
-    return Place(
-        row.task or task,
-        column.setting or row.setting or "none",
-        row.measure.replace("{}", column.measure) or column.measure,
-        row.by or column.by,
-        row.level or column.level,
-    )
+    measure = row.measure.replace("{}", column.measure) or column.measure
+    setting = column.setting or row.setting or "none"
+    return Place(row.task or task, setting, measure, row.by or column.by, row.level or column.level)
 
 
 def _filled(
-    shape: TableShape,
-    present: Measured,
-    formulas: Mapping[str, str],
-    shown: set[Place],
-    *,
-    skips_shown: bool = False,
-) -> Grid:
-    """The table of a shape; its addresses are skipped if they are in `shown`, or added to it."""
+    shape: TableShape, present: Measured, formulas: Mapping[str, str], without: Set[Place] = set()
+) -> tuple[Grid, set[Place]]:
+    """The table of a shape without the figures at some addresses, and the addresses of its own."""
     columns = [column for line in shape.columns for column in present.expanded(line)]
     lines = []
-    for declared in shape.rows:
-        for line in present.expanded(declared, shape.columns[0]):
-            lines.append((present.label(line), 0, line))
-            below = [(present.label(x), replace(line, by=x.by, level=x.level)) for x in line.below]
-            lines += [(label, 1, part) for label, part in below]
-    rows = []
+    for line in (x for row in shape.rows for x in present.expanded(row, shape.columns[0])):
+        lines.append((present.label(line), 0, line))
+        below = [(present.label(x), replace(line, by=x.by, level=x.level)) for x in line.below]
+        lines += [(label, 1, part) for label, part in below]
+    rows, shown = [], set[Place]()
     for label, depth, line in lines:
         places = [_place(line, column, present.diagnostic.name) for column in columns]
         for source in present.sources[: 1 if line.is_human else None]:
             cells = []
             for place, column in zip(places, columns, strict=True):
-                is_shown = not (skips_shown and place in shown)
-                figure = source.results.figure(place) if is_shown else None
-                if figure and not skips_shown:
-                    shown.add(place)
+                figure = None if place in without else source.results.figure(place)
+                shown |= {place} if figure else set()
                 cells.append(_text(figure, source.published.get(place), column.is_plain))
             name = formulas.get(visible(label), visible(label))
             labels = (name, "" if line.is_human else source.label)[: len(present.label_headings)]
@@ -181,7 +165,7 @@ def _filled(
     published_n = [column.published_n for column in columns]
     if all(published_n) and published_n in [[cell.n for cell in row.cells] for row in rows]:
         headings = [visible(column.published) for column in columns]
-    return grid_of(shape.title, present.label_headings, headings, rows, shape.source)
+    return grid_of(shape.title, present.label_headings, headings, rows, shape.source), shown
 
 
 def _text(
@@ -207,14 +191,13 @@ def sets_shape(present: Measured) -> TableShape | None:
     """
     sets = present.diagnostic.extended_sets
     tasks = {task for source in present.sources for task in source.results.tasks}
-    if sets is None:
+    labels = {} if sets is None else {x: sets.labels[x] for x in sets.labels if x in tasks}
+    if sets is None or len(labels) < 2 or next(iter(labels)) != present.diagnostic.name:
         return None
-    rows = [Line(label, task=task) for task, label in sets.labels.items() if task in tasks]
-    if len(rows) < 2 or rows[0].task != present.diagnostic.name:
-        return None
+    rows = tuple(Line(label, task=task) for task, label in labels.items())
     lines = (line for declared in sets.columns for line in present.expanded(declared))
     columns = (replace(x, label=x.label or measure_label(x.measure)) for x in lines)
-    return TableShape(sets.title, sets.source, tuple(rows), tuple(columns))
+    return TableShape(sets.title, sets.source, rows, tuple(columns))
 
 
 # ---- headline figures ----------------------------------------------------------------------------
@@ -258,20 +241,17 @@ def headlines(task: str, sources: Sequence[LabelledRun]) -> list[HeadlineFigure]
     return []
 
 
-def overviews(runs: Sequence[Results]) -> list[Grid]:
+def overview(runs: Sequence[Results]) -> Section:
     """Returns a table per task with a row per run and a column per headline figure."""
-    sources = sources_of(runs)
-    grids = []
+    sources, grids = sources_of(runs), []
     for task in dict.fromkeys(task for run in runs for task in run.tasks):
         present = measured(task, sources)
         figures = headlines(task, present.sources)
-        rows = [
-            GridRow((source.label,), 0, tuple(_text(headline.figures[i]) for headline in figures))
-            for i, source in enumerate(present.sources)
-        ]
+        columns = zip(*(map(_text, headline.figures) for headline in figures), strict=True)
+        rows = (GridRow((x.label,), 0, y) for x, y in zip(present.sources, columns, strict=True))
         headings = [visible(figure.label) for figure in figures]
         grids.append(grid_of(present.diagnostic.title, ("",), headings, rows))
-    return grids
+    return Section(f"All {len(runs)} models", grids, signs(grids))
 
 
 # ---- the section of a diagnostic -----------------------------------------------------------------
@@ -297,8 +277,8 @@ def sections(
         remarks = [
             *dict.fromkeys(_notes(task, [source.results for source in present.sources])),
             *signs([*tables, *further]),
-            *_tests_and_undefined(task, present),
-            *_left_out(task, present.sources),
+            *_tests(task, present.sources),
+            *_without_figure(task, present),
         ]
         settings = [source.results.tasks[task] for source in present.sources]
         unperturbed = (of.get("none", next(iter(of.values()))) for of in settings)
@@ -320,27 +300,25 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
                 "words of the top list have one"
             )
     for run, names in zip(runs, names_of, strict=True):
-        if run.model.server is None:
-            continue
-        if run.diagnostic(task).has_verbs and not names & {"ew", "mw"}:
+        if run.model.server is not None and run.diagnostic(task).has_verbs and "ew" not in names:
             yield (
                 "EW and MW are not computed: they need the whole distribution, and a server tells "
                 "its most probable tokens only"
             )
-        beyond = [f"accuracy@{k}" for k in run.protocol.k if f"accuracy@{k}" not in names]
+        absent = [f"accuracy@{k}" for k in run.protocol.k if f"accuracy@{k}" not in names]
         # Data of one's own may have no expected words, and then there is no accuracy in any case.
-        if beyond and (len(beyond) < len(run.protocol.k) or task in DIAGNOSTICS):
-            yield f"{', '.join(beyond)} not computed: the server's list of top tokens is shorter"
-    for limit in (run.protocol.limit for run in runs if run.protocol.limit is not None):
-        yield (
-            f"a sample of {runs[0].data.tasks[task].n} rows, drawn evenly over the break-downs "
-            f"(--limit {limit}); the figures over all rows differ"
-        )
+        is_known = len(absent) < len(run.protocol.k) or task in DIAGNOSTICS
+        if run.model.server is not None and absent and is_known:
+            yield f"{', '.join(absent)} not computed: the server's list of top tokens is shorter"
+        if run.protocol.limit is not None:
+            yield (
+                f"a sample of {runs[0].data.tasks[task].n} rows, drawn evenly over the break-downs "
+                f"(--limit {run.protocol.limit}); the figures over all rows differ"
+            )
 
 
-def _tests_and_undefined(task: str, present: Measured) -> Iterator[str]:
-    """Tests against chance of up to two models, undefined measures, averages of human studies."""
-    sources = present.sources
+def _tests(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
+    """Tests against chance of up to two models, and averages of human studies."""
     for i, source in enumerate(sources if len(sources) < 3 else ()):
         texts = []
         for headline in headlines(task, sources):
@@ -351,41 +329,40 @@ def _tests_and_undefined(task: str, present: Measured) -> Iterator[str]:
         if texts:
             of = f" of {source.label}" if len(sources) > 1 else ""
             yield f"exact binomial test against chance{of}: {'; '.join(texts)}"
-    names: dict[tuple[str, str], dict[str, None]] = {}
-    for source in sources:
-        for setting, content in source.results.tasks[task].items():
-            for name, measure in content.measures.items():
-                if measure.not_defined:
-                    of_reason = names.setdefault((setting, measure.not_defined), {})
-                    of_reason[measure_label(name)] = None
-    for (setting, reason), labels in names.items():
-        where = "" if setting == "none" else f" in {present.diagnostic.setting_label(setting)}"
-        yield f"{numbers.UNDEFINED} {', '.join(labels)}{where} not defined: {visible(reason)}"
     for fact in human_facts(task) if has_published_rows(sources[0].results, task) else ():
         source_text = f"{citation(fact['source'])}, section {fact['section']}"
         yield f"human baseline: {fact['fact']} {fact['value']} ({source_text})"
 
 
-def _left_out(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
-    """One line per model and setting that counts and names the words without a figure."""
-    for source in sources:
-        by = f" by {source.label}" if len(sources) > 1 else ""
+def _without_figure(task: str, present: Measured) -> Iterator[str]:
+    """Undefined measures, and per model and setting how many rows have no figure, and which."""
+    undefined, lines = dict[str, list[str]](), list[str]()
+    for source in present.sources:
+        by = f" by {source.label}" if len(present.sources) > 1 else ""
         for setting, content in source.results.tasks[task].items():
-            where = "" if setting == "none" else f" in {setting}"
+            label = present.diagnostic.setting_label(setting)
+            where = "" if setting == "none" else f" in {label}"
+            for name, measure in content.measures.items():
+                if measure.not_defined:
+                    reason = f"{where} not defined: {visible(measure.not_defined)}"
+                    undefined.setdefault(reason, []).append(measure_label(name))
             for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
                 words = list(dict.fromkeys(visible(row.word) for row in rows))
                 named = ", ".join(words[:_NAMED]) + (", …" if len(words) > _NAMED else "")
                 if rows:
                     count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
-                    yield f"{state}{by}{where}: {count} ({named})"
+                    lines.append(f"{state}{by}{where}: {count} ({named})")
             n, compared = content.equal_contrasts, content.measures.get("sensitivity")
             if n and compared and compared.value is not None:
-                yield (
+                lines.append(
                     f"not compared{by}: {n:,} contrast{'s' * (n > 1)} whose good and bad rows have "
                     "the same text or the same tokens"
                 )
             if content.without_first:
-                yield (
+                lines.append(
                     f"not scored{by}: the first word of {content.without_first:,} sentences, which "
                     "has nothing before it"
                 )
+    for reason, names in undefined.items():
+        yield f"{numbers.UNDEFINED} {', '.join(dict.fromkeys(names))}{reason}"
+    yield from lines

@@ -17,8 +17,8 @@ from rich.text import Text
 
 from lmdiag.report import labels, numbers
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings, signs
-from lmdiag.report.tables import overviews, sections
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
+from lmdiag.report.tables import overview, sections
 from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.text import shortened, visible
 
@@ -57,37 +57,28 @@ def print_results(
     """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
 
     The console is standard output by default; the stimuli of suites have formulas of predictions.
+    Of a model of which nothing is known (`of_setting`), there are the tables alone.
     """
     console, model = console or output_console(), results.model
-    *facts, commit = labels.model_facts(model)
-    facts = [*facts, "cased" if model.cased else "uncased", commit]
-    number = f"{results.n_contexts} {labels.asked(results)}"
-    framing = (f"{name} {shortened(s, 80)}" for name, s in labels.framing_facts(results.protocol))
-    console.print()
-    _print_lines([labels.model_label(results)], console, "bold", wrap=True)
-    lines = [" · ".join(facts), f"data {results.data.source} · {number}", " · ".join(framing)]
-    _print_lines(filter(None, lines), console, wrap=True)
+    if model.id:
+        *facts, commit = labels.model_facts(model)
+        facts = [*facts, "cased" if model.cased else "uncased", commit]
+        source = f"data {results.data.source} · {results.n_contexts} {labels.asked(results)}"
+        known = labels.framing_facts(results.protocol)
+        framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
+        console.print()
+        _print_lines([labels.model_label(results)], console, "bold", wrap=True)
+        _print_lines(filter(None, (" · ".join(facts), source, framing)), console, wrap=True)
     for design in designs:
         remarks = design.remarks[: None if design.tables else 1]
-        part = Section(f"{design.title}: conditions", design.tables, remarks)
-        _print_section(part, console)
-    print_sections(results, console, stimuli)
-
-
-def print_sections(
-    results: Results, console: Console | None = None, stimuli: Mapping[str, Stimuli] = {}
-) -> None:
-    """Prints the tables of each diagnostic; arguments as for `print_results`."""
-    console = console or output_console()
+        _print_section(Section(f"{design.title}: conditions", design.tables, remarks), console)
     for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
         _print_section(section, console)
 
 
 def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
     """Prints the headline figures of several models: a table per task with a row per model."""
-    grids = overviews(runs)
-    section = Section(f"All {len(runs)} models", grids, signs(grids))
-    _print_section(section, console or output_console())
+    _print_section(overview(runs), console or output_console())
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
@@ -120,25 +111,27 @@ def print_comparisons(
     _print_lines(labels.asked_differently(signatures), console, "")
     several = len({row.second for row in comparisons}) > 1
     groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
-    grids = []
     for (second, task, setting), group in groups:
         other = labels.run_letter(second)
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
         rows = []
         for row in group:
             interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
-            cells = (
-                CellText(f"{row.n}"),
-                *(CellText(numbers.number(value, row.statistic)) for value in (row.a, row.b)),
-                CellText(numbers.signed(row.difference, row.statistic), interval),
-                *(CellText(p) for p in (labels.p_text(row), numbers.p_value(row.p_adjusted))),
-            )
-            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
-        figures = figure_headings(f"A − {other}", "p", "p adj.")
-        headings = (*map(Heading, ("n", "A", other)), *figures)
-        grids.append(Grid(title, ("",), headings, tuple(rows)))
+            first, second = (numbers.number(value, row.statistic) for value in (row.a, row.b))
+            difference = numbers.signed(row.difference, row.statistic)
+            p, adjusted = labels.p_text(row), numbers.p_value(row.p_adjusted)
+            cells = [
+                CellText(text) for text in (f"{row.n}", first, second, difference, p, adjusted)
+            ]
+            cells[3] = cells[3]._replace(interval=interval)
+            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, tuple(cells)))
+        headings = (
+            *map(Heading, ("n", "A", other)),
+            *figure_headings(f"A − {other}", "p", "p adj."),
+        )
+        _print_section(Section(title, [Grid("", ("",), headings, tuple(rows))]), console)
     lines = [*labels.notes(comparisons, resamples), *dict.fromkeys(signatures)]
-    _print_section(Section("", grids, lines), console, table_style="bold")
+    _print_section(Section("", [], lines), console)
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
@@ -165,7 +158,7 @@ def _print_lines(
         console.print(Text(visible(line), style=style), soft_wrap=not wrap)
 
 
-def _print_section(section: Section, console: Console, *, table_style: str = "") -> None:
+def _print_section(section: Section, console: Console) -> None:
     """Prints tables, each in as many parts as its width needs, and lines below them."""
     if section.title:
         console.print()
@@ -173,8 +166,8 @@ def _print_section(section: Section, console: Console, *, table_style: str = "")
     for grid in section.tables:
         console.print()
         if grid.title:
-            text = Text(visible(f"{grid.title}{grid.unit}"), style=table_style)
-            console.print(text.append(f"  {grid.source}" if grid.source else "", style="dim"))
+            source = f"  {grid.source}" if grid.source else ""
+            console.print(Text(visible(f"{grid.title}{grid.unit}")).append(source, style="dim"))
         for table in _parts(grid, console):
             console.print(table)
     if lines := [*section.remarks, *filter(None, section.signatures)]:
@@ -218,18 +211,17 @@ def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
 
 def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
     """The texts of a column, each interval beside or below its figure, signs below each other."""
-    sign = tuple(CHANCE_SIGNS.values())
+    signs = tuple(CHANCE_SIGNS.values())
     computed = [row.cells[i] for row in grid.rows if not row.is_published]
     space = max(len(cell.interval) for cell in computed)
-    is_marked = any(cell.value.endswith(sign) for cell in computed)
+    has_signs = any(cell.value.endswith(signs) for cell in computed)
     texts = []
     for row in grid.rows:
         value, interval, *_ = row.cells[i]
-        if is_marked and value and not value.endswith(sign) and not row.is_published:
+        style = "dim" if row.is_published else "bold" if grid.headings[i].is_figure else ""
+        if has_signs and value and not value.endswith(signs) and not row.is_published:
             value += " "
         if interval:
             interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
-        figure_style = "bold" if grid.headings[i].is_figure else ""
-        style = "dim" if row.is_published else figure_style
         texts.append(Text(value, style=style).append(interval, style="not bold dim"))
     return texts

@@ -1,0 +1,58 @@
+"""transformers alone: what the benchmarks compare programs with.
+
+As a script, `python bare.py MODEL ROWS.json THREADS` loads a model and asks rows.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+BATCH = 32
+Rows = Sequence[tuple[str, str, str]]
+"""Left context, right context, target."""
+
+
+def bare(model: str, rows: Rows) -> Callable[[], None]:
+    """Loads a model and returns what to time: the next-word distribution at all distinct contexts.
+
+    Rows are padded in batches by length; no position is projected in vain.
+    """
+    import torch
+    import transformers
+
+    (name,) = transformers.AutoConfig.from_pretrained(model).architectures
+    masked = name.endswith("ForMaskedLM")
+    network: Any = getattr(transformers, name).from_pretrained(model, dtype=torch.float32).eval()
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(model)
+    head = getattr(network, "cls", None) or network.get_output_embeddings()
+
+    def ask(batch: Sequence[list[int]]) -> None:
+        width = max(len(ids) for ids in batch)
+        blanks = [ids.index(tokenizer.mask_token_id) if masked else len(ids) - 1 for ids in batch]
+        ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in batch])
+        attention = (torch.arange(width) < torch.tensor([*map(len, batch)])[:, None]).long()
+        with torch.inference_mode():
+            states = network.base_model(ids, attention_mask=attention).last_hidden_state
+            head(states[torch.arange(len(batch)), blanks]).float().log_softmax(-1).topk(5)
+
+    def whole_work() -> None:
+        pairs = dict.fromkeys((left, right if masked else "") for left, right, _ in rows)
+        blank = f" {tokenizer.mask_token}" if masked else ""
+        ends = [f" {right}" if right else "." if masked else "" for _, right in pairs]
+        texts = [f"{left}{blank}{end}" for (left, _), end in zip(pairs, ends, strict=True)]
+        encoded = sorted(tokenizer(texts)["input_ids"], key=len, reverse=True)
+        for first in range(0, len(encoded), BATCH):
+            ask(encoded[first : first + BATCH])
+
+    return whole_work
+
+
+if __name__ == "__main__":
+    import torch
+
+    torch.set_num_threads(int(sys.argv[3]))
+    bare(sys.argv[1], json.loads(Path(sys.argv[2]).read_text()))()
