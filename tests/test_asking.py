@@ -22,7 +22,7 @@ from runs import FakeModel
 from lmdiag.runs.asking import ask, show_progress
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
-from lmdiag.types import Answer, BadInput, Query, Question, SentenceAnswer, WordScore, WordSpan
+from lmdiag.types import Answer, Query, Question, SentenceAnswer, WordScore, WordSpan
 
 QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(23)]
 
@@ -93,18 +93,6 @@ def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
     assert answers == expected
     asked = [batch for model in models for batch in model.batches]
     assert sorted(asked) == sorted(undisturbed.batches)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt("stopped"), BadInput("NaN in the logits")])
-def test_answers_before_an_error_are_kept_for_any_batch_size(
-    tmp_path: Path, error: BaseException
-) -> None:
-    first, second = Arithmetic(2, error), Arithmetic()
-    with pytest.raises(type(error), match=str(error)):
-        run(first, tmp_path, batch_size=3)
-    run(second, tmp_path, batch_size=5)
-    assert set((first.asked + second.asked).values()) == {1}
-    assert len(first.asked) == 6
 
 
 class Several(Processes):

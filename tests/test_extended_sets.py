@@ -117,6 +117,8 @@ MISTAKES = {
 
 @pytest.mark.parametrize("text", MISTAKES)
 def test_mistakes_name_the_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match=r"mine.txt is not known .*ROLE-1500.txt\); giv"):
+        rows(tmp_path, text, "mine.txt")
     with pytest.raises(BadInput, match=MISTAKES[text]):
         rows(tmp_path, text)
 

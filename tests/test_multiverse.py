@@ -238,8 +238,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call = ["--data", str(data), "--output", str(folder / "out"), "--resamples", "200", "--quiet"]
     call += ["--model", "planted:a", "planted:b", "--knobs", "unit,first-letter"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "load", planted.PLAN.load)
-        planted.PLAN.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
+        patch.setattr(models, "load", planted.Planted)
+        planted.PREFERENCES.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
         assert main(["multiverse", *call]) == 0
     return folder / "out"
 
@@ -355,19 +355,6 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
     assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(multiverse)])
     error = command.refused("report", copied, "--format", "csv")
     assert "which has a page and charts only" in error
-
-
-@pytest.mark.slow
-def test_python(made: Path) -> None:
-    loaded = lmdiag.load_multiverse(made)
-    frame = loaded.to_frame()
-    values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
-    assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
-    assert all((Path(run) / "results.json").is_file() for run in frame.run)
-    assert "unit token, word" in str(loaded)
-    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
-    with pytest.raises(BadInput, match=r"has no multiverse\.json"):
-        lmdiag.load_multiverse(made / "absent")
 
 
 @pytest.mark.slow

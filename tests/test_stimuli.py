@@ -18,6 +18,7 @@ import pytest
 from commands import Commands
 from datasets import Dataset
 from pairs_of_sentences import write_set
+from suites import suite
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.diagnostics import CORE
@@ -37,6 +38,14 @@ TABLE = HEADER + GOOD + BAD
 def saved(folder: Path, text: str = TABLE, name: str = "own.csv") -> str:
     (folder / name).write_text(text, "utf-8")
     return str(folder / name)
+
+
+def refused(data: Any, message: str) -> None:
+    """Checks that data are refused in one line with this message."""
+    with pytest.raises(BadInput) as error:
+        stimuli.load(data)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def columns_of(*given: Any, **options: Any) -> Mapping[str, list[Any]]:
@@ -166,6 +175,8 @@ def test_a_file_named_after_a_diagnostic_is_one_if_it_has_its_columns(
     for name in (*diagnostics.built_in(), "verbs"):
         file = saved(tmp_path, name=f"{name}.csv")
         assert stimuli.tasks(file) == [stimuli.load(file).task] == [f"{name}.csv"]
+    with pytest.raises(BadInput, match="the column natural is missing, which the diagnostic neg"):
+        stimuli.load([{"context": "A", "target": "b"}], "neg136")
     (parquet,) = (demo_dir / "neg136").glob("*.parquet")
     rows = stimuli.load(str(shutil.copy(parquet, tmp_path / "neg136.parquet")))
     assert rows.task == "neg136"
@@ -231,29 +242,78 @@ def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
 # ---- errors --------------------------------------------------------------------------------------
 
 
-MISTAKES_IN_MEMORY: list[tuple[Any, str | None, str]] = [
-    ([{"id": "a", "context": "A", "target": "b"}, {"context": "A"}], None,
+def changed_suite(place: str, value: Any) -> Any:
+    """A suite with another value at these keys and positions; `...` for none."""
+    *steps, last = (int(step) if step.isdigit() else step for step in place.split())
+    whole = suite()
+    part: Any = whole
+    for step in steps:
+        part = part[step]
+    if value is ...:
+        del part[last]
+    else:
+        part[last] = value
+    return whole
+
+
+FORMULA, MATCH = "predictions 0 formula", "items 0 conditions 0"
+BAD_SUITES = [
+    ("predictions", [], "rows: predictions is empty"),
+    ("predictions 0 type", "mean", "rows, prediction 1: type must be 'formula', not 'mean'"),
+    (f"{MATCH} regions 1 region_number", True,
+     "rows, item 1, condition 1, region 2: region_number must be a valid integer, not True"),
+    (f"{MATCH} regions 0 region_number", ..., "condition 1, region 1: region_number is missing"),
+    ("meta metric", "mean", "rows: meta.metric must be 'sum'"),
+    ("meta", "x", "rows: meta must be an object"),
+    # what spans several fields
+    (FORMULA, "(3;%match%) <", "rows, prediction 1: formula '(3;%match%) <': expected"),
+    (FORMULA, "(3;%other%) < 1", "item 1: prediction 1 reads (3;%other%), but there is no such c"),
+    (FORMULA, "(9;%match%) < 1", "(9;%match%), but there is no such region: choose from [1, 2, 3"),
+    ("items 1 item_number", 1, "rows, item 1: item_number is there twice"),
+    ("items 1 conditions 1", ..., "rows, item 2: conditions: mismatch is not in this item and in"),
+    ("items 0 conditions 1 condition_name", "match", "item 1: conditions: match is there twice"),
+    (f"{MATCH} regions 1 region_number", 1, "condition match: region_number: give each region a n"),
+    (f"{MATCH} regions 2 content", "___", "condition match: content has a blank in it, '___'"),
+]  # fmt: skip
+PAIR = {"sentence_good": "A.", "sentence_bad": "B."}
+MISTAKES_IN_MEMORY: list[tuple[Any, str]] = [
+    # any rows
+    ([], "rows has no rows"),
+    (3, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
+    ([{"text": "A."}], "every row needs context and target, or a sentence, or sentence_good"),
+    ({"context": ["A"], "target": []}, "the columns differ in length: context 1, target 0"),
+    ({"context": ["A"] * 2, "target": ["x"] * 2, "dose": [1, "a"]}, "dose cannot be stored"),
+    ({"context": ["A\ud800"], "target": ["x"]}, "the column context cannot be stored: "),
+    # a word at a blank
+    ([{"id": "a", "context": "A", "target": "b"}, {"context": "A"}],
      "rows, row 2: the column id is empty: fill"),
-    ({"context": ["A"], "target": [2.5]}, None, "row 1: the column target: expected text, not 2.5"),
-    ({"context": ["A"], "target": []}, None, "the columns differ in length: context 1, target 0"),
-    ({"context": ["A"], "target": ["b"]}, "neg136",
-     "rows: the column natural is missing, which the diagnostic neg136 has"),
-    ([], None, "rows has no rows"),
-    ({"context": ["A"] * 2, "target": ["x"] * 2, "dose": [1, "a"]}, None, "dose cannot be stored"),
-    ({"context": ["A\ud800"], "target": ["x"]}, None, "the column context cannot be stored: "),
-    (3, None, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
+    ({"context": ["A"], "target": [2.5]}, "row 1: the column target: expected text, not 2.5"),
     *(
-        ({"context": ["A"], "target": ["b"], "expected": [value]}, None, "row 1: the column expec")
+        ({"context": ["A"], "target": ["b"], "expected": [value]}, "row 1: the column expec")
         for value in ("bird, tree", ["bird, tree"], [" bird"], '["bird", 3]', "['a' 'b']", 3, "a|")
     ),
+    # sentences
+    ([{"sentence": "A."}, {"sentence": " "}], "rows, row 2: the column sentence is empty"),
+    ([{"sentence": "A ___ b."}], "the column sentence has a blank in it, '___': write whole"),
+    ([{"sentence": "A.", "context": "A"}], "every row needs context and target"),
+    ({"region_1": ["A"], "sentence": ["A"]}, "columns sentence and region_1 are both there"),
+    ({"region_1": [""]}, "regions do not join to a sentence"),
+    ({"region_1": [3]}, "a region must be text, not 3"),
+    ({"region_1": ["A"], "regions": ["A"]}, "the column regions is made of the regions"),
+    # pairs
+    ([PAIR, PAIR | {"sentence_bad": ""}], "row 2: the column sentence_bad is empty"),
+    ([PAIR | {"sentence_good": None}], "the column sentence_good is missing or not"),
+    ([PAIR | {"sentence": "A."}], "sentence is made of sentence_good and sentence_bad"),
+    ([{"sentence_good": "A."}], "; every pair needs both"),
+    ([{"sen": "A.", "wrong_sen": "B."}, {"sen": "A."}], "row 2: the column wrong_sen is miss"),
+    ([{"sen": "A."}], "every row needs context and target"),  # alone, it may be anything
+    *((changed_suite(place, value), message) for place, value, message in BAD_SUITES),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "task", "message"), MISTAKES_IN_MEMORY)
-def test_mistakes_in_memory_name_row_and_column(data: Any, task: str | None, message: str) -> None:
-    with pytest.raises(BadInput) as error:
-        stimuli.load(data, task)
-    assert message in str(error.value)
+@pytest.mark.parametrize(("data", "message"), MISTAKES_IN_MEMORY)
+def test_mistakes_in_memory_name_row_and_column(data: Any, message: str) -> None:
+    refused(data, message)
 
 
 MISTAKES: list[tuple[Mapping[str, str], str]] = [
@@ -288,10 +348,7 @@ def test_mistakes_in_a_csv_name_row_and_column(
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    with pytest.raises(BadInput) as error:
-        stimuli.load(saved(tmp_path, text), "own")
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    refused(saved(tmp_path, text), message)
 
 
 # ---- where data are found ------------------------------------------------------------------------

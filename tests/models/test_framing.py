@@ -15,10 +15,9 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from lmdiag.controls import control_warning
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.local import LocalModel
 from lmdiag.questions import Setting
 from lmdiag.stimuli import load as load_stimuli
-from lmdiag.types import BadInput, Query, Question, Sentence
+from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, ask, asked, bert, gpt2
 
 CONTEXTS = ("A robin is a", "The doctor told José that it’s the")
@@ -187,14 +186,6 @@ def test_templates_that_cannot_be_continued(template: Any, message: str) -> None
     assert "\n" not in str(caught.value)
 
 
-def test_the_default_one_of_several_templates_is_taken() -> None:
-    """Some tokenizers have a template for tools, too."""
-    tokenizer = byte_level()
-    tokenizer.chat_template = {"default": "A:{{ messages[1].content }}", "tool_use": "{{ no }}"}
-    model = asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True)
-    assert model.prompt == "A:{context}"
-
-
 PROMPTED = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "b i", "bi r", "bir d", "Ġ a")
 
 
@@ -296,12 +287,3 @@ def test_causal_models() -> None:
     assert prompted("{context}", "a", final_period="never") == prompted("{context}", "a")
     read = prompted("b: {context}", "a a", first_letter="upper")
     assert read == ["b", ":", "Ġ", "A", "Ġa", "Ġbird"]
-
-
-@pytest.mark.parametrize(
-    "options", [{"prompt": "b: {context}"}, {"final_period": "never"}, {"first_letter": "lower"}]
-)
-def test_whole_sentences_have_no_context(options: dict[str, Any]) -> None:
-    model: LocalModel = asked(gpt2(len(PROMPTED)), PROMPTED, "causal", **options)
-    with pytest.raises(BadInput, match=r"--prompt, .* are for data with a blank: leave them out"):
-        model.encode(Sentence("A robin is a bird."))

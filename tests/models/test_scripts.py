@@ -67,17 +67,6 @@ def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -
         assert answer.words[word].n_tokens == len(whole) - len(ids)
 
 
-def test_a_piece_across_the_boundary_is_not_used() -> None:
-    """An item "欢猫": the text keeps its own pieces, and the word those that it has by itself."""
-    tokenizer = byte_level("欢猫")
-    assert len(tokenizer("欢猫").input_ids) == 1
-    model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
-    encoded = model.encode(Question(Query("我喜欢"), ("猫",)))
-    ids = tokenizer("我喜欢", add_special_tokens=False).input_ids
-    assert list(encoded.rows[0].ids[: len(ids)]) == ids
-    assert list(encoded.words["猫"] or ()) == tokenizer("猫", add_special_tokens=False).input_ids
-
-
 def test_the_list_shows_words_without_a_mark() -> None:
     tokenizer = metaspace()
     model = asked(gpt2(len(tokenizer)), tokenizer, "causal")

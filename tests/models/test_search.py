@@ -280,24 +280,6 @@ class TestCandidates:
         assert answer.top_words == alone.top_words
         assert "bbbb" not in alone.top_words
 
-    def test_a_candidate_that_is_no_word(self) -> None:
-        """Several words are scored as they are, and leave the list alone."""
-        model = toy_model(TOYS["sentencepiece"], "causal", 5)
-        several, none = ask(
-            model, Question(Query("a"), ("a ab",)), Question(Query("a"), ()), top=20
-        )
-        assert several.words["a ab"].n_tokens == 2
-        assert several.top_words == none.top_words
-        # P(a ab | a) P(boundary | a a ab) / P(boundary | a): the correction in between cancels.
-        network = model.reader.model
-        a, ab = SPACED.convert_tokens_to_ids(["▁a", "▁ab"])
-        ends = torch.tensor([TOYS["sentencepiece"].is_end(n) for n in range(len(SPACED) + 2)])
-        first, second, third = (
-            distributions(network, [row], len(row) - 1)[0] for row in ([a], [a, a], [a, a, ab])
-        )
-        expected = first[a] + second[ab] + third[ends].logsumexp(0) - first[ends].logsumexp(0)
-        assert several.words["a ab"].log_prob == pytest.approx(float(expected), abs=1e-5)
-
 
 class TestBadInput:
     def test_no_end_in_sight(self) -> None:
