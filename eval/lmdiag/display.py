@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -80,8 +80,9 @@ class Measures(Printable, dict[str, Measure]):
         self.signature = signature(
             protocol, stimuli.fingerprint, run=predictions.run, asks_words=stimuli.asks_words
         )
-        self.results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
-        super().__init__(self.results.measures)
+        results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        self.results = replace(results, signature=self.signature)
+        super().__init__(results.measures)
         self.unscorable = self.results.unscorable
         self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
 
@@ -114,9 +115,8 @@ class Measures(Printable, dict[str, Measure]):
         """Prints the tables of the task."""
         from lmdiag.report.terminal import print_results
 
-        results = replace(self.results, signature=self.signature)
         task, setting = self.stimuli.task, self.predictions.perturbation
-        print_results(of_setting(task, setting, results, self.stimuli.form), console)
+        print_results(of_setting(task, setting, self.results, self.stimuli.form), console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
@@ -182,13 +182,9 @@ class Comparisons(Printable, list[Comparison]):
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        comparisons: Iterable[Comparison],
-        signatures: Sequence[str],
-        resamples: int,
+        self, names: list[str], rows: list[Comparison], signatures: list[str], resamples: int
     ) -> None:
-        super().__init__(comparisons)
+        super().__init__(rows)
         self.names, self.signatures, self.resamples = names, signatures, resamples
 
     def __repr__(self) -> str:

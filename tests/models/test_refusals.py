@@ -95,6 +95,8 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     ("bert", config(model_type="bert9000"), {}, "bert9000"),
     ("bert", config(model_type="vit", architectures=["ViTForImageClassification"]), {},
      "(ViTForImageClassification) is not a language model"),
+    ("t5", partial(tokenizer_files.write, "bert"), {}, "is not supported: t5 is an encoder-dec"),
+    ("xmod", config(default_language=None), {}, 'no default: set "default_language" in its config'),
     ("gpt2", tokenizer(mask_token="<|endoftext|>"), {"kind": "masked"}, "choose another --kind"),
     ("bert", nothing, {"revision": "step1000"}, "no revision step1000"),
     ("bert", ADAPTER, {}, "adapter_config.json) beside its weights: merge"),
@@ -138,6 +140,8 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     *(("bert", nothing, {option: name}, f"no device {name!r} here")
       for option in ("device", "device_map") for name in ("cuda:99", "meta", "")),
     ("bert", nothing, {"device_map": "cuda:99"}, "give auto"),
+    *((name, nothing, {"unit": "word", "dtype": "bfloat16"}, "with bfloat16 the probabilities of")
+      for name in ("gpt2", "bert", "t5")),
     # configuration
     *(("bert", write("config.json", content), {}, "configuration") for content in (
         b"[1, 2]", b"{}", b"\xff\xfe{}", b"[" * 100_000, b"1" * 10_000, b'"x"', b"null",

@@ -31,7 +31,6 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow.parquet as pq
-from benchmarks.__main__ import minicons_scorer
 from runs import predictions_of
 from sentence_reference import SentenceReference
 from sentence_texts import sentences
@@ -314,6 +313,8 @@ def minicons() -> Iterator[Row]:
     lmdiag puts a model's own beginning-of-sequence token first, as minicons does with
     `bos_token=True`.
     """
+    from minicons.scorer import IncrementalLMScorer, MaskedLMScorer
+
     for name, kind, metric, pll in (
         ("causal, chain rule", "causal", "", {}),
         ("masked, within-word", "masked", "within_word_l2r", {"pll": "within-word"}),
@@ -321,7 +322,10 @@ def minicons() -> Iterator[Row]:
     ):
         folder = ROOT / "eval/lmdiag/models/demo" / kind
         options: Any = {"PLL_metric": metric} if metric else {"bos_token": True}
-        program, reference = minicons_scorer(str(folder)), SentenceReference(folder, kind, **pll)
+        program: Any = (MaskedLMScorer if metric else IncrementalLMScorer)(str(folder), "cpu")
+        if not hasattr(program.tokenizer, "batch_encode_plus"):  # its name before transformers 5
+            program.tokenizer.batch_encode_plus = program.tokenizer.__call__
+        reference = SentenceReference(folder, kind, **pll)
         model, texts, counts = load(str(folder), LoadOptions(**pll)), sentences(100), Counter[str]()
         answers = ask(model, [Sentence(text) for text in texts], top=5)
         for text, answer in zip(texts, answers, strict=True):

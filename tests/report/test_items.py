@@ -221,19 +221,6 @@ def test_words_stand_below_each_other_as_far_as_sentences_share_them(
     assert [list(row) for row in zip(*cells, strict=True)] == shown
 
 
-def test_of_two_runs_each_word_has_both_numbers(forms: dict[str, Run]) -> None:
-    runs = [forms["pairs"], forms["pairs of weak"]]
-    both = listed([items(run, "blimp") for run in runs], runs[0].stimuli["blimp"].diagnostic)
-    for listed_item in both:
-        for _, column in listed_item["columns"]:
-            for cell, rows in zip(column, listed_item["rows"], strict=True):
-                starts = [{part.start: part for part in row.parts} for row in rows]
-                assert not cell or cell == [of[cell[0].start] for of in starts]
-    # the second run has no unscorable word
-    (first, _), (second, _) = both[0]["verdicts"]
-    assert first == "unknown" != second
-
-
 def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
     few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
     assert representative(few) == few

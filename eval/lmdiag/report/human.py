@@ -13,7 +13,7 @@ from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
-from lmdiag.report.grid import CellText, Grid, GridRow, figure_headings
+from lmdiag.report.grid import CellText, Grid, GridRow, Section, figure_headings
 from lmdiag.report.numbers import decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -71,19 +71,19 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
-def further_lines(fit: HumanFit) -> Iterator[str]:
-    """Yields what a page shows as tables: rows left out by reason, and models compared."""
+def fit_section(fit: HumanFit) -> Section:
+    """Returns what a terminal shows: the table, and in lines what a page has as further tables."""
+    lines = [*method_lines(fit)]
     for model in fit.models:
-        if model.left_out:
-            reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
-            yield f"{model.name}: rows left out: {reasons}"
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
+        lines += [f"{model.name}: rows left out: {reasons}"] if reasons else []
     for pair in fit.comparisons:
         apart = _bounded(pair.difference, pair.ci_low, pair.ci_high, 5)
-        yield (
+        lines.append(
             f"{pair.first} minus {pair.second}, per word: {apart}, p {p_value(pair.p)}, adjusted "
             f"by Holm {p_value(pair.p_adjusted)}"
         )
-    yield fit.signature
+    return Section("", [fit_grid(fit)._replace(title="")], lines, signatures=[fit.signature])
 
 
 def _bounded(value: float, low: float, high: float, digits: int) -> str:
