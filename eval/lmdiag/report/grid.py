@@ -168,15 +168,14 @@ def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
 def signs(grids: Iterable[Grid]) -> list[str]:
     """Returns a line for each sign that figures of the tables have, with its meaning."""
     rows = [row for grid in grids for row in grid.rows]
-    published = [cell.value for row in rows if row.is_published for cell in row.cells]
-    computed = [cell.value for row in rows if not row.is_published for cell in row.cells]
-    chance = tuple(CHANCE_SIGNS.values())
+    published = " ".join(cell.value for row in rows if row.is_published for cell in row.cells)
+    computed = " ".join(cell.value for row in rows if not row.is_published for cell in row.cells)
     lines = {
-        "* the published figure lies outside our 95% interval": [x[-1:] == "*" for x in published],
-        CHANCE_LEGEND: [text.endswith(chance) for text in computed],
-        "± standard deviation over shuffles": ["±" in text for text in computed],
+        "* the published figure lies outside our 95% interval": "*" in published,
+        CHANCE_LEGEND: any(sign in computed for sign in CHANCE_SIGNS.values()),
+        "± standard deviation over shuffles": "±" in computed,
     }
-    return [line for line, is_needed in lines.items() if any(is_needed)]
+    return [line for line, is_needed in lines.items() if is_needed]
 
 
 class Section(NamedTuple):

@@ -122,11 +122,7 @@ def render(
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
-    """A diagnostic as the page shows it.
-
-    `listed` is what the list of items holds, with the names of its runs in `models`; `total` is
-    how many unperturbed items there are, listed or not.
-    """
+    """A diagnostic as the page shows it; `listed` is what the list of items holds."""
     task, runs, diagnostic = data.task, data.runs, data.diagnostic
     shown = listed(data.items, diagnostic, chosen=chosen)
     for setting in data.settings if len(runs) == 1 else ():
@@ -139,14 +135,8 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
         section = section._replace(remarks=[unread, *section.remarks])
     # The headline table has the same figures unless there are further settings.
     repeated = "figures" if len(runs) > 1 or len(data.settings) == 1 else ""
-    return {
-        "diagnostic": diagnostic,
-        "section": section,
-        "plots": [plot for plot in plots(data) if plot.kind != repeated],
-        "listed": shown,
-        "models": [source.label for source in data.sources],
-        "total": len(data.items[0]),
-    }
+    shown_plots = [plot for plot in plots(data) if plot.kind != repeated]
+    return {"data": data, "section": section, "plots": shown_plots, "listed": shown}
 
 
 def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
