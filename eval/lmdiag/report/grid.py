@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lmdiag.report import numbers
+from lmdiag.report.charts import Plot
 from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS
-
-if TYPE_CHECKING:
-    from lmdiag.report.charts import Plot
 
 
 class CellText(NamedTuple):

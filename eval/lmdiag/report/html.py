@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pandas import DataFrame
 
@@ -21,13 +21,10 @@ from lmdiag.report.grid import Section
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines, sections, sources_of
-from lmdiag.results import Figure, Place
+from lmdiag.results import Figure, Place, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
-
-if TYPE_CHECKING:
-    from lmdiag.results import Run
 
 
 def _content(

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
+from lmdiag.comparison import Comparison, differing
 from lmdiag.protocol import KNOBS, Conventions, Protocol
 from lmdiag.report import numbers
 from lmdiag.results import Results
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
-
-if TYPE_CHECKING:
-    from lmdiag.comparison import Comparison
 
 _SPELLED = {
     "surprisal": "mean surprisal, bits",
@@ -114,8 +111,6 @@ def asked_differently(signatures: Sequence[str]) -> list[str]:
     >>> asked_differently(["unit:token", "unit:word|bos:never"])
     ['A and B were asked differently: unit (token and word); bos (auto and never)']
     """
-    from lmdiag.comparison import differing
-
     usual = {key: getattr(Protocol(), knob.replace("-", "_")) for knob, key in KNOBS.items()}
     missing = {key: value or "none" for key, value in usual.items()}
     parts = [differing(signatures[0], signature, missing) for signature in signatures]
