@@ -13,10 +13,7 @@ from reference import ends_a_word
 from tokenizer_files import byte_level, sentencepiece, wordpiece, write
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from lmdiag.controls import control_warning
 from lmdiag.models import LoadOptions, load
-from lmdiag.questions import Setting
-from lmdiag.stimuli import load as load_stimuli
 from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, ask, asked, bert, gpt2
 
@@ -144,15 +141,6 @@ def test_ids_are_those_of_the_template(chat: Any) -> None:
         assert all(list(row.ids[: len(ids)]) == ids for row in encoded.rows)
         assert encoded.rows[0].reads[0] == len(ids) - 1
         assert ids.count(tokenizer.bos_token_id) == model.info.bos
-
-
-def test_control_tokens_of_the_template_are_not_warned_about(chat: Any) -> None:
-    name, _, model = chat
-    control = CHATS[name].tokens.split()[-1]
-    rows = {"context": ["A robin is a"], "target": ["bird"]}
-    assert control_warning(model, [Setting(load_stimuli(rows))]) is None
-    rows["context"] = [f"A robin {control} is a"]
-    assert control in (control_warning(model, [Setting(load_stimuli(rows))]) or "")
 
 
 CANNOT = "cannot be used for a turn of the user"

@@ -67,19 +67,6 @@ def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -
         assert answer.words[word].n_tokens == len(whole) - len(ids)
 
 
-def test_the_list_shows_words_without_a_mark() -> None:
-    tokenizer = metaspace()
-    model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
-    chinese, english = ask(
-        model, Question(Query("我喜欢"), ("猫",)), Question(Query("I like"), ("猫",)), top=99
-    )
-    assert "猫" in chinese.top_words
-    assert "##猫" not in chinese.top_words
-    assert {"猫", "##猫"} <= set(english.top_words)
-    spaced = tokenizer("I like 猫", add_special_tokens=False).input_ids
-    assert model.encode(Question(Query("I like"), ("猫",))).words["猫"] == (spaced[-1],)
-
-
 def test_masked_models_read_the_sentence_without_spaces() -> None:
     tokenizer = metaspace()
     network = bert(len(tokenizer))

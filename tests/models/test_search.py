@@ -255,16 +255,6 @@ class TestOrder:
         assert answer.top_words[3:] == ("aa", "aba")
         assert answer.top_log_probs[3:] == pytest.approx([-math.log(3 * 13 * 13)] * 2)
 
-    @pytest.mark.parametrize("width", [1, 3, 128])
-    def test_many_ties(self, width: int) -> None:
-        words = [f"w{number}" for number in range(60)]
-        network = random(gpt2(len(words) + 1), 0, width=0.0)
-        whole = search(asked(network, wordlevel(*words), "causal"), width=width)
-        (answer,) = whole.answer([whole.encode(Question(Query("w7"), ("w3", "w4")))], 4)
-        assert answer.top_words == ("w0", "w1", "w2", "w3")
-        # None of the four is more probable than w4, which the list leaves out for its id alone.
-        assert [answer.words[word].rank for word in ("w3", "w4")] == [1, 1]
-
 
 class TestCandidates:
     def test_more_pieces_than_are_looked_for(self) -> None:
