@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pandas import DataFrame
 
@@ -21,13 +21,10 @@ from lmdiag.report.grid import Section
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines, sections, sources_of
-from lmdiag.results import Figure, Place
+from lmdiag.results import Figure, Place, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
-
-if TYPE_CHECKING:
-    from lmdiag.results import Run
 
 
 def _content(
@@ -122,11 +119,7 @@ def render(
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
-    """A diagnostic as the page shows it.
-
-    `listed` is what the list of items holds, with the names of its runs in `models`; `total` is
-    how many unperturbed items there are, listed or not.
-    """
+    """A diagnostic as the page shows it; `listed` is what the list of items holds."""
     task, runs, diagnostic = data.task, data.runs, data.diagnostic
     shown = listed(data.items, diagnostic, chosen=chosen)
     for setting in data.settings if len(runs) == 1 else ():
@@ -139,14 +132,8 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
         section = section._replace(remarks=[unread, *section.remarks])
     # The headline table has the same figures unless there are further settings.
     repeated = "figures" if len(runs) > 1 or len(data.settings) == 1 else ""
-    return {
-        "diagnostic": diagnostic,
-        "section": section,
-        "plots": [plot for plot in plots(data) if plot.kind != repeated],
-        "listed": shown,
-        "models": [source.label for source in data.sources],
-        "total": len(data.items[0]),
-    }
+    shown_plots = [plot for plot in plots(data) if plot.kind != repeated]
+    return {"data": data, "section": section, "plots": shown_plots, "listed": shown}
 
 
 def _shade(figure: Figure | None, column: HeadlineFigure) -> int:

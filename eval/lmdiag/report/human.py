@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import altair as alt
 import numpy as np
 from pandas import DataFrame, concat
 
 from lmdiag import stats
+from lmdiag.analysis.fit import HumanFit
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric
@@ -17,9 +19,6 @@ from lmdiag.report.grid import CellText, Grid, GridRow, Section, figure_headings
 from lmdiag.report.numbers import decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
-
-if TYPE_CHECKING:
-    from lmdiag.analysis.fit import HumanFit
 
 _Row = dict[str, Any]
 
@@ -162,8 +161,6 @@ def _binned(points: DataFrame, aside: float) -> DataFrame:
 
 def _marks(data: DataFrame, by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
-    import altair as alt
-
     is_named, models = by == "term", distinct(data, "model")
     on, height = ("x", max(40, 14 * len(data) + 8 * data[by].nunique())) if is_named else ("y", 240)
     channels = drawing.series("model", models, color=COLORS)

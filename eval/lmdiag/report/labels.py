@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
+from lmdiag.comparison import Comparison, differing
 from lmdiag.protocol import KNOBS, Conventions, Protocol
 from lmdiag.report import numbers
 from lmdiag.results import Results
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
-
-if TYPE_CHECKING:
-    from lmdiag.comparison import Comparison
 
 _SPELLED = {
     "surprisal": "mean surprisal, bits",
@@ -114,8 +111,6 @@ def asked_differently(signatures: Sequence[str]) -> list[str]:
     >>> asked_differently(["unit:token", "unit:word|bos:never"])
     ['A and B were asked differently: unit (token and word); bos (auto and never)']
     """
-    from lmdiag.comparison import differing
-
     usual = {key: getattr(Protocol(), knob.replace("-", "_")) for knob, key in KNOBS.items()}
     missing = {key: value or "none" for key, value in usual.items()}
     parts = [differing(signatures[0], signature, missing) for signature in signatures]
@@ -157,26 +152,24 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
 
 # ---- comparisons ---------------------------------------------------------------------------------
 
-TESTS = {
-    "mcnemar": "exact McNemar test where each item is right or wrong (m)",
-    "sign-flip": "sign-flip test of a mean over items (s)",
-    "permutation": "permutation test of a median or a correlation (p)",
-}
-"""Name of a test of `Comparison` -> what readers are told; its first letter stands beside p."""
-
 
 def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
     few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
     n_tests = sum(not math.isnan(c.p) and not c.same_as for c in comparisons)
-    tests = {c.test for c in comparisons}
-    present = "; ".join(text for name, text in TESTS.items() if name in tests)
+    tests = {
+        "mcnemar": "exact McNemar test where each item is right or wrong (m)",
+        "sign-flip": "sign-flip test of a mean over items (s)",
+        "permutation": "permutation test of a median or a correlation (p)",
+    }  # the first letter stands beside p
+    made = {c.test for c in comparisons}
+    present = "; ".join(text for name, text in tests.items() if name in made)
     lines = {
         f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples{few}":
             any(not math.isnan(c.ci_low) for c in comparisons),
         f"p: {present}": present,
         f"{numbers.UNDEFINED}: the two do not differ in any item, so there is nothing to test":
-            "none" in tests,
+            "none" in made,
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }  # fmt: skip
     same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)

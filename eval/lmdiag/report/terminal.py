@@ -8,25 +8,22 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lmdiag.analysis.designs import Analysis
+from lmdiag.comparison import Comparison
+from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels, numbers
 from lmdiag.report.designs import analysis_grids, analysis_remarks
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
 from lmdiag.report.tables import sections
 from lmdiag.results import CHANCE_SIGNS, Results
+from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible
-
-if TYPE_CHECKING:
-    from lmdiag.analysis.designs import Analysis
-    from lmdiag.comparison import Comparison
-    from lmdiag.multiverse import Multiverse
-    from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
@@ -102,13 +99,13 @@ def print_comparisons(
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
         rows = []
         for row in group:
-            first, second = (numbers.number(value, row.statistic) for value in (row.a, row.b))
+            both = (numbers.number(value, row.statistic) for value in (row.a, row.b))
             p, adjusted = labels.p_text(row), numbers.p_value(row.p_adjusted)
             difference = CellText(
                 numbers.signed(row.difference, row.statistic),
                 numbers.bounds(row.ci_low, row.ci_high, row.statistic),
             )
-            cells = (*map(CellText, (f"{row.n}", first, second)), difference)
+            cells = (*map(CellText, (f"{row.n}", *both)), difference)
             cells += (CellText(p), CellText(adjusted))
             rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
         figures = figure_headings(f"A − {other}", "p", "p adj.")
