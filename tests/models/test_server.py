@@ -213,7 +213,7 @@ SPOILED: dict[str, tuple[engines.Spoil, str]] = {
     # sizes and pauses
     "gzip of blanks": (raw(PACKED, Content_Encoding="gzip"), "an answer of more than 64 MiB"),
     "endless": (raw(endless), "an answer of more than 64 MiB"),
-    "endless error": (raw(endless, 400), "refuses the request .status 400"),
+    "endless error": (raw(endless, 404), "status 404.* the address that ends before"),
     "retry in 1e999 s": (raw(b"", 429, Retry_After="1e999"), r"in 4 attempts \(status 429"),
     "retry in 99999": (raw(b"", 503, Retry_After="Fri, 31 Dec 99999999999 23:59:59"), "status 503"),
     "a control character": (raw(b'{"error": "a\\u001b[2Jb"}', 400), r"400: a⟨U\+001B⟩\[2Jb"),
