@@ -131,7 +131,7 @@ LISTED = [(id, math.log(p)) for id, p in enumerate([0.4, 0.2, 0.1])]
     [
         (1, [0.2001], 2),  # its token stands in the list, which decides
         (2, [0.0999], 3),  # the engine rounds otherwise in a prompt
-        (9, [0.15], 3),
+        (9, [0.2], 2),  # as probable as the second of the list
         (9, [0.05], None),  # below the list
         (0, [0.4, 0.3], 2),  # 0.12: above it is 0.2, and 0.4 is its own first token
         (0, [0.4, 0.1], None),  # 0.04
