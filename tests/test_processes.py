@@ -226,9 +226,4 @@ def test_a_run_on_a_server_says_what_is_not_known(
         assert not path.is_file() or key.encode() not in path.read_bytes()
     page = (run / "report.html").read_text("utf-8")
     assert f"not known: asked through {engine.url}/v1" in page
-
-    assert command("run", "--model", "demo:causal", *given)[0] == 0
-    (local,) = {path.parent for path in command.folder.rglob("results.json")} - {run}
-    code, out, _ = command("compare", run, local, "--resamples", 50, "--json")
-    assert json.loads(out)["a"]["server"] == f"{engine.url}/v1"
     assert "cannot be submitted" in command.refused("submit", run, "--dry-run")
