@@ -165,11 +165,7 @@ def test_sign_flips_by_hand(differences: list[float], p: float) -> None:
     assert stats.sign_flip(array(*differences)) == pytest.approx(p, nan_ok=True)
 
 
-def test_random_sign_flips_agree_with_the_binomial_and_the_t_test() -> None:
-    # 14 of 20 equal differences are positive: 2 P(X >= 14) of 20 coins = .115
-    fourteen = array(*[1.0] * 14, *[-1.0] * 6)
-    expected = scipy.stats.binomtest(14, 20).pvalue
-    assert stats.sign_flip(fourteen) == pytest.approx(expected, abs=0.005)
+def test_random_sign_flips_agree_with_the_t_test() -> None:
     # each count has one added: p of 100,000 flips, none as far out, is 1 / 100,001
     assert stats.sign_flip(array(*[1.0] * 60)) == pytest.approx(1 / 100_001)
     many = rng(3).normal(0.01, 1, 5000)

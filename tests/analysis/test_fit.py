@@ -287,35 +287,26 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) 
 
 # ---- models are asked about the words -----------------------------------------------------------
 
+
 WORDS = "the robin is not a bird tree hammer saw daisy of near old river while sang"
 
 
-def texts(n: int, rng: np.random.Generator) -> pd.DataFrame:
+def texts() -> pd.DataFrame:
     """Three texts of words that the demo model knows and some that it does not."""
-    frame = pd.DataFrame({"text": np.sort(rng.integers(3, size=n)), "row": range(n)})
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"text": np.sort(rng.integers(3, size=60)), "row": range(60)})
     frame["position"] = frame.groupby("text").cumcount()
-    frame = frame.assign(word=rng.choice(WORDS.split(), n), log_frequency=rng.normal(0, 1, n))
-    return frame.assign(rt=rng.normal(300, 20, n))
+    frame = frame.assign(word=rng.choice(WORDS.split(), 60), log_frequency=rng.normal(0, 1, 60))
+    return frame.assign(rt=rng.normal(300, 20, 60))
 
 
-def test_surprisals_of_a_model_are_those_of_its_words() -> None:
-    frame = texts(300, np.random.default_rng(4))
+def test_surprisals_of_a_model_are_those_of_its_words_and_an_interrupted_fit_resumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = texts()
     model = lmdiag.load_model("demo:causal")
     joined = frame.groupby("text")["word"].agg(" ".join)
     frame["bits"] = np.asarray(model.surprisals(joined)["surprisal"])
-    readers = pd.concat([frame, frame.assign(rt=frame["rt"] + 9)])
-    human = readers.sample(frac=1, random_state=0)
-    (asked,) = lmdiag.fit(human, models=model, response="rt", average=True).models
-    (read,) = lmdiag.fit(human, surprisal="bits", response="rt", average=True).models
-    assert asked.n == 300 - 3 * 2
-    assert asked.delta_log_likelihood == pytest.approx(read.delta_log_likelihood, rel=1e-6)
-
-
-def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    frame = texts(60, np.random.default_rng(0))
-    model = lmdiag.load_model("demo:causal")
     answer, asked = model.model.answer, list[int]()
 
     def counted(encoded: Any, *top: Any) -> Any:
@@ -325,14 +316,15 @@ def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
         return answer(encoded, *top)
 
     monkeypatch.setattr(model.model, "answer", counted)
-    options = {"response": "rt", "batch_size": 1}
+    options = {"models": model, "output": tmp_path, "response": "rt", "batch_size": 1}
     with pytest.raises(KeyboardInterrupt):
-        lmdiag.fit(frame, models=model, output=tmp_path, **options)
+        lmdiag.fit(frame, **options)
     asked[:] = [0]
-    again = [lmdiag.fit(frame, models=model, output=tmp_path, **options) for _ in range(2)]
+    again = [lmdiag.fit(frame, **options) for _ in range(2)]
     assert asked == [0, 1]  # the third text alone, once
-    whole = lmdiag.fit(frame, models="demo:causal", **options)
-    assert again[0].models[0].terms == again[1].models[0].terms == whole.models[0].terms
+    read = lmdiag.fit(frame, surprisal="bits", response="rt").models[0]
+    for fit in again:
+        assert fit.models[0].delta_log_likelihood == pytest.approx(read.delta_log_likelihood)
 
 
 @pytest.mark.parametrize(
@@ -347,6 +339,6 @@ def test_an_interrupted_fit_resumes_and_a_finished_one_is_not_asked(
 def test_words_and_options_that_cannot_be_used(
     word: str, chosen: dict[str, Any], message: str
 ) -> None:
-    frame = texts(60, np.random.default_rng(0))
+    frame = texts()
     with pytest.raises(BadInput, match=message):
         lmdiag.fit(pd.concat([frame, frame.assign(word=word)]), response="rt", **chosen)
