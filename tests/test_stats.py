@@ -99,7 +99,6 @@ def test_correlations_are_scipys(values: list[tuple[int, int]]) -> None:
         # a mean over shuffles is rounded towards chance: 8.9 of 10 is 8 (p = .109), 9.0 is 9 (.021)
         (0.89, 10, 1 / 2, None, "not distinguishable"),
         (0.90, 10, 1 / 2, None, "above"),
-        (0.11, 10, 1 / 2, None, "not distinguishable"),
         # a mean of values: as its t interval, but counted where all are 0 or 1
         (0.6, 10, 1 / 2, (0.4, 0.8), "not distinguishable"),
         (0.6, 10, 1 / 2, (0.51, 0.7), "above"),
@@ -241,8 +240,6 @@ def test_bootstraps_that_are_certain(
 ) -> None:
     interval = stats.paired_bootstrap(first, second, statistic, rng(), resamples=99)
     assert interval == pytest.approx(expected, nan_ok=True)
-    with pytest.raises(ValueError, match="differ in shape"):
-        stats.paired_bootstrap(np.append(first, 1.0), second, statistic, rng())
 
 
 @pytest.mark.parametrize(

@@ -157,11 +157,9 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
 
 
 def outcomes_row(figure: str, outcomes: Iterable[tuple[str, float, float]]) -> Row:
-    """Returns the row of a figure over items; prints the items whose outcomes differ.
+    """Returns the row of a figure over (item, outcome of the program, of lmdiag).
 
-    Args:
-        figure: its name.
-        outcomes: item, outcome of the program, outcome of lmdiag.
+    Prints the items whose outcomes differ.
     """
     items, of_program, of_lmdiag = zip(*outcomes, strict=True)
     differ = [n for n in range(len(items)) if of_program[n] != of_lmdiag[n]]
