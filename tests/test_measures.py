@@ -117,6 +117,7 @@ def test_three_items_of_role88() -> None:
     assert {level: part.items.tolist() for level, part in bins.items()} == {
         "1": ["2-a", "3-a"], "2": ["1-a"], "3": ["1-b"], "4": ["2-b", "3-b"],
     }  # fmt: skip
+    assert set(measured("role88", rows)) == {*names[2:], "cloze_difference"}
     # a probability of zero has a rank, but no logarithm
     scores = measured("role88", rows, [-1.0, -math.inf, -2.0, -3.0, None, -4.0])
     assert scores["spearman"].items.tolist() == ["1-a", "1-b", "2-a", "2-b", "3-b"]
@@ -278,6 +279,7 @@ def test_a_users_own_rows_are_broken_down_by_what_they_have() -> None:
     assert own.levels_in_order("dose", ["10", "2", "-1", "0.5"]) == ["-1", "0.5", "2", "10"]
     # of 1 to 5 the percentiles are 2, 3 and 4, and each belongs to the bin below it
     assert quartiles([1, 2, 3, 4, 5, None]) == ["1", "1", "2", "3", "4", None]
+    assert quartiles([None]) == [None]
 
 
 # ---- rows that are not compared ------------------------------------------------------------------

@@ -279,6 +279,8 @@ def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
     assert fit.log_likelihood == pytest.approx(value, abs=1e-5)
     assert [term.estimate for term in fit.terms] == pytest.approx(beta, rel=1e-4)
     assert [term.se for term in fit.terms] == pytest.approx(se, rel=1e-4)
+    interval = scipy.stats.t.interval(0.95, fit.terms[1].df, beta[1], se[1])
+    assert fit.terms[1].interval == pytest.approx(interval, rel=1e-3)
     for factors in np.concatenate([np.eye(len(sds)), -np.eye(len(sds))]) * 0.01 + 1:
         assert of(sds * factors, correlation)[0] < value  # which is the maximum
     # variances and covariances of subjects, of items, of residuals, and four coefficients
@@ -299,6 +301,7 @@ def test_levels_of_text_columns_are_named() -> None:
     [
         ("y ~ a + (1 | item", "write it as lme4 has it"),
         ("y ~ a + (1 | pair)", "no column 'pair'; choose from y, a"),
+        ("y ~ a + (1 | y)", "240 rows for 240 random effects of y"),
         ("y ~ a + double + (1 | item)", "cannot be fitted: .* rank deficient"),
     ],
 )
@@ -321,6 +324,7 @@ def test_a_formula_that_cannot_be_fitted(
     [
         ({"response": "time"}, "no column 'time': choose --response from frequency, surprisal"),
         ({"response": "a"}, "the column a has values that are not numbers"),
+        ({"conditions": ["c"]}, "no column 'c': choose from model, item"),
         ({"conditions": ["model"]}, "the column model has fewer than two levels"),
         ({"conditions": ["context"]}, "no item has a value in all 24 cells of context"),
         ({"region": "3"}, "the table has no regions"),

@@ -233,6 +233,9 @@ def changed(**columns: object) -> pd.DataFrame:
         (changed(), {"filter": ("keep",)}, "filter 'keep': write it as COLUMN=VALUE"),
         (changed(), {"filter": ("rt>9999",)}, "a: no row is left: not rt>9999 (60)"),
         (changed(), {"formula": "b ~ surprisal"}, "is not about rt: name one"),
+        (changed(), {"filter": ("position<9",), "folds": 2}, "14 rows are too few for 10"),
+        (changed(), {"folds": 1}, "folds must be 0"),
+        (changed(), {"formula": "rt ~ surprisal ~ a"}, "write it as in time ~"),
         (changed(), {"formula": "rt ~ length"}, "has no term surprisal"),
         (changed(), {"formula": "rt ~ surprisal^2"}, "cannot read '^'"),
         (changed().drop(columns="position"), {}, "which column is the position of a word?"),
@@ -255,6 +258,7 @@ def test_bad_input_is_one_line(
         ("s.tsv", "text\tposition\tsurprisal\n2\t0\t1\n2\t0\t3\n", "s.tsv:3: a second surprisal"),
         ("s.tsv", "text\tsurprisal\n7\t0\n", "s.tsv and rows have no text in common"),
         ("s.json", '{"2": [[1, 2]], "10": [[1]]}', "text 2 has 2 surprisals; rows has 30 words"),
+        ("s.json", '{"2": [["x"]], "10": [[1]]}', "text 2 is not a list of lists of numbers"),
         ("s.txt", "", "is neither a column of rows nor a file"),
     ],
 )

@@ -55,9 +55,7 @@ def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
     assert list(table["top_word"]) == [words[0] for words in predictions.top_words if words]
 
 
-def test_files_have_the_table_of_several_runs_and_csv_is_safe_and_plain(
-    run: Path, tmp_path: Path
-) -> None:
+def test_files_have_the_table_of_several_runs(run: Path, tmp_path: Path) -> None:
     table = items_of([run, run])
     for file in (tmp_path / "items.tsv", tmp_path / "items.parquet", tmp_path / "items.csv"):
         write_items(table, file)
@@ -118,7 +116,11 @@ def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path
         items_of(run, task="neg136")
 
 
-def test_the_design_of_a_built_in_set(demo_dir: Path, tmp_path: Path) -> None:
-    found = lmdiag.analyse(make_run(tmp_path / "run", demo_dir, Protocol(tasks=("neg136",))))
-    assert list(found.effects["effect"]) == ["good", "polarity", "good:polarity"]
-    assert set(found.effects["n"]) == {18 + 8}  # both subsets count from 1
+def test_the_designs_of_built_in_sets(demo_dir: Path, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", demo_dir, Protocol(tasks=("role88", "neg136")))
+    role88, neg136 = (lmdiag.analyse(run, task=task).effects for task in ("role88", "neg136"))
+    with pytest.raises(BadInput, match="--per word needs whole sentences"):
+        items_of(run, per="word")
+    assert (list(role88["effect"]), set(role88["n"])) == (["condition"], {16})
+    assert list(neg136["effect"]) == ["good", "polarity", "good:polarity"]
+    assert set(neg136["n"]) == {18 + 8}  # both subsets count from 1

@@ -38,15 +38,14 @@ from lmdiag import cli
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 Work = Literal["blanks", "agreement", "run"]
-Shape = Literal["bert-base", "gpt2", "gpt2-tiny"]
+Shape = Literal["bert-base", "gpt2"]
 Call = Callable[[], object]
-SHAPES: dict[Shape, tuple[str, str, str, dict[str, int]]] = {
-    "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert", {}),
-    "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2", {}),
-    "gpt2-tiny": ("GPT2LMHeadModel", "gpt2", "gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2}),
+SHAPES: dict[Shape, tuple[str, str, str]] = {
+    "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert"),
+    "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2"),
 }
-"""Class in transformers, published tokenizer, the small one of `tokenizer_files`, and what differs
-from the defaults of the class, which are the published base model."""
+"""Class in transformers, whose defaults are the published model; tokenizer as published; small one
+of `tokenizer_files`."""
 
 
 def build_data(folder: Path) -> str:
@@ -63,7 +62,7 @@ def make_model(shape: Shape, folder: Path) -> str:
     import torch
     import transformers
 
-    (name, published, small, config), out = SHAPES[shape], folder / shape
+    (name, published, small), out = SHAPES[shape], folder / shape
     if out.is_dir():
         return str(out)
     tokenizers = os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
@@ -74,7 +73,7 @@ def make_model(shape: Shape, folder: Path) -> str:
         tokenizer_files.write(small, out)
     model_class = getattr(transformers, name)
     torch.manual_seed(0)
-    model_class(model_class.config_class(**config)).save_pretrained(out)
+    model_class(model_class.config_class()).save_pretrained(out)
     return str(out)
 
 
