@@ -161,19 +161,6 @@ def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "default"), [("gpt2", "never"), ("llama", "always")])
-def test_bos_is_named_by_what_stands_there(
-    command: Commands, small: list[object], family: str, default: str
-) -> None:
-    model = FAMILIES[family].make(command.folder / family)
-    assert command("multiverse", "--model", model, "--knobs", "bos", *small)[0] == 0
-    found = members(command.folder / "out")
-    assert next(iter(found.values()))["bos"] == default
-    assert {choices["bos"] for choices in found.values()} == {"always", "never"}
-    assert f"{family}/neg136-token-limit8" in found  # asked with auto, as a run by default
-
-
-@pytest.mark.slow
 def test_whole_sentences(command: Commands) -> None:
     """Causal models with and without the token, in both units; masked ones by both ways to mask."""
     texts = ("The dog runs home.", "The dog run home.")
@@ -358,19 +345,6 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
 
 
 @pytest.mark.slow
-def test_python(made: Path) -> None:
-    loaded = lmdiag.load_multiverse(made)
-    frame = loaded.to_frame()
-    values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
-    assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
-    assert all((Path(run) / "results.json").is_file() for run in frame.run)
-    assert "unit token, word" in str(loaded)
-    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
-    with pytest.raises(BadInput, match=r"has no multiverse\.json"):
-        lmdiag.load_multiverse(made / "absent")
-
-
-@pytest.mark.slow
 def test_the_page_is_safe_and_fits(copied: Path, new_page: Any) -> None:
     """Text of models and prompts stays text; at any width nothing sticks out."""
     multiverse = Multiverse.read(copied)
@@ -385,12 +359,10 @@ def test_the_page_is_safe_and_fits(copied: Path, new_page: Any) -> None:
         assert all(line.isprintable() for line in printed(pages[-1]))
     path = copied / "hostile.html"
     path.write_text(render(pages[0]))
-    for width, scheme in ((1400, "light"), (420, "dark")):
-        page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-drawn]")
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        assert page.title().endswith(": multiverse · lmdiag")
-        assert page.locator("figure .plot svg").count() == page.locator("figure").count()
-        href = page.locator("#section-protocols a").first.get_attribute("href")
-        assert (copied / href).is_file()
+    page = new_page(viewport={"width": 420, "height": 900})
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    assert page.evaluate("document.documentElement.scrollWidth") == 420
+    assert page.locator("figure .plot svg").count() == page.locator("figure").count()
+    href = page.locator("#section-protocols a").first.get_attribute("href")
+    assert (copied / href).is_file()

@@ -90,17 +90,6 @@ def test_the_order_depends_on_seed_item_and_run_alone() -> None:
     assert sum((n - 1000) ** 2 / 1000 for n in counts.values()) < 20.5  # p = 0.001
 
 
-def test_settings_begin_with_the_unperturbed() -> None:
-    for task, asked, expected in (
-        ("cprag102", ["all"], ["none0", "shuf0", "shuf1", "trunc0", "shuf_trunc0", "shuf_trunc1"]),
-        ("role88", perturb.names(), ["none0", "obj0", "sub0", "both0"]),
-        ("neg136", ["all"], ["none0"]),
-        ("cprag102", ["none"], ["none0"]),
-    ):
-        settings = perturb.settings(task, perturb.chosen(asked, [task]), 2)
-        assert [f"{name}{run}" for name, run in settings] == expected
-
-
 def test_mistakes_are_named(cprag: stimuli.Stimuli, role: stimuli.Stimuli) -> None:
     for asked, message in (
         (["shuff"], r"'shuff' \(did you mean 'shuf'\?\): choose"),

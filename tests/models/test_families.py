@@ -6,7 +6,6 @@ for every piece of every word.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from lmdiag.models.forward.reuse import no_reuse, reuse_keys_and_values, reuse_s
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.protocol import Unit
 from lmdiag.types import DIAGNOSTICS, Answer, Query, Question
-from models.toys import edit
 
 FamilyDir = Callable[[str], Path]
 
@@ -214,19 +212,6 @@ class TestCompany:
         assert packed.reader.layout == ("equal" if name in EQUAL else "packed")
         assert plain.reader.layout == "equal"
 
-    def test_padding_token_without_an_embedding(
-        self, family_dir: FamilyDir, tmp_path: Path
-    ) -> None:
-        from transformers import AutoTokenizer
-
-        folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
-        edit(folder, "tokenizer_config.json", pad_token="[PAD]")
-        plain, model = (
-            load(str(made), LoadOptions(unit="word")) for made in (family_dir("llama"), folder)
-        )
-        assert AutoTokenizer.from_pretrained(folder).pad_token_id >= model.info.vocab_size
-        check_same(ask(plain, QUESTIONS), ask(model, QUESTIONS), "word")
-
 
 class TestWholeWords:
     @pytest.mark.parametrize("name", family_params(FAMILIES))
@@ -256,13 +241,3 @@ class TestWholeWords:
         assert contexts == (len(batch), max(len(each.rows[0].ids) for each in batch))
         assert len(rounds) > 2
         assert max(width for _, width in rounds) <= 8
-
-    def test_agreement_is_about_tokens(self, loaded: Callable[..., Model]) -> None:
-        """EW and MW do not depend on the unit."""
-        question = Question(Query("The author", "."), ("is", "are"), "singular")
-        values = []
-        for model in (loaded("gpt2"), loaded("gpt2", "word")):
-            assert model.set_verbs([("is", "are"), ("likes", "like"), ("smiles", "laugh")]) > 0
-            values.append(ask(model, [question])[0].agreement)
-        assert values[0] is not None
-        assert values[1] == pytest.approx(values[0], abs=1e-6)

@@ -67,30 +67,6 @@ def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -
         assert answer.words[word].n_tokens == len(whole) - len(ids)
 
 
-def test_a_piece_across_the_boundary_is_not_used() -> None:
-    """An item "欢猫": the text keeps its own pieces, and the word those that it has by itself."""
-    tokenizer = byte_level("欢猫")
-    assert len(tokenizer("欢猫").input_ids) == 1
-    model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
-    encoded = model.encode(Question(Query("我喜欢"), ("猫",)))
-    ids = tokenizer("我喜欢", add_special_tokens=False).input_ids
-    assert list(encoded.rows[0].ids[: len(ids)]) == ids
-    assert list(encoded.words["猫"] or ()) == tokenizer("猫", add_special_tokens=False).input_ids
-
-
-def test_the_list_shows_words_without_a_mark() -> None:
-    tokenizer = metaspace()
-    model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
-    chinese, english = ask(
-        model, Question(Query("我喜欢"), ("猫",)), Question(Query("I like"), ("猫",)), top=99
-    )
-    assert "猫" in chinese.top_words
-    assert "##猫" not in chinese.top_words
-    assert {"猫", "##猫"} <= set(english.top_words)
-    spaced = tokenizer("I like 猫", add_special_tokens=False).input_ids
-    assert model.encode(Question(Query("I like"), ("猫",))).words["猫"] == (spaced[-1],)
-
-
 def test_masked_models_read_the_sentence_without_spaces() -> None:
     tokenizer = metaspace()
     network = bert(len(tokenizer))
