@@ -116,8 +116,8 @@ OTHERS = [None, True, False, [], {}, [[]], [None], {"": None}]
 PIECES = [
     b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\n", b"\r", b'"', b",", b"\t", b"{", b"}",
     b"[" * 1000, b"[" * 100_000, b'{"a":' * 5000, b"9" * 5000, b"1e999999", b"NaN", b"\\ud800",
-    b"- " * 3000, b"&a [*a, *a]", b"!!python/object:os.system", b"2001-99-99", b"? ", b"!!int x",
-    b"<<: [1]", b"1:2:3", b"0o9", b"0x", b"---\n", b"%YAML 9.9\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
+    b"- " * 3000, b"&a [*a, *a]", b"!!python/object:os.system", b"2001-99-99", b"!!int x",
+    b"---\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
 ]  # fmt: skip
 SPAN = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": None}
 ODD: list[tuple[Any, pa.DataType | None]] = [
@@ -125,12 +125,9 @@ ODD: list[tuple[Any, pa.DataType | None]] = [
     (0, pa.timestamp("ms", tz="+99:99")), (2**62, pa.timestamp("us")), (1, pa.timestamp("ns")),
     (2**62, pa.duration("s")), (86_399, pa.time32("s")), (Decimal("9" * 70), pa.decimal256(76, 0)),
     (2**64 - 1, pa.uint64()), (1.5, pa.float16()), ([("k", 1)], pa.map_(pa.string(), pa.int64())),
-    ("x", pa.dictionary(pa.int32(), pa.string())), ("x", pa.large_string()),
-    ("x", pa.string_view()), (["x"], pa.list_(pa.string(), 1)), (date(1, 1, 1), None),
-    (float("nan"), None), (800.0, None), (-1e308, None), ([800.0], None), (None, None),
-    (True, None), (["a", None], None), ([["a"]], None), ({"a": 1}, None), ("x" * 100_000, None),
-    ("a\x00b", None), ([SPAN], None), ([None], None),
-    ([SPAN | {"start": 9, "end": -9, "log_prob": float("nan")}], None),
+    ("x", pa.dictionary(pa.int32(), pa.string())), (["x"], pa.list_(pa.string(), 1)),
+    (date(1, 1, 1), None), (float("nan"), None), (-1e308, None), ([800.0], None), (None, None),
+    (True, None), (["a", None], None), ({"a": 1}, None), ("a\x00b", None), ([SPAN], None),
     ([SPAN | {"start": 90, "end": 7, "log_prob": 1e308, "n_tokens": -1}] * 99, None),
 ]  # fmt: skip
 """A value of a column of Parquet, and its type where it is not the usual one."""

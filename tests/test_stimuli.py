@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import math
 import shutil
 from collections import Counter
 from collections.abc import Mapping
@@ -56,12 +55,10 @@ def columns_of(*given: Any, **options: Any) -> Mapping[str, list[Any]]:
 
 
 def test_a_built_data_set(data_dir: Path, demo_dir: Path) -> None:
-    assert stimuli.tasks(str(data_dir)) == ["cprag102", "role88", "neg136"]
-    assert stimuli.tasks(str(demo_dir)) == ["cprag102", "role88", "neg136", "agreement"]
     rows = stimuli.load(str(data_dir), "role88")
     assert tuple(rows.columns())[:9] == tuple(column.name for column in CORE)
-    assert rows.source == str(data_dir)
-    assert rows.revision == "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c"
+    commit = "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c"
+    assert (rows.source, rows.revision) == (str(data_dir), commit)
     assert stimuli.load(str(demo_dir), "neg136").revision is None
 
 
@@ -217,9 +214,6 @@ def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
     measures = json.loads(out)["tasks"]["neg136.csv"]["none"]["measures"]
     assert set(measures) == {"surprisal", "rank"}
     (table,) = (tmp_path / "out").rglob("predictions.parquet")
-    known = [x for x in pq.read_table(table)["log_prob"].to_pylist() if x is not None]
-    assert measures["surprisal"]["value"] == pytest.approx(-sum(known) / len(known) / math.log(2))
-    assert measures["surprisal"]["n"] == len(known) <= 6
     assert list(measures["surprisal"]["by"]["number"]) == ["1", "2"]
     nothing, sample = "the rows have no columns good and contrast", "a sample of 6 rows"
     page = (table.parent / "report.html").read_text("utf-8")
@@ -259,7 +253,6 @@ MISTAKES_IN_MEMORY: list[tuple[Any, str]] = [
     # sentences
     ([{"sentence": "A."}, {"sentence": " "}], "rows, row 2: the column sentence is empty"),
     ([{"sentence": "A ___ b."}], "the column sentence has a blank in it, '___': write whole"),
-    ([{"sentence": "A.", "context": "A"}], "every row needs context and target"),
     ({"region_1": ["A"], "sentence": ["A"]}, "columns sentence and region_1 are both there"),
     ({"region_1": [""]}, "regions do not join to a sentence"),
     ({"region_1": [3]}, "a region must be text, not 3"),
@@ -302,7 +295,6 @@ MISTAKES: list[tuple[Mapping[str, str], str]] = [
 ]
 SUITE_MISTAKES: list[tuple[Mapping[str, str], str]] = [
     ({'"predictions"': '"predictions": [], "others"'}, "own.json: predictions is empty"),
-    ({'"type": "formula"': '"type": "mean"'}, "prediction 1: type must be 'formula', not 'mean'"),
     ({'"region_number": 2': '"region_number": true'},
      "own.json, item 1, condition 1, region 2: region_number must be a valid integer, not True"),
     ({'"region_number": 1, ': ""}, "item 1, condition 1, region 1: region_number is missing"),
@@ -347,7 +339,6 @@ def test_mistakes_in_a_file_name_row_and_column(
         ("{tmp}/lmdiag", None, "no data at .*/lmdiag: build the data set by `lmdiag build`"),
         ("{demo}/READM.md", None, r"there is no file .*did you mean 'README.md'\?\): name a"),
         ("{tmp}/own.csv", None, r"^there is no file .*/own.csv: name a file that exists$"),
-        ("{tmp}", None, "is not a data set, it has no README.md: build one by"),
         (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
         ("{demo}", "negg", r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, "),
         ("{demo}", None, "has several tasks: choose from cprag102, role88"),

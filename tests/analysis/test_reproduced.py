@@ -24,14 +24,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reproduced.md"
 PEERS = ROOT / "tests/peers/records.json"
 NATURAL_STORIES = ("gpt2", "opt-125m", "Llama-2-7b-hf")
-TRIALS = {
-    ("boyce", "pythia-160m"): (),
-    ("boyce", "mamba-130m-hf"): (),
-    ("brothers", "pythia-160m"): pytest.mark.slow,
-    ("brothers", "mamba-130m-hf"): pytest.mark.nightly,
-}
-"""Data and model -> when they are tested, if not by `make test`."""
-
+TRIALS = [
+    ("boyce", "pythia-160m"),
+    ("boyce", "mamba-130m-hf"),
+    pytest.param("brothers", "pythia-160m", marks=pytest.mark.slow),
+    pytest.param("brothers", "mamba-130m-hf", marks=pytest.mark.nightly),
+]
 _TRIAL_FILES = {
     "boyce": ("boyce_2023.tsv", "futrell_2018_dl", "Maze"),
     "brothers": ("brothers_2021.tsv", "brothers_2021", "self-paced reading"),
@@ -86,9 +84,7 @@ def test_natural_stories(human: Path, model: str) -> None:
     check(f"{model}: number of words", n, fit.n)
 
 
-@pytest.mark.parametrize(
-    ("data", "model"), [pytest.param(*names, marks=when) for names, when in TRIALS.items()]
-)
+@pytest.mark.parametrize(("data", "model"), TRIALS)
 def test_trials(human: Path, data: str, model: str) -> None:
     """Michaelov et al. (2024): lme4's AIC of a model."""
     folder = human / "michaelov-2024"

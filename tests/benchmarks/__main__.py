@@ -38,14 +38,14 @@ from lmdiag import cli
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 Work = Literal["blanks", "agreement", "run"]
+Shape = Literal["bert-base", "gpt2"]
 Call = Callable[[], object]
-SHAPES: dict[str, tuple[str, str, str, dict[str, int]]] = {
-    "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert", {}),
-    "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2", {}),
-    "gpt2-tiny": ("GPT2LMHeadModel", "gpt2", "gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2}),
+SHAPES: dict[Shape, tuple[str, str, str]] = {
+    "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert"),
+    "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2"),
 }
-"""Class in transformers, published tokenizer, the small one of `tokenizer_files`, and what differs
-from the defaults of the class, which are the published base model."""
+"""Class in transformers, whose defaults are the published model; tokenizer as published; small one
+of `tokenizer_files`."""
 
 
 def build_data(folder: Path) -> str:
@@ -57,15 +57,15 @@ def build_data(folder: Path) -> str:
     return str(folder / "data")
 
 
-def make_model(shape: str, folder: Path) -> str:
+def make_model(shape: Shape, folder: Path) -> str:
     """Writes model and tokenizer into `folder / shape` and returns it."""
     import torch
     import transformers
 
-    name, published, small, config = SHAPES[shape]
-    if (folder / shape).is_dir():
-        return str(folder / shape)
-    out, tokenizers = folder / shape, os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
+    (name, published, small), out = SHAPES[shape], folder / shape
+    if out.is_dir():
+        return str(out)
+    tokenizers = os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
     if (place := Path(tokenizers) / published).is_dir():
         shutil.copytree(place, out)
     else:
@@ -73,7 +73,7 @@ def make_model(shape: str, folder: Path) -> str:
         tokenizer_files.write(small, out)
     model_class = getattr(transformers, name)
     torch.manual_seed(0)
-    model_class(model_class.config_class(**config)).save_pretrained(out)
+    model_class(model_class.config_class()).save_pretrained(out)
     return str(out)
 
 
@@ -93,10 +93,7 @@ def compare(title: str, calls: Mapping[str, Call], rounds: int) -> None:
 def loaded_programs(model: str, stimuli: Sequence[Any], rows: Rows) -> dict[str, Call]:
     """Loads the model in both programs; lmdiag computes everything from rows to predictions."""
     loaded = lmdiag.load_model(model)
-    return {
-        "bare": bare(model, rows),
-        "lmdiag": lambda: [loaded.predict(part) for part in stimuli],
-    }
+    return {"bare": bare(model, rows), "lmdiag": lambda: [*map(loaded.predict, stimuli)]}
 
 
 def whole_processes(model: str, data: str, rows: Rows, threads: int) -> dict[str, Call]:
@@ -119,7 +116,7 @@ def whole_processes(model: str, data: str, rows: Rows, threads: int) -> dict[str
 
 def main(
     *what: Work,
-    shapes: tuple[str, ...] = ("bert-base", "gpt2"),
+    shapes: tuple[Shape, ...] = ("bert-base", "gpt2"),
     rounds: int = 5,
     threads: int = os.cpu_count() or 1,
 ) -> None:
@@ -127,7 +124,7 @@ def main(
 
     Args:
         what: works to measure (default: all)
-        shapes: of the models: bert-base, gpt2, gpt2-tiny
+        shapes: of the models
         rounds: turns of each program
         threads: of each program
     """

@@ -141,26 +141,6 @@ def test_agreement_rows_join_to_the_sentences_of_the_source(
 # ---- the demo source -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_no_demo_sentence_is_a_published_one_but_simple_negation_is(
-    demo_dir: Path, data_dir: Path, agreement_dir: Path
-) -> None:
-    """NEG-SIMP follows from 18 subjects, 9 categories and their pairing."""
-
-    def sentences(folder: Path, config: str, *, simp: bool = False) -> set[tuple[str, bool]]:
-        return {
-            (f"{row['context']} {row['target']} {row['right_context']}".lower(), row["good"])
-            for row in pq.read_table(folder / config).to_pylist()
-            if (row.get("subset") == "simp") == simp and (row["good"] or simp)
-        }
-
-    for config in ("cprag102", "role88", "neg136", "agreement"):
-        published = sentences(agreement_dir if config == "agreement" else data_dir, config)
-        assert not sentences(demo_dir, config) & published
-    simple = [sentences(folder, "neg136", simp=True) for folder in (demo_dir, data_dir)]
-    assert simple[0] == simple[1] != set()
-
-
 def test_the_program_makes_the_committed_files(
     import_file: Any, scripts: Path, tmp_path: Path
 ) -> None:

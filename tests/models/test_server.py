@@ -131,7 +131,7 @@ LISTED = [(id, math.log(p)) for id, p in enumerate([0.4, 0.2, 0.1])]
     [
         (1, [0.2001], 2),  # its token stands in the list, which decides
         (2, [0.0999], 3),  # the engine rounds otherwise in a prompt
-        (9, [0.15], 3),
+        (9, [0.2], 2),  # as probable as the second of the list
         (9, [0.05], None),  # below the list
         (0, [0.4, 0.3], 2),  # 0.12: above it is 0.2, and 0.4 is its own first token
         (0, [0.4, 0.1], None),  # 0.04
@@ -213,7 +213,7 @@ SPOILED: dict[str, tuple[engines.Spoil, str]] = {
     # sizes and pauses
     "gzip of blanks": (raw(PACKED, Content_Encoding="gzip"), "an answer of more than 64 MiB"),
     "endless": (raw(endless), "an answer of more than 64 MiB"),
-    "endless error": (raw(endless, 400), "refuses the request .status 400"),
+    "endless error": (raw(endless, 404), "status 404.* the address that ends before"),
     "retry in 1e999 s": (raw(b"", 429, Retry_After="1e999"), r"in 4 attempts \(status 429"),
     "retry in 99999": (raw(b"", 503, Retry_After="Fri, 31 Dec 99999999999 23:59:59"), "status 503"),
     "a control character": (raw(b'{"error": "a\\u001b[2Jb"}', 400), r"400: a⟨U\+001B⟩\[2Jb"),

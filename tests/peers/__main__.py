@@ -116,10 +116,8 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
     log, folder = io.StringIO(), Path(datasets)
     cprag = program.process_fk(folder / "CPRAG-102/CPRAG-102.tsv")
     role = program.process_rr(folder / "ROLE-88/ROLE-88.tsv")
-    negations = {
-        "simp": program.process_fischler(folder / "NEG-136/NEG-136-SIMP.tsv"),
-        "nat": program.process_nk(folder / "NEG-136/NEG-136-NAT.tsv"),
-    }
+    simp = program.process_fischler(folder / "NEG-136/NEG-136-SIMP.tsv")
+    nat = program.process_nk(folder / "NEG-136/NEG-136-NAT.tsv")
     reported: dict[str, str] = {}
     for k in (1, 5):
         options: Any = {"model": None, "tokenizer": None, "k": k}
@@ -127,7 +125,7 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
         reports += [program.test_rr_acc(*role, rrlog=log, **options)]
         reports += [
             program.test_nkf_acc(rows, texts, words, nkflog=log, **options)
-            for texts, rows, words in negations.values()
+            for texts, rows, words in (simp, nat)
         ]
         for prefix, report in zip(("", "", "simp ", "nat "), reports, strict=True):
             for label, value in re.findall(r"^(.+): ([-\d.e]+)\b", "".join(report[:2]), re.M):
@@ -141,15 +139,14 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
         scored = evaluation.evaluate(stimuli, [predictions], Protocol(), cased=True)
         figures[task] = scored.to_json()["measures"]
     levels = itertools.product((1, 5), "1234", ("high", "low"), ("simp", "nat"))
-    names = ("k", "quartile", "level", "subset")
     rows: dict[str, Row] = {}
-    for (task, label, path), chosen in itertools.product(LABELS, levels):
-        words = dict(zip(names, chosen, strict=True))
-        label, path = (text.format(**words, size=chosen[2].upper()) for text in (label, path))
-        measure, *level = path.split()
+    for (task, label, path), (k, quartile, level, subset) in itertools.product(LABELS, levels):
+        words = {"k": k, "quartile": quartile, "level": level, "subset": subset}
+        label, path = (text.format(**words, size=level.upper()) for text in (label, path))
+        measure, *names = path.split()
         figure = figures[task][measure]
-        if level:
-            figure = figure["by"][level[0]][level[1]]
+        if names:
+            figure = figure["by"][names[0]][names[1]]
         first, second = float(reported[label]), figure["value"]
         gap = str(round(abs(first - second), 9) or "0")
         rows[label] = (f"{task}: {path}", f"{first:.6f}", f"{second:.6f}", gap)
@@ -160,11 +157,9 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
 
 
 def outcomes_row(figure: str, outcomes: Iterable[tuple[str, float, float]]) -> Row:
-    """Returns the row of a figure over items; prints the items whose outcomes differ.
+    """Returns the row of a figure over (item, outcome of the program, of lmdiag).
 
-    Args:
-        figure: its name.
-        outcomes: item, outcome of the program, outcome of lmdiag.
+    Prints the items whose outcomes differ.
     """
     items, of_program, of_lmdiag = zip(*outcomes, strict=True)
     differ = [n for n in range(len(items)) if of_program[n] != of_lmdiag[n]]

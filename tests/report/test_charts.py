@@ -76,6 +76,10 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
         counted = [x for x in shuffled if (x["label"], x["series"]) == (row["label"], "shuffles")]
         assert sum(x["shuffles"] for x in counted) == 3
         assert sum(x["shuffles"] * x["value"] for x in counted) / 3 == pytest.approx(row["value"])
+    plain = {row["label"]: row["value"] for row in shuffled if row["series"] == "not shuffled"}
+    for label, setting in (("Shuf, accuracy@5", "none"), ("Shuf + Trunc, accuracy@5", "trunc")):
+        place = Place("cprag102", setting, "accuracy@5")
+        assert plain[label] == getattr(results.figure(place), "value", None)
     place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
     levels = rows(plots, "neg136-subset-polarity-sensitivity")
     (row,) = (x for x in levels if (x["series"], x["level"]) == ("sensitivity", place.level))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import statistics
 from typing import Any
@@ -11,8 +9,6 @@ from typing import Any
 import pytest
 
 from lmdiag import diagnostics
-from lmdiag.cli import main
-from lmdiag.report.formats import render_tables
 from lmdiag.report.items import (
     MAX_LISTED,
     Choice,
@@ -249,24 +245,3 @@ def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
     assert all(len(row.top) == 5 for _, answers in chosen for row in answers.values() if row)
     with pytest.raises(BadInput, match=f"no item '{contrast}x' .did you mean '{contrast}"):
         choose([runs["strong"]], [f"{contrast}x"])
-
-
-def test_chosen_sentences_are_written_word_by_word(
-    forms: dict[str, Run], capsys: pytest.CaptureFixture[str]
-) -> None:
-    both = [forms["suites"], forms["suites of weak"]]
-    chosen = choose(both, ["two_predictions/2", "center_embed/1/plaus"])
-    text = render_tables("csv", [run.results for run in both], chosen)
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(rows) == 3 * 2 * 5  # three sentences, two models, five regions
-    assert rows[1] | {"bits": ""} == {
-        "id": "two_predictions/2/plaus", "model": "org/strong", "place": "2", "region": "2 comma",
-        "sentence": "The 2 painting that the artist, painted deteriorated.", "start": "30",
-        "text": ",", "bits": "",
-    }  # fmt: skip
-    (shown,) = choose([forms["sentences"]], ["s3"])
-    markdown = render_tables("markdown", [forms["sentences"].results], [shown])
-    assert "| The horse raced past barn 3. | The –, horse " in markdown
-    # the tables name predictions by their formulas
-    assert main(["report", str(both[0].path), "--format", "markdown"]) == 0
-    assert f"| two_predictions: {ORDER} |" in capsys.readouterr().out.replace("\\", "")
