@@ -69,6 +69,10 @@ def test_files_have_the_table_of_several_runs(run: Path, tmp_path: Path) -> None
     assert third["context"] == "'=cmd, a café"
     assert first["coded"] == "-0.5"  # a number is no formula
     assert (first["surprisal"], first["rank"], first["good"]) == ("", "", "TRUE")
+    file.write_text('"";"item";"voice";"surprisal"\n"1";"a";"null";1.5\n"2";"a";"none";NA\n')
+    table = items_of(file)  # as R's write.csv2 has it
+    assert list(table) == ["item", "voice", "surprisal"]
+    assert (table["voice"][0], math.isnan(table["surprisal"][1])) == ("null", True)
 
 
 # ---- sentences -----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import io
 import json
 import shutil
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 from commands import Commands
@@ -109,18 +108,6 @@ def test_across_options(command: Commands) -> None:
 
 
 # ---- report --------------------------------------------------------------------------------------
-
-
-def test_a_page_goes_into_the_run_directory_and_one_of_several_runs_here(
-    command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(command.folder)
-    copy = Path(shutil.copytree(command.runs[0], command.folder / "run"))
-    assert command("report", copy) == (0, f"Saved in {copy / 'report.html'}\n", "")
-    assert "<h1>org/[b]first</h1>" in (copy / "report.html").read_text()
-    assert command("report", *command.runs)[:2] == (0, "Saved in report.html\n")
-    page = (command.folder / "report.html").read_text()
-    assert "<h1>org/[b]first and org/second</h1>" in page
 
 
 def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) -> None:

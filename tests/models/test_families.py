@@ -6,6 +6,7 @@ for every piece of every word.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from lmdiag.models.forward.reuse import no_reuse, reuse_keys_and_values, reuse_s
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.protocol import Unit
 from lmdiag.types import DIAGNOSTICS, Answer, Query, Question
+from models.toys import edit
 
 FamilyDir = Callable[[str], Path]
 
@@ -211,6 +213,19 @@ class TestCompany:
         check_same(ask(packed, QUESTIONS), ask(plain, QUESTIONS))
         assert packed.reader.layout == ("equal" if name in EQUAL else "packed")
         assert plain.reader.layout == "equal"
+
+    def test_padding_token_without_an_embedding(
+        self, family_dir: FamilyDir, tmp_path: Path
+    ) -> None:
+        from transformers import AutoTokenizer
+
+        folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
+        edit(folder, "tokenizer_config.json", pad_token="[PAD]")
+        plain, model = (
+            load(str(made), LoadOptions(unit="word")) for made in (family_dir("llama"), folder)
+        )
+        assert AutoTokenizer.from_pretrained(folder).pad_token_id >= model.info.vocab_size
+        check_same(ask(plain, QUESTIONS), ask(model, QUESTIONS), "word")
 
 
 class TestWholeWords:

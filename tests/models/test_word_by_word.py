@@ -26,7 +26,7 @@ from transformers import PreTrainedTokenizerFast
 from lmdiag.models import LoadOptions, load
 from lmdiag.runs.asking import ask
 from lmdiag.types import Sentence, SentenceAnswer, WordSpan
-from models.toys import bert, gpt2
+from models.toys import gpt2
 
 FamilyDir = Callable[[str], Path]
 
@@ -214,12 +214,6 @@ def test_causal_models(name: str, unit: str, tmp_path: Path) -> None:
     # Guards the test: sentences without blanks are one word of several tokens, with a probability.
     assert [word.n_tokens > 1 for word in answers[0].words] == [True]
     assert all(word.log_prob is not None for answer in answers for word in answer.words)
-
-
-@pytest.mark.parametrize("pll", ["within-word", "original"])
-def test_masked_models(pll: str, tmp_path: Path) -> None:
-    save(bert, TOKENIZERS["unigram NFKC"](), tmp_path, max_position_embeddings=96)
-    check("bert", tmp_path, [*SCRIPTS, *DIVIDED[::2]], pll=pll)
 
 
 def save(make: Any, tokenizer: PreTrainedTokenizerFast, folder: Path, **config: Any) -> None:
