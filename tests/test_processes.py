@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +22,7 @@ from launched import ROOT, SCRIPT, alone, environment, finished, free_port, outc
 from limits import HANG
 from sentence_texts import write_table
 
-from lmdiag.runs.processes import Processes
+from lmdiag.runs.processes import Processes, SharedError
 
 LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
 WHOLE = re.compile(r": (\d+) (contexts|sentences)\n.*: asked \1 \2 in \S+ \S+ \2/s\n")
@@ -147,7 +148,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "undisturbed")
 
 
-def test_a_process_that_loses_another_within_the_model_says_so() -> None:
+def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch: Any) -> None:
     lost, other = "Connection closed by peer [127.0.0.1]:29500", "mat1 and mat2 have no shapes"
     cases = (2, lost, ConnectionError), (1, lost, RuntimeError), (2, other, RuntimeError)
     for count, message, raised in cases:
@@ -155,6 +156,9 @@ def test_a_process_that_loses_another_within_the_model_says_so() -> None:
         processes.count = count
         with pytest.raises(raised), processes:
             raise RuntimeError(message)
+    monkeypatch.setattr(Processes, "gather", lambda *_: [None, "NaN in the logits"])
+    with pytest.raises(SharedError, match="NaN"), Processes(alone=True).shared_errors():
+        pass  # this process has no error, another one has
 
 
 def test_a_run_on_a_server_says_what_is_not_known(
