@@ -5,7 +5,7 @@
 # make setup  .venv with pinned versions and the package, editable; the other commands call it
 # make docs   the documentation site, in build/site; warnings are errors
 # make dist   wheel and source distribution, in dist, and checks of both
-# make bench  speed compared with a plain PyTorch loop and other programs
+# make bench  speed compared with a plain PyTorch loop
 # make demo-models  train the two demo models again and replace their weights in the package
 
 VENV := .venv

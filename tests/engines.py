@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,47 +23,47 @@ TOKENIZER = str(demo_folder("causal"))
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """What goes over the wire; a body may have no end, or end before its announced length."""
 
     body: bytes | Iterator[bytes]
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
-class Weights:
-    """The causal demo model, read by transformers."""
-
-    @cached_property
-    def _parts(self) -> tuple[Any, Any]:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        model = AutoModelForCausalLM.from_pretrained(TOKENIZER).eval()
-        return AutoTokenizer.from_pretrained(TOKENIZER), model
-
-    def ids(self, text: str) -> tuple[int, ...]:
-        return tuple(self._parts[0](text, add_special_tokens=False)["input_ids"])
-
-    @lru_cache(maxsize=20_000)  # noqa: B019 (one model for a whole session)
-    def text(self, token: int) -> str:
-        return str(self._parts[0].decode([token]))
-
-    @lru_cache(maxsize=20_000)  # noqa: B019
-    def log_probs(self, ids: tuple[int, ...]) -> np.ndarray:
-        """(len(ids), vocabulary): row i is the distribution after ids[: i + 1], nats."""
-        import torch
-
-        with torch.no_grad():
-            logits = self._parts[1](torch.tensor([ids])).logits[0]
-        return np.asarray(logits.double().log_softmax(-1).numpy())
+Spoil = Callable[[Document, Document], Document | Answer]
+"""Takes a request's body and the honest document."""
 
 
-class Engine:
+@cache
+def demo_model() -> tuple[Any, Any]:
+    """Tokenizer and network, read by transformers."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(TOKENIZER).eval()
+    return AutoTokenizer.from_pretrained(TOKENIZER), model
+
+
+@cache
+def text(token: int) -> str:
+    return str(demo_model()[0].decode([token]))
+
+
+@cache
+def log_probs(ids: tuple[int, ...]) -> np.ndarray:
+    """(len(ids), vocabulary): row i is the distribution after ids[: i + 1], nats."""
+    import torch
+
+    with torch.no_grad():
+        logits = demo_model()[1](torch.tensor([ids])).logits[0]
+    return np.asarray(logits.double().log_softmax(-1).numpy())
+
+
+class Engine(ThreadingHTTPServer):
     """An engine at `url` that lives as long as the `with` block.
 
     Attributes:
-        spoil: takes a request's body and the honest document; returns a document or an `Answer`.
+        spoil: makes what is sent from the honest document.
         bodies: of every request so far; keys: their `Authorization` headers.
         key: that requests need; None for no key.
         most: longest list that may be asked for.
@@ -71,11 +71,14 @@ class Engine:
         hold: no request is answered before so many have come at the same time.
     """
 
-    def __init__(
-        self, weights: Weights, dialect: Literal["vllm", "sglang"] = "vllm", port: int = 0
-    ) -> None:
-        self.weights, self.dialect = weights, dialect
-        self.spoil: Callable[[Document, Document], Document | Answer] = lambda _, document: document
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self, dialect: Literal["vllm", "sglang"] = "vllm") -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.dialect = dialect
+        self.spoil: Spoil = honest
         self.bodies: list[Document] = []
         self.keys: list[str | None] = []
         self.key: str | None = None
@@ -83,17 +86,18 @@ class Engine:
         self.end = threading.Event()
         self._at_once = 0
         self._changed = threading.Condition()
-        self._server = _Server(("127.0.0.1", port), _handler(self))
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def __enter__(self) -> Engine:
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.end.set()
-        self._server.shutdown()
-        self._server.server_close()
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed is no error of the engine."""
 
     def answer(self, body: Document, key: str | None) -> Document | Answer:
         """Answers a request for a completion."""
@@ -117,14 +121,14 @@ class Engine:
     def document(self, body: Document) -> Document:
         """The honest answer."""
         ids, n_top = tuple(body["prompt"]), body["logprobs"]
-        rows = self.weights.log_probs(ids)
+        rows = log_probs(ids)
         nats = [None, *(float(rows[at, token]) for at, token in enumerate(ids[1:]))]
-        best = int(rows[-1].argmax())
-        name = self.weights.text if self.dialect == "sglang" else "token_id:{}".format
-        order = np.lexsort((np.arange(rows.shape[1]), -rows[-1]))[:n_top]
-        top = {name(int(token)): float(rows[-1, token]) for token in order}
+        name = text if self.dialect == "sglang" else "token_id:{}".format
+        order = np.lexsort((np.arange(rows.shape[1]), -rows[-1]))[:n_top].tolist()
+        top = {name(token): float(rows[-1, token]) for token in order}
+        best = name(order[0])
         logprobs: Document = {
-            "tokens": [name(best)], "token_logprobs": [top[name(best)]], "top_logprobs": [top],
+            "tokens": [best], "token_logprobs": [top[best]], "top_logprobs": [top],
         }  # fmt: skip
         choice: Document = {"index": 0, "text": "", "logprobs": logprobs}
         if body.get("echo"):
@@ -133,18 +137,21 @@ class Engine:
             logprobs["top_logprobs"] = [*(None for _ in ids), top]
         elif "prompt_logprobs" in body and self.dialect == "vllm":
             choice["prompt_logprobs"] = [
-                value
-                and {str(token): {"logprob": value, "decoded_token": self.weights.text(token)}}
+                value and {str(token): {"logprob": value, "decoded_token": text(token)}}
                 for token, value in zip(ids, nats, strict=True)
             ]
         return {"object": "text_completion", "model": "tiny", "choices": [choice]}
+
+
+def honest(body: Document, document: Document) -> Document:
+    return document
 
 
 def refusal(status: int, message: str, **headers: str) -> Answer:
     return Answer(json.dumps({"error": {"message": message}}).encode(), status, headers)
 
 
-def faults(number: int) -> Callable[[Document, Document], Document | Answer]:
+def faults(number: int) -> Spoil:
     """Spoils every so many requests: busy, failed, or the answer ends in its middle; all pass."""
     count = iter(range(10**9))
 
@@ -159,42 +166,33 @@ def faults(number: int) -> Callable[[Document, Document], Document | Answer]:
     return spoil
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 256
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: Engine
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed is no error of the engine."""
+    def do_GET(self) -> None:
+        self._send({"data": [{"id": "tiny", "max_model_len": 128}]})
 
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._send(self.server.answer(body, self.headers.get("Authorization")))
 
-def _handler(engine: Engine) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+    def _send(self, answer: Document | Answer) -> None:
+        body, status, headers = (
+            Answer(json.dumps(answer).encode()) if isinstance(answer, dict) else answer
+        )
+        if isinstance(body, bytes):
+            headers, body = {**headers, "Content-Length": str(len(body))}, iter([body])
+        else:
+            self.close_connection = True
+        self.send_response(status)
+        for header in headers.items():
+            self.send_header(*header)
+        self.end_headers()
+        for part in body:
+            self.wfile.write(part)
+            self.wfile.flush()
 
-        def do_GET(self) -> None:
-            self._send({"data": [{"id": "tiny", "max_model_len": 128}]})
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self._send(engine.answer(body, self.headers.get("Authorization")))
-
-        def _send(self, answer: Document | Answer) -> None:
-            if isinstance(answer, dict):
-                answer = Answer(json.dumps(answer).encode())
-            self.send_response(answer.status)
-            headers = dict(answer.headers)
-            if isinstance(answer.body, bytes):
-                headers["Content-Length"] = str(len(answer.body))
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.close_connection = not isinstance(answer.body, bytes)
-            for part in [answer.body] if isinstance(answer.body, bytes) else answer.body:
-                self.wfile.write(part)
-                self.wfile.flush()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing is logged."""
-
-    return Handler
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged."""

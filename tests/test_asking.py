@@ -173,7 +173,8 @@ def test_a_log_gets_two_lines_and_a_terminal_a_bar(
         raise KeyboardInterrupt
     assert re.fullmatch(
         r"org/\[model\]: 198 contexts, 60 of them saved before\n"
-        r"org/\[model\]: asked 40 contexts in 0:00:\d\d, \S+ contexts/s, stopped at 100 of 198\n",
+        r"org/\[model\]: asked 40 contexts in \d:\d\d:\d\d, \S+ contexts/s, stopped at 100 "
+        r"of 198\n",
         capsys.readouterr().err,
     )
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -23,8 +23,6 @@ from lmdiag.results import Place
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import BadInput
 
-POLARITIES = ("affirmative", "negative")
-
 
 @pytest.fixture(scope="module")
 def rows(demo_dir: Path) -> dict[str, Stimuli]:
@@ -142,22 +140,6 @@ def test_equal_numbers_by_construction_are_one_test() -> None:
     # items that only tse leaves out: another test
     less = [pairs[2], pair("tse", other[:7], b[:7])]
     assert [x.same_as for x in compare_pairs(less, seed=0, resamples=50)] == ["", ""]
-
-
-def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> None:
-    neg = rows["neg136"]
-    compared = compare(*(run_of(neg, guesses(neg, seed)) for seed in (1, 2)), resamples=50)
-    levels: dict[str, list[tuple[str, str]]] = {}
-    for x in compared:
-        levels.setdefault(x.measure, []).append((x.by, x.level))
-    subsets = [("subset", "simp"), ("subset", "nat")]
-    crossed = [("subset/polarity", f"{s}/{p}") for s in ("simp", "nat") for p in POLARITIES]
-    polarity = [("polarity", level) for level in POLARITIES]
-    assert levels == {
-        "accuracy@1": subsets, "accuracy@2": subsets,
-        "sensitivity": crossed, "sensitivity@0.01": crossed,
-        "determiner_match@1": polarity, "determiner_match@2": polarity,
-    }  # fmt: skip
 
 
 def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any]) -> None:

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from runs import by_name, padded, predictions_of, rows_of
-from scipy.stats import pearsonr, rankdata, spearmanr
+from scipy.stats import pearsonr, spearmanr
 
-from lmdiag import diagnostics, stimuli
+from lmdiag import diagnostics, stats
 from lmdiag.measures import Scores, quartiles
 
 Rows = dict[str, list[Any]]
@@ -80,8 +77,7 @@ def test_three_items_of_cprag102() -> None:
         "sensitivity@0.01": [1, 0, 0],  # .015 - .01 is not more than .01
         "within_category_boost": [1, 0, 1],  # .2 - .1, .01 - .001, .3 - .05
     }
-    high = scores["sensitivity@0.01"].by["constraint"]["high"]
-    assert (high.items.tolist(), high.values.tolist()) == (["1", "2"], [1, 0])
+    assert by_level(scores["sensitivity@0.01"])["constraint"] == {"high": [1, 0], "low": [0]}
 
 
 def test_three_items_of_role88() -> None:
@@ -114,12 +110,8 @@ def test_three_items_of_role88() -> None:
     assert scores["probability_difference"].values == pytest.approx([0.2, 0.005, -0.001])
     assert scores["cloze_difference"].values == pytest.approx([0.3, 0.3, 0.0])
     human = rows["target_cloze"]
-    computed = [
-        np.corrcoef(rankdata(scores["spearman"].values, axis=0).T)[0, 1],
-        np.corrcoef(scores["pearson"].values.T)[0, 1],
-    ]
-    expected = [spearmanr(p, human).statistic, pearsonr(np.log(p), human)[0]]
-    assert computed == pytest.approx(expected)
+    for name, r in (("spearman", spearmanr(p, human)), ("pearson", pearsonr(np.log(p), human))):
+        assert stats.point(scores[name].values, name) == pytest.approx(r.statistic)
     # expected_cloze .2 .3 .4 .5 .6 .7: bounds at .325, .45, .575, bins closed on the right
     bins = scores["accuracy@1"].by["cloze_quartile"]
     assert {level: part.items.tolist() for level, part in bins.items()} == {
@@ -155,21 +147,15 @@ def test_three_items_of_neg136() -> None:
     top = padded([insect, insect, ["bee"], ["Animal", "8", "hour", "[UNK]", "ox"]] + [[]] * 8)
     scores = measured("neg136", rows, list(map(math.log, p)), top, k=(1, 5, 20))
     sensitivity = scores["sensitivity"]
-    contrasts = [f"{item}-{polarity}" for item in "123" for polarity in ("affirmative", "negative")]
-    assert sensitivity.items.tolist() == contrasts
+    assert sensitivity.items.tolist()[:3] == ["1-affirmative", "1-negative", "2-affirmative"]
     assert sensitivity.values.tolist() == [1, 0, 1, 1, 1, 0]
     assert scores["sensitivity@0.01"].values.tolist() == [1, 0, 0, 1, 1, 0]  # .3 - .295: too little
-    assert by_level(sensitivity) == {
-        "subset": {"simp": [1, 0], "nat": [1, 1, 1, 0]},
-        "subset/polarity": {
-            "simp/affirmative": [1], "simp/negative": [0],
-            "nat/affirmative": [1, 1], "nat/negative": [1, 0],
-        },
-        "natural": {"natural": [1, 1], "less_natural": [1, 0]},
-        "natural/polarity": {
-            "natural/affirmative": [1], "natural/negative": [1],
-            "less_natural/affirmative": [1], "less_natural/negative": [0],
-        },
+    by = by_level(sensitivity)
+    assert set(by) == {"subset", "subset/polarity", "natural", "natural/polarity"}
+    assert by["natural"] == {"natural": [1, 1], "less_natural": [1, 0]}
+    assert by["subset/polarity"] == {
+        "simp/affirmative": [1], "simp/negative": [0],
+        "nat/affirmative": [1, 1], "nat/negative": [1, 0],
     }  # fmt: skip
     # a context of SIMP counts once; "is an": insect fits, ##t and bee do not; "is not a": bee fits;
     # "is not an": by spelling Animal and ox fit, while 8, hour and [UNK] do not
@@ -185,7 +171,6 @@ def test_three_items_of_neg136() -> None:
         # words are compared whole
         ([["Bird"]], True, {"accuracy@1": [0]}),
         ([["Bird"]], False, {"accuracy@1": [1]}),
-        ([["##bird"], ["seal"]], False, {"accuracy@1": [0, 0]}),
         ([["birds", "bir"], ["seal", "bird"]], True, {"accuracy@1": [0, 0], "accuracy@2": [0, 1]}),
         # a row without a list is left out and not wrong
         ([["bird"], None], True, {"accuracy@1": [1]}),
@@ -219,11 +204,12 @@ def test_accuracy(
 def test_one_contrast(
     log_probs: tuple[float, ...], threshold: float, wins: tuple[int, int]
 ) -> None:
-    scores = measured(
-        "own", contrast_rows({"1": len(log_probs) - 1}), log_probs, threshold=threshold
-    )
-    names = ("sensitivity", f"sensitivity@{threshold}")
-    assert values(scores, *names) == {name: [win] for name, win in zip(names, wins, strict=True)}
+    rows = contrast_rows({"1": len(log_probs) - 1})
+    for order in (1, -1):  # of the rows
+        ordered = {name: column[::order] for name, column in rows.items()}
+        scores = measured("own", ordered, log_probs[::order], threshold=threshold)
+        found = scores["sensitivity"].values, scores[f"sensitivity@{threshold}"].values
+        assert found == wins
 
 
 def test_contrasts_that_cannot_be_scored_are_left_out_and_named() -> None:
@@ -237,34 +223,12 @@ def test_contrasts_that_cannot_be_scored_are_left_out_and_named() -> None:
         measured("own", contrast_rows({"x": 1}) | {"good": [True, True]}, [-1.0, -2.0])
 
 
-@given(st.data(), st.lists(st.integers(1, 3), min_size=1, max_size=8))
-def test_sensitivity_is_what_the_words_say(data: st.DataObject, sizes: list[int]) -> None:
-    """Against a literal loop, and whatever the order of the rows."""
-    log_probs = st.one_of(st.none(), st.floats(-40, 0), st.just(-math.inf))
-    names = [[f"{c}-{i}" for i in range(1 + size)] for c, size in enumerate(sizes)]
-    value = {name: data.draw(log_probs) for of_contrast in names for name in of_contrast}
-    shuffled = data.draw(st.permutations([*value]))
-    rows = rows_of(*({"id": x, "contrast": x[0], "good": x.endswith("-0")} for x in shuffled))
-    scores = measured("own", rows, [value[name] for name in shuffled])
-    for measure, margin in (("sensitivity", None), ("sensitivity@0.01", 0.01)):
-        literal = {}
-        for of_contrast in names:
-            good, *bad = (value[name] for name in of_contrast)
-            if good is not None and None not in bad:
-                wins = (good > b if margin is None else math.exp(good) - math.exp(b) > margin
-                        for b in bad)  # fmt: skip
-                literal[of_contrast[0][0]] = float(all(wins))
-        one = scores.get(measure)
-        assert (dict(zip(one.items, one.values, strict=True)) if one else {}) == literal
-
-
 def test_chance_is_one_over_the_rows_that_are_compared() -> None:
     rows = contrast_rows({"a": 1, "b": 2, "c": 2})
     rows["part"] = rows["contrast"]
     scores = measured("own", rows, [-1.0] * 7 + [None])  # c has an unscorable row
-    part = scores["sensitivity"].by["part"]["b"]
     assert scores["sensitivity"].chance.tolist() == [1 / 2, 1 / 3]
-    assert part.chance.tolist() == [1 / 3]
+    assert scores["sensitivity"].by["part"]["b"].chance.tolist() == [1 / 3]
     assert scores["sensitivity@0.01"].chance is None
 
 
@@ -277,15 +241,14 @@ def test_rows_that_ask_the_same_are_not_a_comparison() -> None:
     # a causal model sees the left side alone, and has nothing to compare in either contrast
     scores = measured("own", rows, log_probs, left_only=True)
     assert set(scores) == {"sensitivity", "sensitivity@0.01", "surprisal"}
-    for one in (scores["sensitivity"], scores["sensitivity@0.01"]):
-        assert not len(one.items)
-        assert "same context and the same target" in one.not_defined
+    assert not len(scores["sensitivity"].items)
+    assert "same context and the same target" in scores["sensitivity"].not_defined
 
 
 # ---- break-downs ---------------------------------------------------------------------------------
 
 
-def test_a_users_own_rows_are_broken_down_by_what_they_have(data_dir: Path) -> None:
+def test_a_users_own_rows_are_broken_down_by_what_they_have() -> None:
     rows = rows_of(
         *(
             {
@@ -293,7 +256,7 @@ def test_a_users_own_rows_are_broken_down_by_what_they_have(data_dir: Path) -> N
                 "condition": "good" if good else "bad",  # the good row of a contrast decides
                 "length": "long" if i % 2 else "short", "passive": i < 2,
                 "voice": "active" if good else "passive",  # differs within each contrast: no level
-                "note": f"text {i}", "weight": i, "lexical": "one",  # too many levels, too few
+                "note": f"text {i}", "lexical": "one",  # too many levels, too few
             }
             for i in range(13)
             for good in (True, False)
@@ -308,16 +271,11 @@ def test_a_users_own_rows_are_broken_down_by_what_they_have(data_dir: Path) -> N
     # missing values are in no level
     rows = rows_of(*({"id": f"{i}", "voice": v} for i, v in enumerate(["a", "", None, "b"])))
     rows["dose"] = [1.0, math.nan, 2.0, None]
-    own, role88 = diagnostics.get("own"), diagnostics.get("role88")
+    own = diagnostics.get("own")
     voice_and_dose = {"voice": ["a", None, None, "b"], "dose": ["1.0", None, "2.0", None]}
     assert own.levels(rows) == voice_and_dose
-    # columns of a built-in diagnostic are not guessed at, although there are few levels
-    rows = stimuli.load(str(data_dir), "role88", limit=6).columns()
-    assert not role88.levels(rows)
-    assert {"object", "subject"} <= set(own.levels(rows))
     # levels that are numbers are sorted
     assert own.levels_in_order("dose", ["10", "2", "-1", "0.5"]) == ["-1", "0.5", "2", "10"]
-    assert own.levels_in_order("dose", ["late", "10", "2"]) == ["late", "10", "2"]
     # of 1 to 5 the percentiles are 2, 3 and 4, and each belongs to the bin below it
     assert quartiles([1, 2, 3, 4, 5, None]) == ["1", "1", "2", "3", "4", None]
     assert quartiles([None]) == [None]
@@ -336,8 +294,7 @@ def test_a_users_own_rows_are_broken_down_by_what_they_have(data_dir: Path) -> N
         ({"log_prob": [0.0] * 4, "rank": [1, 2, None, None]}, {"surprisal": ([0, 0, 0, 0], ())}),
         # an infinite surprisal is left out
         ({"log_prob": [-math.inf, 0.0, 0.0, 0.0]}, {"surprisal": ([0, 0, 0], ("0",))}),
-        # accuracy needs no contrasts
-        ({"top_words": [["x"]] * 4}, {"accuracy@1": ([1, 0], ())}),
+        ({"top_words": [["x"]] * 4}, {"accuracy@1": ([1, 0], ())}),  # needs no contrasts
     ],
 )  # fmt: skip
 def test_words_that_are_not_compared(

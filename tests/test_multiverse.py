@@ -222,8 +222,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call = ["--data", str(data), "--output", str(folder / "out"), "--resamples", "200", "--quiet"]
     call += ["--model", "planted:a", "planted:b", "--knobs", "unit,first-letter"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "load", planted.PLAN.load)
-        planted.PLAN.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
+        patch.setattr(models, "load", planted.Planted)
+        planted.PREFERENCES.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
         assert main(["multiverse", *call]) == 0
     return folder / "out"
 
@@ -354,9 +354,8 @@ def test_the_page_is_safe_and_fits(copied: Path, new_page: Any) -> None:
     hostile, path = replace(multiverse, members=changed), copied / "hostile.html"
     assert all(line.isprintable() for line in printed(hostile))
     path.write_text(render(hostile))
-    for width in (1400, 420):
-        page = new_page(viewport={"width": width, "height": 900})
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-drawn]")
-        assert page.evaluate("document.documentElement.scrollWidth") == width
-        assert page.locator("figure .plot svg").count() == page.locator("figure").count()
+    page = new_page(viewport={"width": 420, "height": 900})
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    assert page.evaluate("document.documentElement.scrollWidth") == 420
+    assert page.locator("figure .plot svg").count() == page.locator("figure").count()

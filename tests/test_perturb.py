@@ -85,17 +85,6 @@ def test_the_order_depends_on_seed_item_and_run_alone() -> None:
     assert len({order(), order(item="8"), order(run=4), order(seed=1), order(run=13)}) == 5
 
 
-def test_settings_begin_with_the_unperturbed() -> None:
-    for task, asked, expected in (
-        ("cprag102", "all", "none0 shuf0 shuf1 trunc0 shuf_trunc0 shuf_trunc1"),
-        ("role88", "all", "none0 obj0 sub0 both0"),
-        ("role88", "shuf", "none0"),
-        ("cprag102", "none", "none0"),
-    ):
-        settings = perturb.settings(task, perturb.chosen([asked], [task]), 2)
-        assert [f"{name}{run}" for name, run in settings] == expected.split()
-
-
 def test_mistakes_are_named(cprag: stimuli.Stimuli, role: stimuli.Stimuli) -> None:
     for asked, message in (
         (["shuff"], r"'shuff' \(did you mean 'shuf'\?\): choose"),

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from commands import Commands
-from engines import TOKENIZER, Engine, Weights, faults
+from engines import TOKENIZER, Engine, faults
 from families import FAMILIES
 from launched import ROOT, SCRIPT, alone, environment, finished, free_port, outcome, torchrun
 from limits import HANG
@@ -49,7 +49,7 @@ def test_killed_runs_end_as_undisturbed_ones(
     command, name, stride = KILLS[case]
     data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
     model = ["--model", tiny_models.get(name, name)]
-    with Engine(Weights()) as engine:
+    with Engine() as engine:
         if case == "server":
             engine.spoil = faults(50)
             model += ["--server", engine.url, "--tokenizer", TOKENIZER]
@@ -164,12 +164,12 @@ def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch: A
 def test_a_run_on_a_server_says_what_is_not_known(
     command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key, weights = "sk-of-this-test-alone", Weights()
+    key = "sk-of-this-test-alone"
     monkeypatch.setenv("LMDIAG_SERVER_KEY", key)
     given = ["--data", command.data, "--tasks", "neg136", "agreement", "--limit", "12", "--quiet"]
     given += ["--k", "1", "50", "--output", command.folder, "--model", "tiny"]
     given += ["--tokenizer", TOKENIZER, "--server"]
-    with Engine(weights) as engine, Engine(weights) as another:
+    with Engine() as engine, Engine() as another:
         engine.key = another.key = key
         code, out, err = command("run", *given, engine.url, "--in-flight", 3)
         assert (code, err) == (0, "")

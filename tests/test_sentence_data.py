@@ -74,27 +74,45 @@ def test_all_origins_of_sentences_give_the_same_rows(tmp_path: Path) -> None:
     assert blanks.form == ""  # they may have these columns
 
 
-def test_regions_in_columns_and_between_bars_are_the_same_sentences() -> None:
-    columns = stimuli.load({
-        "item": ["1", "1"], "region_1": ["The cook", "A"], "region_2": ["", None],
+@pytest.mark.parametrize(
+    ("contents", "sentence"),
+    [
+        (("She said", "(quietly)", "that"), "She said (quietly) that"),
+        (("She said", "“no”", "."), "She said “no”."),
+        (("It is Kim", "'s", "book", "…"), "It is Kim's book…"),
+        (("", "", "Go", " ", "!"), "Go!"),
+        ((", then", "two  blanks", "here "), ", then two  blanks here"),
+    ],
+)
+def test_how_regions_are_joined(contents: tuple[str, ...], sentence: str) -> None:
+    """The same in columns and between bars; those of suites are in the test of suites."""
+    columns = {f"region_{i}": [text] for i, text in enumerate(contents, start=1)}
+    for data in (columns, {"sentence": ["|".join(contents)]}):
+        rows = stimuli.load(data)
+        assert rows.columns()["sentence"] == [sentence]
+        (spans,) = rows.regions or ()
+        assert [sentence[x["start"] : x["end"]] for x in spans] == [x.strip() for x in contents]
+
+
+def test_regions_of_several_rows() -> None:
+    texts = {
+        "region_1": ["The cook", "A"],
         "region_10": [", slowly.", "cat"],
-    })  # fmt: skip
-    assert columns.columns()["sentence"] == ["The cook, slowly.", "A cat"]
-    spans = [[tuple(region.values()) for region in row] for row in columns.regions or ()]
-    assert spans == [
+        "region_2": ["", None],
+    }
+    rows = stimuli.load(texts)
+    assert rows.columns()["sentence"] == ["The cook, slowly.", "A cat"]
+    assert [[tuple(region.values()) for region in row] for row in rows.regions or ()] == [
         [(1, "", 0, 8), (2, "", 8, 8), (10, "", 8, 17)],
         [(1, "", 0, 1), (2, "", 1, 1), (10, "", 2, 5)],
     ]
     barred = stimuli.load({"sentence": ["The cook |stirred| the soup.", "no bar"]})
-    assert barred.columns()["sentence"] == ["The cook stirred the soup.", "no bar"]
     assert [len(regions) for regions in barred.regions or ()] == [3, 1]
     assert stimuli.load({"sentence": ["no bar"], "regions": ["text"]}).regions is None
     # a region within a word cuts it
-    for text, key in {
-        "un|happy": Sentence("un happy", ()), "well |, yes": Sentence("well, yes", (4,)),
-    }.items():  # fmt: skip
-        setting = Setting(stimuli.load({"sentence": [text]}))
-        assert [*row_keys(setting, kind="masked", cased=True)] == [key]
+    cut = Setting(stimuli.load({"sentence": ["un|happy", "well |, yes"]}))
+    keys = [Sentence("un happy", ()), Sentence("well, yes", (4,))]
+    assert [*row_keys(cut, kind="masked", cased=True)] == keys
 
 
 # ---- minimal pairs -------------------------------------------------------------------------------
@@ -200,26 +218,6 @@ def test_words_run_in_the_direction_of_their_language(tmp_path: Path, page: Page
 
 
 # ---- test suites ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("contents", "sentence"),
-    [
-        (("She said", "(quietly)", "that"), "She said (quietly) that"),
-        (("She said", "“no”", "."), "She said “no”."),
-        (("It is Kim", "'s", "book", "…"), "It is Kim's book…"),
-        (("", "", "Go", " ", "!"), "Go!"),
-        ((", then", "two  blanks", "here "), ", then two  blanks here"),
-    ],
-)
-def test_how_regions_are_joined(contents: tuple[str, ...], sentence: str) -> None:
-    given = suite(predictions=[{"type": "formula", "formula": "(*;%a%) > 0"}])
-    regions = [{"region_number": i, "content": text} for i, text in enumerate(contents, start=1)]
-    conditions = [{"condition_name": "a", "regions": regions}]
-    rows = stimuli.load(given | {"items": [{"item_number": 1, "conditions": conditions}]})
-    assert rows.columns()["sentence"] == [sentence]
-    parts = [sentence[span["start"] : span["end"]] for span in rows.columns()["regions"][0]]
-    assert parts == [text.strip() for text in contents]
 
 
 def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from lmdiag import evaluation
 from lmdiag.analysis.designs import Analysis
@@ -15,13 +17,14 @@ from lmdiag.analysis.items import Per, items_of
 from lmdiag.comparison import Comparison, Side
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
+from lmdiag.report import terminal
+from lmdiag.report.charts.output import notebook
 from lmdiag.results import Measure, Run, frame_of, load_run, of_setting, signature
 from lmdiag.text import suggest
 
 if TYPE_CHECKING:
     import altair
     from pandas import DataFrame
-    from rich.console import Console
 
     from lmdiag.measures import Scores
     from lmdiag.report.charts import Plot
@@ -42,8 +45,6 @@ class Printable:
         return self._recorded().export_html(inline_styles=True, code_format="<pre>{code}</pre>")
 
     def _recorded(self) -> Console:
-        from rich.console import Console
-
         file = io.StringIO()  # in a notebook, rich would also display what is only recorded here
         console = Console(file=file, record=True, width=100, highlight=False, force_jupyter=False)
         self.show(console)
@@ -52,8 +53,6 @@ class Printable:
 
 def _charts(plots: Iterable[Plot]) -> dict[str, altair.TopLevelMixin]:
     """The plots of a report as altair charts, by name."""
-    from lmdiag.report.charts.output import notebook
-
     return {plot.name: notebook(plot) for plot in plots}
 
 
@@ -80,8 +79,9 @@ class Measures(Printable, dict[str, Measure]):
         self.signature = signature(
             protocol, stimuli.fingerprint, run=predictions.run, asks_words=stimuli.asks_words
         )
-        self.results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
-        super().__init__(self.results.measures)
+        results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        self.results = replace(results, signature=self.signature)
+        super().__init__(results.measures)
         self.unscorable = self.results.unscorable
         self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
 
@@ -112,11 +112,8 @@ class Measures(Printable, dict[str, Measure]):
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        from lmdiag.report.terminal import print_results
-
-        results = replace(self.results, signature=self.signature)
         task, setting = self.stimuli.task, self.predictions.perturbation
-        print_results(of_setting(task, setting, results, self.stimuli.form), console)
+        terminal.print_results(of_setting(task, setting, self.results, self.stimuli.form), console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
@@ -167,9 +164,7 @@ class Analysed(Printable, Analysis):
 
     def show(self, console: Console) -> None:
         """Prints the tables."""
-        from lmdiag.report.terminal import print_analysis
-
-        print_analysis(self, console)
+        terminal.print_analysis(self, console)
 
 
 class Comparisons(Printable, list[Comparison]):
@@ -182,13 +177,9 @@ class Comparisons(Printable, list[Comparison]):
     """
 
     def __init__(
-        self,
-        names: Sequence[str],
-        comparisons: Iterable[Comparison],
-        signatures: Sequence[str],
-        resamples: int,
+        self, names: list[str], rows: list[Comparison], signatures: list[str], resamples: int
     ) -> None:
-        super().__init__(comparisons)
+        super().__init__(rows)
         self.names, self.signatures, self.resamples = names, signatures, resamples
 
     def __repr__(self) -> str:
@@ -210,9 +201,7 @@ class Comparisons(Printable, list[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        from lmdiag.report.terminal import print_comparisons
-
-        print_comparisons(self, self.names, self.signatures, self.resamples, console)
+        terminal.print_comparisons(self, self.names, self.signatures, self.resamples, console)
 
 
 @dataclass(frozen=True, repr=False)
@@ -258,9 +247,7 @@ class LoadedMultiverse(Printable):
 
     def show(self, console: Console) -> None:
         """Prints the tables of `lmdiag multiverse`."""
-        from lmdiag.report.terminal import print_multiverse
-
-        print_multiverse(self.multiverse, console)
+        terminal.print_multiverse(self.multiverse, console)
 
 
 def load_multiverse(path: str | Path) -> LoadedMultiverse:

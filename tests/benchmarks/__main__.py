@@ -1,10 +1,10 @@
 """`python -m benchmarks [blanks agreement run]`: prints ratios measured on this machine.
 
-`blanks` (the three diagnostics) and `agreement` compare programs that have their model loaded;
-minicons and lm_eval take part where they are installed. `run` compares `lmdiag run`
-and its report with a bare script, from the shell's call to the end. Programs take turns, a ratio is
-the median of the ratios within a round, and the smallest and the largest stand beside it. Nothing
-here is a timed test: machines differ and are shared.
+`blanks` (the three diagnostics) and `agreement` compare lmdiag and transformers alone (`bare`) with
+their model loaded. `run` compares `lmdiag run` and its report with a bare script, from the shell's
+call to the end. The two take turns, a ratio is the median of the ratios within a round, and the
+smallest and the largest stand beside it. Nothing here is a timed test: machines differ and are
+shared.
 
 The models are random ones of published shapes, since weights do not matter to speed. Their
 tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or `../shared/tokenizers` beside the
@@ -23,7 +23,6 @@ import sys
 import tempfile
 import timeit
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 from itertools import chain, product
 from pathlib import Path
 from statistics import median
@@ -33,20 +32,20 @@ import cyclopts
 import tokenizer_files
 
 import lmdiag
-from benchmarks.bare import BATCH, Rows, bare
+from benchmarks.bare import Rows, bare
 from lmdiag import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 Work = Literal["blanks", "agreement", "run"]
+Shape = Literal["bert-base", "gpt2"]
 Call = Callable[[], object]
-SHAPES: dict[str, tuple[str, str, str, dict[str, int]]] = {
-    "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert", {}),
-    "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2", {}),
-    "gpt2-tiny": ("GPT2LMHeadModel", "gpt2", "gpt2", {"n_embd": 32, "n_layer": 2, "n_head": 2}),
+SHAPES: dict[Shape, tuple[str, str, str]] = {
+    "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert"),
+    "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2"),
 }
-"""Class in transformers, published tokenizer, the small one of `tokenizer_files`, and what differs
-from the defaults of the class, which are the published base model."""
+"""Class in transformers, whose defaults are the published model; tokenizer as published; small one
+of `tokenizer_files`."""
 
 
 def build_data(folder: Path) -> str:
@@ -58,15 +57,15 @@ def build_data(folder: Path) -> str:
     return str(folder / "data")
 
 
-def make_model(shape: str, folder: Path) -> str:
+def make_model(shape: Shape, folder: Path) -> str:
     """Writes model and tokenizer into `folder / shape` and returns it."""
     import torch
     import transformers
 
-    name, published, small, config = SHAPES[shape]
-    if (folder / shape).is_dir():
-        return str(folder / shape)
-    out, tokenizers = folder / shape, os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
+    (name, published, small), out = SHAPES[shape], folder / shape
+    if out.is_dir():
+        return str(out)
+    tokenizers = os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
     if (place := Path(tokenizers) / published).is_dir():
         shutil.copytree(place, out)
     else:
@@ -74,7 +73,7 @@ def make_model(shape: str, folder: Path) -> str:
         tokenizer_files.write(small, out)
     model_class = getattr(transformers, name)
     torch.manual_seed(0)
-    model_class(model_class.config_class(**config)).save_pretrained(out)
+    model_class(model_class.config_class()).save_pretrained(out)
     return str(out)
 
 
@@ -91,53 +90,10 @@ def compare(title: str, calls: Mapping[str, Call], rounds: int) -> None:
         print(f"{name:>10} {median(times[1:]):8.2f} {median(ratios):12.2f} {ends:>12}", flush=True)
 
 
-def minicons_scorer(model: str) -> Any:
-    """Loads a model in minicons."""
-    from minicons import scorer  # type: ignore[import-not-found,unused-ignore]
-    from transformers import AutoConfig
-
-    masked = AutoConfig.from_pretrained(model).architectures[0].endswith("ForMaskedLM")
-    program = (scorer.MaskedLMScorer if masked else scorer.IncrementalLMScorer)(model, "cpu")
-    if not hasattr(program.tokenizer, "batch_encode_plus"):  # its name before transformers 5
-        program.tokenizer.batch_encode_plus = program.tokenizer.__call__
-    return program
-
-
-def of_minicons(model: str, rows: Rows) -> Call:
-    """minicons in its own batches: conditional scores of the targets."""
-    program = minicons_scorer(model)
-    masked = type(program).__name__ == "MaskedLMScorer"
-
-    def whole_work() -> None:
-        for first in range(0, len(rows), BATCH):
-            contexts, rights, targets = map(list, zip(*rows[first : first + BATCH], strict=True))
-            options: Any = {"suffix": [right or "." for right in rights]} if masked else {}
-            program.conditional_score(contexts, targets, **options)
-
-    return whole_work
-
-
-def of_lm_eval(model: str, rows: Rows) -> Call:
-    """All rows through the log-likelihoods of lm-evaluation-harness, causal models only."""
-    from lm_eval.api.instance import Instance  # type: ignore[import-not-found,unused-ignore]
-    from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found,unused-ignore]
-
-    program = HFLM(pretrained=model, device="cpu", dtype="float32", batch_size=BATCH)
-    texts = [(context, f" {target}") for context, _, target in rows]
-    requests = [Instance("loglikelihood", {}, text, n) for n, text in enumerate(texts)]
-    return lambda: program.loglikelihood(requests, disable_tqdm=True)
-
-
 def loaded_programs(model: str, stimuli: Sequence[Any], rows: Rows) -> dict[str, Call]:
-    """Loads the model in all programs; lmdiag computes everything from rows to predictions."""
+    """Loads the model in both programs; lmdiag computes everything from rows to predictions."""
     loaded = lmdiag.load_model(model)
-    programs: dict[str, Call] = {"bare": bare(model, rows)}
-    programs["lmdiag"] = lambda: [loaded.predict(part) for part in stimuli]
-    if find_spec("minicons"):
-        programs["minicons"] = of_minicons(model, rows)
-    if find_spec("lm_eval") and "bert" not in Path(model).name:
-        programs["lm_eval"] = of_lm_eval(model, rows)
-    return programs
+    return {"bare": bare(model, rows), "lmdiag": lambda: [*map(loaded.predict, stimuli)]}
 
 
 def whole_processes(model: str, data: str, rows: Rows, threads: int) -> dict[str, Call]:
@@ -160,7 +116,7 @@ def whole_processes(model: str, data: str, rows: Rows, threads: int) -> dict[str
 
 def main(
     *what: Work,
-    shapes: tuple[str, ...] = ("bert-base", "gpt2"),
+    shapes: tuple[Shape, ...] = ("bert-base", "gpt2"),
     rounds: int = 5,
     threads: int = os.cpu_count() or 1,
 ) -> None:
@@ -168,7 +124,7 @@ def main(
 
     Args:
         what: works to measure (default: all)
-        shapes: of the models: bert-base, gpt2, gpt2-tiny
+        shapes: of the models
         rounds: turns of each program
         threads: of each program
     """

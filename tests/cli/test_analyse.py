@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from browser import NewPage
 from commands import Commands
+from parsed import ParsedPage
 from runs import make_run
 
 import lmdiag
@@ -116,6 +117,10 @@ def test_tables_and_files(fit: tuple[object, ...], command: Commands) -> None:
     text = page.read_text("utf-8")
     assert "&lt;b&gt;</th>" in text
     assert "<i>word" not in text
+    power = ParsedPage(text).charts["power"]["data"]["values"][0]
+    assert power["surprisal"] == pytest.approx(float(first["mean_surprisal"]))
+    assert power["value"] == pytest.approx(float(first["per_word"]))
+    assert f"{power['surprisal']:.3f}" in out
     assert "exists already" in command.refused(*fit, "--report", page)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 import shutil
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 from commands import Commands
@@ -52,29 +50,6 @@ def test_runs_are_compared_with_the_first(command: Commands) -> None:
     row = next(line for line in lines if line.startswith("sensitivity "))
     value = results["a"].figure(Place("role88", "none", "sensitivity"))["value"]
     assert f" {100 * value:.1f} " in row
-    two = json.loads(command("compare", *runs[:2], "--json", "--resamples", 10)[1])
-    assert not {"pair", "second"} & {*two["comparisons"][0]}
-
-
-@pytest.mark.parametrize("columns", [None, 60, 120])
-def test_no_table_is_cut(
-    command: Commands, monkeypatch: pytest.MonkeyPatch, columns: int | None
-) -> None:
-    """Redirected output is as wide as it needs to be; within COLUMNS, tables are laid out again."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-    if columns:
-        monkeypatch.setenv("COLUMNS", str(columns))
-    skilled = make_run(command.folder / "skilled", command.data, id="org/skilled", skill=9.0)
-    unskilled = make_run(command.folder / "unskilled", command.data, id="org/weak", skill=0.0)
-    out = command("compare", skilled, unskilled, "--resamples", 50, "--tasks", "neg136")[1]
-    tables = out[out.index("neg136\n") : out.index("95% intervals of")]
-    assert "…" not in tables
-    assert max(map(len, tables.splitlines())) <= (columns or 10_000)
-    for text in ("p adj.", "A − B", "< .001 m", "sensitivity, NAT, negative "):
-        assert text in tables
-    assert re.search(r"< \.001 m +< \.001$", tables, re.MULTILINE)
-    is_one_table = tables.count("───\n") == 1
-    assert is_one_table == (columns != 60)
 
 
 def test_folders_and_names_of_runs(command: Commands) -> None:
@@ -135,18 +110,6 @@ def test_across_options(command: Commands) -> None:
 # ---- report --------------------------------------------------------------------------------------
 
 
-def test_a_page_goes_into_the_run_directory_and_one_of_several_runs_here(
-    command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(command.folder)
-    copy = Path(shutil.copytree(command.runs[0], command.folder / "run"))
-    assert command("report", copy) == (0, f"Saved in {copy / 'report.html'}\n", "")
-    assert "<h1>org/[b]first</h1>" in (copy / "report.html").read_text()
-    assert command("report", *command.runs)[:2] == (0, "Saved in report.html\n")
-    page = (command.folder / "report.html").read_text()
-    assert "<h1>org/[b]first and org/second</h1>" in page
-
-
 def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) -> None:
     code, out, err = command("report", *command.runs, "--format", "markdown")
     assert (code, err) == (0, "")
@@ -155,11 +118,6 @@ def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) ->
     results["data"]["source"] = "gone"
     (command.folder / "results.json").write_text(json.dumps(results))
     assert r"\toprule" in command("report", command.folder, "--format", "latex")[1]
-    code, out, _ = command("report", command.folder, "--format", "csv")
-    assert code == 0
-    rows = {(x["task"], x["measure"], x["by"]): x for x in csv.DictReader(io.StringIO(out))}
-    measure = results["tasks"]["role88"]["none"]["measures"]["sensitivity"]
-    assert float(rows["role88", "sensitivity", ""]["value"]) == measure["value"]
     # chosen items come with their words
     file = command.folder / "items.csv"
     arguments = ["--format", "csv", "--items", "role88-1", "--out", file]

@@ -16,7 +16,6 @@ from runs import make_run, perfect
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.protocol import Protocol
-from lmdiag.results import predictions
 from lmdiag.stimuli import Stimuli
 
 Json = dict[str, Any]
@@ -105,17 +104,6 @@ def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> No
         assert (code, json.loads(out), err) == (0, {"task": task, **written}, "")
     asked = ("--task", task, "--predictions", run, "--json", "--threshold", 0.3, "--k", 2)
     assert "|k:2|t:0.3|" in json.loads(command("score", *asked)[1])["signature"]
-
-
-def test_the_case_rule_of_a_run_can_be_overridden(command: Commands) -> None:
-    folder = make_run(command.folder / "run", command.data, Protocol(tasks=("role88",)))
-    (plain,) = predictions.read(folder / "predictions.parquet").values()
-    upper = [[word.upper() for word in words or ()] for words in plain.top_words]
-    predictions.write(folder / "predictions.parquet", [replace(plain, top_words=upper)])
-    asked = ("score", "--task", "role88", "--predictions", folder, "--json")
-    own, cased = (command(*asked, *case)[1] for case in ((), ("--cased",)))
-    assert json.loads(own)["measures"]["accuracy@5"]["value"] > 0  # case-blind
-    assert json.loads(cased)["measures"]["accuracy@5"]["value"] == 0
 
 
 @pytest.mark.slow

@@ -130,10 +130,14 @@ def test_the_published_files_have_their_commit_and_changed_ones_do_not(
     assert "Copyright (c) 2020 Allyson Ettinger" in licence
 
 
-def test_configs_can_be_chosen_and_earlier_ones_go(demo_dir: Path) -> None:
-    out = Path(shutil.copytree(demo_dir, "out"))
+def test_configs_can_be_chosen_and_earlier_ones_go(
+    demo_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, order, replace = Path(shutil.copytree(demo_dir, "out")), [], Path.replace
     (out / "notes.txt").write_text("what was not built here is left alone")
+    monkeypatch.setattr(Path, "replace", lambda *paths: order.append(replace(*paths).name))
     assert build("out", "--source", "demo", "--configs", "neg136", "verbs") == 0
+    assert order[-2:] == ["provenance.json", "README.md"]  # a killed build has not its card
     assert list(configs(out)) == ["neg136", "verbs"]
     tasks = yaml.safe_load((out / "eval.yaml").read_text("utf-8"))["tasks"]
     assert {task["config"] for task in tasks} == {"neg136"}

@@ -47,9 +47,7 @@ def load(folder: Path) -> Callable[..., evaluate.Metric]:
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
-def test_rows_of_the_data_set_give_the_measures_of_a_run(
-    load: Any, data_dir: Path, task: str
-) -> None:
+def test_the_measures_are_those_of_a_run(load: Any, data_dir: Path, task: str) -> None:
     rows = datasets.load_dataset(str(data_dir), task, split="test")
     loaded, metric = stimuli.load(str(data_dir), task), load(task)
     for run in (perfect(loaded.columns()), uniform(loaded.columns())):
@@ -67,12 +65,9 @@ def test_token_counts_give_tse_for_agreement(load: Any, demo_dir: Path) -> None:
     assert (tse["value"], tse["n"]) == (1.0, len(rows) // 2)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"k": [1, 2], "threshold": 0.1}, {"k": np.array([1, 2]), "threshold": np.float64(0.1)}],
-)
-def test_a_diagnostic_of_your_own_needs_no_code(load: Any, options: dict[str, Any]) -> None:
+def test_a_diagnostic_of_your_own_needs_no_code(load: Any) -> None:
     logs = [-1.0, -2.0, -3.0, -2.0, -1.0, None]
+    options = {"k": np.array([1, 2]), "threshold": np.float64(0.1)}
     predictions = [
         {"top_words": np.array(["fine", "good"]), "log_prob": value, "note": 1} for value in logs
     ]
@@ -93,11 +88,8 @@ def test_predictions_one_by_one_and_one_part_of_them(load: Any) -> None:
         metric.add(prediction={"top_words": ["Good"] * 5, "log_prob": log_prob}, reference=row)
     measures = metric.compute(cased=False)
     assert measures["sensitivity"]["value"] == measures["accuracy@1"]["value"] == 1.0
-    parts = {"top_words": "accuracy@1 accuracy@5",
-             "log_prob": "sensitivity sensitivity@0.01 surprisal"}  # fmt: skip
-    for name, expected in parts.items():
-        part = [{name: prediction[name]} for prediction in PREDICTIONS]
-        assert set(metric.compute(predictions=part, references=ROWS)) == set(expected.split())
+    part = [{"top_words": prediction["top_words"]} for prediction in PREDICTIONS]
+    assert set(metric.compute(predictions=part, references=ROWS)) == {"accuracy@1", "accuracy@5"}
 
 
 def test_what_is_changed_or_left_out_is_a_warning(load: Any) -> None:
@@ -113,17 +105,6 @@ def test_what_is_changed_or_left_out_is_a_warning(load: Any) -> None:
     assert set(measures) == {"accuracy@1", "accuracy@2"}
 
 
-@pytest.mark.parametrize("task", ["my_own", "neg136"])
-def test_rows_that_are_not_compared_have_surprisal(load: Any, task: str) -> None:
-    """Without its columns, `neg136` is not that diagnostic."""
-    texts = (("A robin is a", "bird"), ("A bee is an", "ox"))
-    rows = [{"context": context, "target": target} for context, target in texts]
-    predictions = [{"log_prob": -math.log(2)}, {"log_prob": -math.log(8)}]
-    measures = load(task).compute(predictions=predictions, references=rows)
-    assert set(measures) == {"surprisal"}
-    assert measures["surprisal"]["value"] == pytest.approx(2)  # one bit and three
-
-
 def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str, Any]]:
     return [*rows[:at], rows[at] | values, *rows[at + 1 :]]
 
@@ -132,11 +113,8 @@ def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str
     ("arguments", "message"),
     [
         ({"k": [0, 5]}, r"k is \[0, 5\]: give integers from 1 up"),
-        ({"k": [2.0]}, r"k is \[2.0\]"),
         ({"threshold": 1.0}, "threshold is 1.0: give a number from 0 up to below 1"),
-        ({"threshold": math.inf}, "threshold is inf"),
         ({"predictions": changed(PREDICTIONS, 1, log_prob=math.nan)}, "prediction 2: log_prob is"),
-        ({"predictions": changed(PREDICTIONS, 1, log_prob=1.0)}, "prediction 2: log_prob is 1.0"),
         ({"predictions": changed(PREDICTIONS, 1, top_words="good")}, "2: top_words is 'good'"),
         ({"predictions": changed(PREDICTIONS, 1, top_words=None)}, "top_words are not given"),
         ({"predictions": changed(PREDICTIONS, 1, id="0a")}, "is for 0a, its reference is 0b"),
@@ -144,35 +122,26 @@ def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str
         ({"references": changed(ROWS, 2, id="0a")}, "same id more than once"),
     ],
 )
-def test_errors_name_prediction_row_or_argument(
+def test_errors_name_the_row_or_argument(
     load: Any, arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(BadInput, match=message):
         load().compute(**{"predictions": PREDICTIONS, "references": ROWS} | arguments)
 
 
-def test_it_loads_by_the_path_of_the_documentation_without_a_network(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_loads_by_path_without_a_network(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     monkeypatch.setattr(evaluate.config, "HF_EVALUATE_OFFLINE", True)
     metric = evaluate.load("metrics/cloze_diagnostics", "cprag102")
-    assert metric.config_name == "cprag102"
-    assert set(metric.features) == {"predictions", "references"}
     text, names = metric.inputs_description, {"evaluate": evaluate}
     test = doctest.DocTestParser().get_doctest(text, names, "example", None, 0)
-    assert len(test.examples) == 5
+    assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_the_card_describes_a_space(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, header, body = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
-    card = yaml.safe_load(header)
-    assert (card["sdk"], card["app_file"]) == ("gradio", "app.py")
-    files = {path.name for path in folder.iterdir() if path.is_file()}
-    assert files == {"README.md", "app.py", "cloze_diagnostics.py", "requirements.txt"}
-    for name in ("accuracy@k", "sensitivity", "within_category_boost", "determiner_match@k", "tse"):
-        assert f"`{name}`" in body
+    assert yaml.safe_load(header)["app_file"] == "app.py"
     (code,) = re.findall(r"```python\n(.*?)```", body, re.DOTALL)  # the example, with its output
     exec(compile(code.replace("ORG/cloze_diagnostics", str(folder)), "card", "exec"), {})
     assert capsys.readouterr().out.splitlines() == re.findall(r"^# (.*)$", code, re.MULTILINE)

@@ -256,13 +256,3 @@ class TestWholeWords:
         assert contexts == (len(batch), max(len(each.rows[0].ids) for each in batch))
         assert len(rounds) > 2
         assert max(width for _, width in rounds) <= 8
-
-    def test_agreement_is_about_tokens(self, loaded: Callable[..., Model]) -> None:
-        """EW and MW do not depend on the unit."""
-        question = Question(Query("The author", "."), ("is", "are"), "singular")
-        values = []
-        for model in (loaded("gpt2"), loaded("gpt2", "word")):
-            assert model.set_verbs([("is", "are"), ("likes", "like"), ("smiles", "laugh")]) > 0
-            values.append(ask(model, [question])[0].agreement)
-        assert values[0] is not None
-        assert values[1] == pytest.approx(values[0], abs=1e-6)

@@ -13,12 +13,8 @@ from reference import ends_a_word
 from tokenizer_files import byte_level, sentencepiece, wordpiece, write
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from lmdiag.controls import control_warning
 from lmdiag.models import LoadOptions, load
-from lmdiag.models.local import LocalModel
-from lmdiag.questions import Setting
-from lmdiag.stimuli import load as load_stimuli
-from lmdiag.types import BadInput, Query, Question, Sentence
+from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, ask, asked, bert, gpt2
 
 CONTEXTS = ("A robin is a", "The doctor told José that it’s the")
@@ -147,15 +143,6 @@ def test_ids_are_those_of_the_template(chat: Any) -> None:
         assert ids.count(tokenizer.bos_token_id) == model.info.bos
 
 
-def test_control_tokens_of_the_template_are_not_warned_about(chat: Any) -> None:
-    name, _, model = chat
-    control = CHATS[name].tokens.split()[-1]
-    rows = {"context": ["A robin is a"], "target": ["bird"]}
-    assert control_warning(model, [Setting(load_stimuli(rows))]) is None
-    rows["context"] = [f"A robin {control} is a"]
-    assert control in (control_warning(model, [Setting(load_stimuli(rows))]) or "")
-
-
 CANNOT = "cannot be used for a turn of the user"
 
 
@@ -185,14 +172,6 @@ def test_templates_that_cannot_be_continued(template: Any, message: str) -> None
         asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_the_default_one_of_several_templates_is_taken() -> None:
-    """Some tokenizers have a template for tools, too."""
-    tokenizer = byte_level()
-    tokenizer.chat_template = {"default": "A:{{ messages[1].content }}", "tool_use": "{{ no }}"}
-    model = asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True)
-    assert model.prompt == "A:{context}"
 
 
 PROMPTED = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "b i", "bi r", "bir d", "Ġ a")
@@ -296,12 +275,3 @@ def test_causal_models() -> None:
     assert prompted("{context}", "a", final_period="never") == prompted("{context}", "a")
     read = prompted("b: {context}", "a a", first_letter="upper")
     assert read == ["b", ":", "Ġ", "A", "Ġa", "Ġbird"]
-
-
-@pytest.mark.parametrize(
-    "options", [{"prompt": "b: {context}"}, {"final_period": "never"}, {"first_letter": "lower"}]
-)
-def test_whole_sentences_have_no_context(options: dict[str, Any]) -> None:
-    model: LocalModel = asked(gpt2(len(PROMPTED)), PROMPTED, "causal", **options)
-    with pytest.raises(BadInput, match=r"--prompt, .* are for data with a blank: leave them out"):
-        model.encode(Sentence("A robin is a bird."))

@@ -58,6 +58,12 @@ def without_head(folder: Path) -> None:
     load_parts(str(folder)).model.base_model.save_pretrained(folder)
 
 
+def one_embedding_less(folder: Path) -> None:
+    model = load_parts(str(folder)).model
+    model.resize_token_embeddings(439)
+    model.save_pretrained(folder)
+
+
 class Trap:
     """An object whose unpickling creates a folder."""
 
@@ -95,6 +101,8 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     ("bert", config(model_type="bert9000"), {}, "bert9000"),
     ("bert", config(model_type="vit", architectures=["ViTForImageClassification"]), {},
      "(ViTForImageClassification) is not a language model"),
+    ("t5", partial(tokenizer_files.write, "bert"), {}, "is not supported: t5 is an encoder-dec"),
+    ("xmod", config(default_language=None), {}, 'no default: set "default_language" in its config'),
     ("gpt2", tokenizer(mask_token="<|endoftext|>"), {"kind": "masked"}, "choose another --kind"),
     ("bert", nothing, {"revision": "step1000"}, "no revision step1000"),
     ("bert", ADAPTER, {}, "adapter_config.json) beside its weights: merge"),
@@ -130,14 +138,19 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     ("albert", PANIC, {}, "cannot load its tokenizer"),
     ("bert", tokenizer(mask_token=None), {}, "no mask token"),
     ("bert", CTRL, {}, "no fast version"),
-    ("bert", partial(tokenizer_files.write, "roberta"), {}, "ids up to 439"),
+    ("gpt2", one_embedding_less, {}, "ids up to 439 but the model only 439 embeddings"),
     # options
-    ("bert", nothing, {"tp": True}, "several processes"),
+    ("bert", lambda _: os.environ.pop("WORLD_SIZE"), {"tp": True}, "several processes"),
+    ("bert", nothing, {"tp": True, "device_map": "auto"}, "exclude each other"),
+    ("gpt2", nothing, {"tp": True}, "no plan to split a gpt2"),
+    ("llama", nothing, {"tp": True}, "1 key-value heads"),
     ("bert", nothing, {"attention": "sideways"}, "attention"),
     ("bert", nothing, {"quantization": "4bit"}, "4bit weights need bitsandbytes"),
     *(("bert", nothing, {option: name}, f"no device {name!r} here")
       for option in ("device", "device_map") for name in ("cuda:99", "meta", "")),
     ("bert", nothing, {"device_map": "cuda:99"}, "give auto"),
+    *((name, nothing, {"unit": "word", "dtype": "bfloat16"}, "with bfloat16 the probabilities of")
+      for name in ("gpt2", "bert", "t5")),
     # configuration
     *(("bert", write("config.json", content), {}, "configuration") for content in (
         b"[1, 2]", b"{}", b"\xff\xfe{}", b"[" * 100_000, b"1" * 10_000, b'"x"', b"null",
@@ -162,31 +175,14 @@ def test_a_broken_folder(
     family_dir: Callable[[str], Path],
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
     folder = Path(shutil.copytree(family_dir(family), tmp_path / family))
     damage(folder)
     assert told in refusal(folder, **options)
     assert not (tmp_path / "sprung").exists()
     assert caplog.messages == []  # no traceback of a library
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "told"),
-    [
-        ("bert", {"device_map": "auto"}, "exclude each other"),
-        ("gpt2", {}, "no plan to split a gpt2"),
-        ("llama", {}, "1 key-value heads"),
-    ],
-)
-def test_tensor_parallel(
-    name: str,
-    options: dict[str, Any],
-    told: str,
-    family_dir: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert told in refusal(family_dir(name), tp=True, **options)
 
 
 @pytest.mark.parametrize(

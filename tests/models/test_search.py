@@ -255,16 +255,6 @@ class TestOrder:
         assert answer.top_words[3:] == ("aa", "aba")
         assert answer.top_log_probs[3:] == pytest.approx([-math.log(3 * 13 * 13)] * 2)
 
-    @pytest.mark.parametrize("width", [1, 3, 128])
-    def test_many_ties(self, width: int) -> None:
-        words = [f"w{number}" for number in range(60)]
-        network = random(gpt2(len(words) + 1), 0, width=0.0)
-        whole = search(asked(network, wordlevel(*words), "causal"), width=width)
-        (answer,) = whole.answer([whole.encode(Question(Query("w7"), ("w3", "w4")))], 4)
-        assert answer.top_words == ("w0", "w1", "w2", "w3")
-        # None of the four is more probable than w4, which the list leaves out for its id alone.
-        assert [answer.words[word].rank for word in ("w3", "w4")] == [1, 1]
-
 
 class TestCandidates:
     def test_more_pieces_than_are_looked_for(self) -> None:
@@ -279,24 +269,6 @@ class TestCandidates:
         (alone,) = ask(model, Question(Query("a"), ()), top=200)
         assert answer.top_words == alone.top_words
         assert "bbbb" not in alone.top_words
-
-    def test_a_candidate_that_is_no_word(self) -> None:
-        """Several words are scored as they are, and leave the list alone."""
-        model = toy_model(TOYS["sentencepiece"], "causal", 5)
-        several, none = ask(
-            model, Question(Query("a"), ("a ab",)), Question(Query("a"), ()), top=20
-        )
-        assert several.words["a ab"].n_tokens == 2
-        assert several.top_words == none.top_words
-        # P(a ab | a) P(boundary | a a ab) / P(boundary | a): the correction in between cancels.
-        network = model.reader.model
-        a, ab = SPACED.convert_tokens_to_ids(["▁a", "▁ab"])
-        ends = torch.tensor([TOYS["sentencepiece"].is_end(n) for n in range(len(SPACED) + 2)])
-        first, second, third = (
-            distributions(network, [row], len(row) - 1)[0] for row in ([a], [a, a], [a, a, ab])
-        )
-        expected = first[a] + second[ab] + third[ends].logsumexp(0) - first[ends].logsumexp(0)
-        assert several.words["a ab"].log_prob == pytest.approx(float(expected), abs=1e-5)
 
 
 class TestBadInput:

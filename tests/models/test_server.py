@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import math
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -14,8 +13,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
+import engines
 import pytest
-from engines import TOKENIZER, Answer, Document, Engine, Weights, faults, refusal
+from engines import TOKENIZER, Answer, Document, Engine, faults, honest, refusal
 from limits import HANG
 
 import lmdiag
@@ -33,24 +33,18 @@ TEXTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def weights() -> Weights:
-    return Weights()
-
-
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests, "FIRST_PAUSE", 0.001)
 
 
-def load(engine: Engine, **options: Any) -> Model:
+def load(engine: Engine, model: str = "tiny", **options: Any) -> Model:
     given = {"server": engine.url, "tokenizer": TOKENIZER} | options
-    return models.load("tiny", LoadOptions(**given))
+    return models.load(model, LoadOptions(**given))
 
 
 def asked(model: Model, context: str, words: tuple[str, ...] = (), top: int = 5) -> types.Answer:
     (answer,) = model.answer([model.encode(Question(Query(context), words))], top)
-    assert isinstance(answer, types.Answer)
     return answer
 
 
@@ -68,10 +62,10 @@ def refused(call: Callable[[], object]) -> str:
 
 @pytest.mark.parametrize("dialect", ["vllm", "sglang"])
 def test_numbers_are_those_of_the_weights(
-    weights: Weights, demo_dir: Path, dialect: Literal["vllm", "sglang"]
+    demo_dir: Path, dialect: Literal["vllm", "sglang"]
 ) -> None:
     local = lmdiag.load_model("demo:causal")
-    with Engine(weights, dialect) as engine:
+    with Engine(dialect) as engine:
         served = lmdiag.load_model("tiny", server=engine.url, tokenizer=TOKENIZER)
         for task in ("cprag102", "neg136"):
             rows = lmdiag.load_stimuli(str(demo_dir), task)
@@ -90,10 +84,10 @@ def test_numbers_are_those_of_the_weights(
     assert texts[1].drop(columns="surprisal").equals(texts[0].drop(columns="surprisal"))
 
 
-def test_a_prompt_reaches_the_server(weights: Weights) -> None:
+def test_a_prompt_reaches_the_server() -> None:
     options: dict[str, Any] = {"prompt": "It is true that {context}", "first_letter": "upper"}
     local = models.load("demo:causal", LoadOptions(**options))
-    with Engine(weights) as engine:
+    with Engine() as engine:
         served = load(engine, **options)
         words = ("a robin is a", ("bird", "<|endoftext|>"))
         given, expected = (asked(model, *words).words for model in (served, local))
@@ -104,29 +98,29 @@ def test_a_prompt_reaches_the_server(weights: Weights) -> None:
     assert "leave them out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
 
 
-def test_a_word_below_what_the_server_tells_is_censored(weights: Weights) -> None:
+def test_a_word_below_what_the_server_tells_is_censored() -> None:
+    stone = [*engines.demo_model()[0](" stone")["input_ids"]]
+
     def clamp(body: Document, document: Document) -> Document:
         if stone[-1] == body["prompt"][-1]:
             document["choices"][0]["prompt_logprobs"][-1][str(stone[-1])]["logprob"] = -9999.0
         return document
 
-    stone = weights.ids(" stone")
-    with Engine(weights) as engine:
+    with Engine() as engine:
         served = load(engine)
         engine.spoil = clamp
         words = asked(served, "A robin is a", ("bird", "stone")).words
         assert words["stone"] == (None, None, len(stone))
         assert words["bird"].log_prob is not None
         (sentence,) = served.answer([served.encode(Sentence("A robin is a stone"))], 0)
-        assert isinstance(sentence, types.SentenceAnswer)
         assert sentence.words[-1].log_prob is None
 
 
-@pytest.mark.parametrize(("most", "length"), [(1, 1), (7, 5), (50, 30)])
-def test_lists_are_as_long_as_the_servers(weights: Weights, most: int, length: int) -> None:
-    with Engine(weights) as engine:
-        engine.most = most
-        assert len(asked(load(engine), "A robin is a", top=30).top_words) == length
+def test_lists_are_as_long_as_the_servers() -> None:
+    with Engine() as engine:
+        for most, length in ((1, 1), (7, 5), (50, 30)):
+            engine.most = most
+            assert len(asked(load(engine), "A robin is a", top=30).top_words) == length
 
 
 LISTED = [(id, math.log(p)) for id, p in enumerate([0.4, 0.2, 0.1])]
@@ -137,7 +131,7 @@ LISTED = [(id, math.log(p)) for id, p in enumerate([0.4, 0.2, 0.1])]
     [
         (1, [0.2001], 2),  # its token stands in the list, which decides
         (2, [0.0999], 3),  # the engine rounds otherwise in a prompt
-        (9, [0.15], 3),
+        (9, [0.2], 2),  # as probable as the second of the list
         (9, [0.05], None),  # below the list
         (0, [0.4, 0.3], 2),  # 0.12: above it is 0.2, and 0.4 is its own first token
         (0, [0.4, 0.1], None),  # 0.04
@@ -152,20 +146,7 @@ def test_the_rank_of_a_word(first: int, probabilities: list[float], rank: int | 
 # ---- refusals ------------------------------------------------------------------------------------
 
 
-def shifted(_: Document, document: Document) -> Document:
-    records = document["choices"][0]["prompt_logprobs"]
-    values = [next(iter(record.values())) for record in records[1:]]
-    for value, before in zip(reversed(values), [*reversed(values)][1:], strict=False):
-        value["logprob"] = before["logprob"]
-    return document
-
-
-def restless(_: Document, document: Document, count: Any = count()) -> Document:  # noqa: B008
-    next(iter(document["choices"][0]["prompt_logprobs"][1].values()))["logprob"] -= next(count)
-    return document
-
-
-def top(change: Callable[[Document], object]) -> Callable[[Document, Document], Document]:
+def top(change: Callable[[Document], object]) -> engines.Spoil:
     def spoil(_: Document, document: Document) -> Document:
         change(document["choices"][0]["logprobs"]["top_logprobs"][-1])
         return document
@@ -173,7 +154,7 @@ def top(change: Callable[[Document], object]) -> Callable[[Document, Document], 
     return spoil
 
 
-def prompt(change: Callable[[list[Any]], object]) -> Callable[[Document, Document], Document]:
+def prompt(change: Callable[[list[Any]], object]) -> engines.Spoil:
     def spoil(_: Document, document: Document) -> Document:
         choice = document["choices"][0]
         choice["prompt_logprobs"] = change(choice["prompt_logprobs"])
@@ -182,15 +163,9 @@ def prompt(change: Callable[[list[Any]], object]) -> Callable[[Document, Documen
     return spoil
 
 
-def value(text: str) -> Callable[[Document, Document], Answer]:
-    """An answer whose first log-probability of the prompt is this JSON."""
-
-    def spoil(body: Document, _: Document) -> Answer:
-        record = f'{{"{body["prompt"][1]}": {{"logprob": {text}}}}}'
-        records = ", ".join(["null", record, *["null"] * (len(body["prompt"]) - 2)])
-        return Answer(f'{{"choices": [{{"prompt_logprobs": [{records}]}}]}}'.encode())
-
-    return spoil
+def number(value: Any) -> engines.Spoil:
+    """An answer whose log-probabilities of the prompt are this value."""
+    return prompt(lambda rows: [row and {id: {"logprob": value} for id in row} for row in rows])
 
 
 def raw(body: bytes | Callable[[], Iterator[bytes]], status: int = 200, **headers: str) -> Any:
@@ -198,106 +173,97 @@ def raw(body: bytes | Callable[[], Iterator[bytes]], status: int = 200, **header
     return lambda *_: Answer(body if isinstance(body, bytes) else body(), status, named)
 
 
-def blanks(size: int, pause: float) -> Iterator[bytes]:
-    """A body without an end."""
-    while True:
-        time.sleep(pause)
-        yield b" " * size
-
-
 def endless() -> Iterator[bytes]:
-    return blanks(2**16, 0)
+    while True:
+        yield b" " * 2**16
 
 
 def drops() -> Iterator[bytes]:
-    return blanks(1, 0.05)
+    while not time.sleep(0.05):
+        yield b" "
 
 
+TICKS = count()
 PACKED = gzip.compress(bytes(2**20) * 80, 1)
-CONTRADICTS = "gives a next token another log-probability than the same token in a prompt"
-SPOILED: dict[str, tuple[Callable[[Document, Document], Any], str]] = {
+SPOILED: dict[str, tuple[engines.Spoil, str]] = {
     # what the self-check finds
     "no prompt": (prompt(lambda records: None), "gives no log-probabilities of the prompt"),
     "gaps": (prompt(lambda records: [None] * len(records)), "gives no log-probability for"),
     "too short": (prompt(lambda records: records[1:]), "of other tokens than were sent"),
-    "shifted": (shifted, CONTRADICTS),
-    "warm": (top(lambda t: t.update({k: 0.1 * v - 5 for k, v in t.items()})), CONTRADICTS),
+    "warm": (top(lambda t: t.update({k: 0.1 * v - 5 for k, v in t.items()})),
+             "another log-probability than the same token in a prompt"),
     "no distribution": (top(lambda t: t.update(dict.fromkeys(t, -0.1))), "of probability together"),
     "no list": (top(lambda t: t.clear()), "gives no list of the most probable next tokens"),
-    "restless": (restless, "gives other log-probabilities when the same is asked again"),
+    "restless": (top(lambda t: t.update({k: v - next(TICKS) for k, v in t.items()})),
+                 "gives other log-probabilities when the same is asked again"),
     # numbers
-    "NaN": (value("NaN"), "should be a finite number, not nan"),
-    "-inf": (value("-Infinity"), "should be a finite number, not -inf"),
-    "-1e308": (value("-1e308"), r"greater than -100000, not -1e\+308"),
-    "-10**400": (value("-1" + "0" * 400), "should be a valid number, not -1000000"),
-    "above 0": (value("0.5"), "less than or equal to 0, not 0.5"),
-    "text": (value('"-1"'), "valid number, not '-1'"),
-    "truth": (value("true"), "valid number, not True"),
+    "NaN": (number(math.nan), "should be a finite number, not nan"),
+    "-inf": (number(-math.inf), "should be a finite number, not -inf"),
+    "-1e308": (number(-1e308), r"greater than -100000, not -1e\+308"),
+    "-10**400": (number(-(10**400)), "should be a valid number, not -1000000"),
+    "above 0": (number(0.5), "less than or equal to 0, not 0.5"),
+    "text": (number("-1"), "valid number, not '-1'"),
     "25 digits": (top(lambda t: t.update({f"token_id:{'9' * 25}": -9e3})), "names a token 'tok"),
     # forms
     "a page": (raw(b"<html>please wait</html>"), r"Invalid JSON: .* not b'<html>please"),
     "200,000 [": (raw(b"[" * 200_000), "Invalid JSON: recursion limit"),
-    "a list": (raw(b"[]"), r"of another form \(.*, not \[\]\)"),
     "no choice": (raw(b'{"choices": []}'), "choices List should have at least 1 item"),
     "llama-server": (raw(b'{"choices": [{"logprobs": {"content": []}}]}'), "of the prompt"),
     "no gzip": (raw(b"plain", Content_Encoding="gzip"), "gives a damaged answer"),
-    # sizes and times
+    # sizes and pauses
     "gzip of blanks": (raw(PACKED, Content_Encoding="gzip"), "an answer of more than 64 MiB"),
     "endless": (raw(endless), "an answer of more than 64 MiB"),
-    "endless error": (raw(endless, 400), "refuses the request .status 400"),
-    "50 MB error": (raw(b"x" * 50_000_000, 404), "refuses the request .status 404: xxxxx"),
-    "drop by drop": (raw(drops), "gave no answer within 1 seconds"),
+    "endless error": (raw(endless, 404), "status 404.* the address that ends before"),
     "retry in 1e999 s": (raw(b"", 429, Retry_After="1e999"), r"in 4 attempts \(status 429"),
-    "retry in NaN s": (raw(b"", 503, Retry_After="nan"), r"in 4 attempts \(status 503"),
-    "retry in 99999": (raw(b"", 429, Retry_After="Fri, 31 Dec 99999999999 23:59:59"), "status 429"),
+    "retry in 99999": (raw(b"", 503, Retry_After="Fri, 31 Dec 99999999999 23:59:59"), "status 503"),
     "a control character": (raw(b'{"error": "a\\u001b[2Jb"}', 400), r"400: a⟨U\+001B⟩\[2Jb"),
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.slow] * (name == "drop by drop")) for name in SPOILED],
-)
+@pytest.mark.parametrize("name", SPOILED)
 def test_a_server_whose_answers_cannot_be_used_is_refused(
-    weights: Weights, name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spoil, said = SPOILED[name]
-    if name == "drop by drop":
-        monkeypatch.setattr(requests, "MAX_SECONDS", 1)
-    with Engine(weights) as engine:
+    with Engine() as engine:
         engine.spoil = spoil
         assert re.search(said, refused(lambda: load(engine)))
-        engine.spoil = lambda _, document: document
+        engine.spoil = honest
         served = load(engine)
         engine.spoil = spoil  # in the middle of a run, one request is enough
-        if name not in ("shifted", "warm", "restless", "no list"):
+        if name not in ("warm", "restless", "no list"):
             monkeypatch.setattr(served.connection.client, "attempts", 4)  # type: ignore[attr-defined]
-            line = refused(lambda: asked(served, "A robin is a", ("bird",)))
-            assert engine.url in line
+            assert engine.url in refused(lambda: asked(served, "A robin is a", ("bird",)))
+
+
+def test_an_answer_that_comes_drop_by_drop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_SECONDS", 0.2)
+    with Engine() as engine:
+        engine.spoil = raw(drops)
+        assert "gave no answer within 0.2 seconds" in refused(lambda: load(engine))
 
 
 @pytest.mark.parametrize(
-    ("model", "options", "said"),
+    ("options", "said"),
     [
-        ("tiny", {"tokenizer": None}, "--server needs the tokenizer"),
-        ("tiny", {"unit": "word"}, "--unit word needs the whole distribution"),
-        ("tiny", {"kind": "masked"}, "--kind masked is not for a server"),
-        ("tiny", {"revision": "main"}, "--revision is for weights in this process"),
-        ("tiny", {"server": "localhost:8000"}, "is not an address"),
-        ("tiny", {"server": "http://user:secret@"}, "is not an address"),
-        ("tiny", {"server": "http://127.0.0.1:9"}, "127.0.0.1:9/v1 gave no answer in 4 attempts ("),
-        ("tiny", {"tokenizer": "gpt2"}, "give --tokenizer the one of the model that is served"),
-        ("tinny", {}, "has no model tinny (did you mean 'tiny'?)"),
+        ({"tokenizer": None}, "--server needs the tokenizer"),
+        ({"unit": "word"}, "--unit word needs the whole distribution"),
+        ({"kind": "masked"}, "--kind masked is not for a server"),
+        ({"revision": "main"}, "--revision is for weights in this process"),
+        ({"server": "localhost:8000"}, "is not an address"),
+        ({"server": "http://user:secret@"}, "is not an address"),
+        ({"server": "http://127.0.0.1:9"}, "127.0.0.1:9/v1 gave no answer in 4 attempts ("),
+        ({"tokenizer": "{gpt2}"}, "give --tokenizer the one of the model that is served"),
+        ({"model": "tinny"}, "has no model tinny (did you mean 'tiny'?)"),
     ],
 )
 def test_options_that_a_server_cannot_follow(
-    weights: Weights, model: str, options: dict[str, Any], said: str, tiny_models: dict[str, Path]
+    options: dict[str, Any], said: str, tiny_models: dict[str, Path]
 ) -> None:
     if options.get("tokenizer"):
         options = {"tokenizer": str(tiny_models["gpt2"])}
-    with Engine(weights) as engine:
-        given = {"server": engine.url, "tokenizer": TOKENIZER} | options
-        line = refused(lambda: models.load(model, LoadOptions(**given)))
+    with Engine() as engine:
+        line = refused(lambda: load(engine, **options))
     assert said in line
     assert "secret" not in line
 
@@ -305,34 +271,31 @@ def test_options_that_a_server_cannot_follow(
 # ---- requests ------------------------------------------------------------------------------------
 
 
-def questions(served: Model) -> list[Any]:
+def test_requests_go_side_by_side_and_faults_pass() -> None:
     words = ("robin", "trout", "man", "bird", "stone", "nest", "hammer", "child")
-    return [
-        served.encode(Question(Query(f"The {a} saw the {b}"), (a, b))) for a in words for b in words
-    ]
-
-
-def test_requests_go_side_by_side_and_faults_pass(weights: Weights) -> None:
-    with Engine(weights) as engine:
+    with Engine() as engine:
         served = load(engine, in_flight=4)
+        questions = [
+            served.encode(Question(Query(f"The {a} saw the {b}"), (a, b)))
+            for a in words for b in words
+        ]  # fmt: skip
         assert engine.most_at_once == 1
         engine.hold = 4  # it would wait for ever if fewer came
-        undisturbed = served.answer(questions(served), 5)
+        undisturbed = served.answer(questions, 5)
         before = len(engine.bodies)
         engine.spoil = faults(5)
-        assert served.answer(questions(served), 5) == undisturbed
+        assert served.answer(questions, 5) == undisturbed
         assert len(engine.bodies) - before >= 128 * 5 / 4 - 1
         assert engine.most_at_once == 4
 
 
-@pytest.mark.parametrize("ends_by", ["an error", "Ctrl-C"])
-def test_the_process_ends_while_requests_hang(weights: Weights, ends_by: str) -> None:
+def test_the_process_ends_while_requests_hang() -> None:
     script = (
         "import sys; from lmdiag.models.server.client import Client\n"
         "client = Client(sys.argv[1], 2)\n"
         "async def ask(n): return await client.send('completions', "
         "{'logprobs': 1, 'prompt': [0, 0], 'number': n})\n"
-        "client.gather([ask(0), ask(int(sys.argv[2]))])"
+        "client.gather([ask(0), ask(1)])"
     )
 
     def spoil(body: Document, _: Document) -> Answer:
@@ -340,27 +303,20 @@ def test_the_process_ends_while_requests_hang(weights: Weights, ends_by: str) ->
             engine.end.wait(HANG)
         return refusal(400, "no")
 
-    with Engine(weights) as engine:
+    with Engine() as engine:
         engine.spoil = spoil
-        words = [sys.executable, "-c", script, engine.url, "1" if ends_by == "an error" else "0"]
-        process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
-        if ends_by == "Ctrl-C":
-            while len(engine.bodies) < 2:
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=HANG)
+        command = [sys.executable, "-c", script, engine.url]
+        done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=HANG)
         assert not engine.end.is_set()
-    assert ("ServerRefusal" if ends_by == "an error" else "KeyboardInterrupt") in err
+    assert "ServerRefusal" in done.stderr
 
 
 @pytest.mark.parametrize("key", ["sesame", None])
-def test_secrets_are_sent_and_not_told(
-    weights: Weights, key: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_secrets_are_sent_and_not_told(key: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of the environment, or a password in the address."""
     monkeypatch.setenv("OPENAI_API_KEY", "of-someone-else" if key else "")
     monkeypatch.setenv("LMDIAG_SERVER_KEY", key or "")
-    with Engine(weights) as engine:
+    with Engine() as engine:
         address = engine.url if key else engine.url.replace("//", "//me:secret@")
         served = load(engine, server=address)
         assert {*engine.keys} == {"Bearer sesame" if key else "Basic bWU6c2VjcmV0"}

@@ -71,7 +71,7 @@ def test_a_model_with_verbs() -> None:
     tokenizer = wordpiece("the", "key", "is", "are", "laugh", "##s", "laughs", "run", ".", "it")
     model = asked(bert(len(tokenizer)), tokenizer, "masked")
     pairs = [("is", "are"), ("laughs", "laugh")]
-    others = [("runs", "run"), ("sings", "sing"), ("Is", "are"), ("is", "are")]
+    others = [("runs", "run"), ("sings", "sing"), ("Is", "are"), ("is", "are"), ("it", "it")]
     assert model.set_verbs([*pairs, *others]) == 2
     questions = [
         Question(Query("the key", "."), ("is",)),

@@ -21,16 +21,12 @@ from sentence_reference import SentenceReference, total
 from sentence_texts import SENTENCES, SOME
 from tokenizer_files import byte_level, trained_bytes
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
-from lmdiag import stimuli
-from lmdiag.api import LanguageModel
-from lmdiag.evaluation import evaluate
 from lmdiag.models import LoadOptions, load
-from lmdiag.protocol import Protocol
 from lmdiag.runs.asking import ask
 from lmdiag.types import Sentence, SentenceAnswer, WordSpan
-from models.toys import bert, gpt2
+from models.toys import gpt2
 
 FamilyDir = Callable[[str], Path]
 
@@ -162,25 +158,6 @@ def test_a_text_without_a_token(family_dir: FamilyDir) -> None:
     assert answer.n_tokens == 0
 
 
-@pytest.mark.parametrize("name", ["bert", "bert-cased", "albert", "gpt2"])
-def test_a_pair_of_the_same_tokens_is_no_comparison(name: str, family_dir: FamilyDir) -> None:
-    """By the tokenizer itself: pairs that differ in case, accents or blanks alone, and others."""
-    good = "The robin sleeps"
-    changed = ("the robin sleeps", "The r\u00f3bin sleeps", "The  robin sleeps", "The robin  sleep")
-    bad = [*changed, good]
-    rows = stimuli.load([{"sentence_good": good, "sentence_bad": t, "id": t} for t in bad])
-    options = LoadOptions()
-    model = LanguageModel(load(str(family_dir(name)), options), options)
-    found = evaluate(rows, [model.predict(rows)], Protocol(), model.info.cased)
-    tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
-    equal = [tokenizer(text).input_ids == tokenizer(good).input_ids for text in bad]
-    assert found.equal_contrasts == sum(equal)
-    assert found.measures["sensitivity"].n == len(bad) - sum(equal) - len(found.unscorable)
-    # Guards the test: the two last are not, and are, the same for all, the first for two of them.
-    assert equal[3:] == [False, True]
-    assert equal[0] == (name in ("bert", "albert"))
-
-
 LANGUAGES = {
     "Chinese": ("我昨天在图书馆看书。", "小猫 喜欢 吃鱼，小狗也喜欢。"),
     "Japanese": ("猫が魚を食べました。", "か\u3099っこう に 行きます。", "ｶﾞﾗｽ\u30001枚"),
@@ -237,12 +214,6 @@ def test_causal_models(name: str, unit: str, tmp_path: Path) -> None:
     # Guards the test: sentences without blanks are one word of several tokens, with a probability.
     assert [word.n_tokens > 1 for word in answers[0].words] == [True]
     assert all(word.log_prob is not None for answer in answers for word in answer.words)
-
-
-@pytest.mark.parametrize("pll", ["within-word", "original"])
-def test_masked_models(pll: str, tmp_path: Path) -> None:
-    save(bert, TOKENIZERS["unigram NFKC"](), tmp_path, max_position_embeddings=96)
-    check("bert", tmp_path, [*SCRIPTS, *DIVIDED[::2]], pll=pll)
 
 
 def save(make: Any, tokenizer: PreTrainedTokenizerFast, folder: Path, **config: Any) -> None:

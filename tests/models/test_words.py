@@ -179,25 +179,6 @@ class TestShow:
         vocabulary, ids = Vocabulary(tokenizer), tokenizer.get_vocab()
         assert {name: vocabulary.show(ids[name]) for name in expected} == expected
 
-    @pytest.mark.parametrize(
-        ("tokenizer", "context", "name", "shown"),
-        [
-            # If the blank opens the text or a line, there is no word to continue.
-            (GPT2, "", "bird", "bird"),
-            (GPT2, "the\n", "bird", "bird"),
-            (LLAMA, "the\n", "bird", "bird"),
-            (LLAMA, "", "bird", "##bird"),  # the text alone begins with a mark
-            (GPT2, "the", "bird", "##bird"),
-            (LLAMA, "the", "bird", "##bird"),
-            (BERT, "", "##s", "##s"),
-        ],
-    )
-    def test_opening(
-        self, tokenizer: PreTrainedTokenizerFast, context: str, name: str, shown: str
-    ) -> None:
-        bare = Spelling(tokenizer).is_bare(context)
-        assert Vocabulary(tokenizer).show(tokenizer.get_vocab()[name], bare=bare) == shown
-
 
 class TestControls:
     """The text of a control token: unscorable as a word, warned of in a context."""

@@ -19,8 +19,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from lmdiag.models import LoadOptions
-from lmdiag.models.loading.load import Parts, load_parts
+from lmdiag.models import LoadOptions, load
+from lmdiag.models.loading.load import Parts
 from lmdiag.models.local import LocalModel, assemble
 from lmdiag.types import Answer, BadInput, Kind, Question
 
@@ -72,7 +72,7 @@ def alone(network: PreTrainedModel, ids: Sequence[int], position: int) -> torch.
 def refusal(model: object, **options: Any) -> str:
     """Returns the one line with which a model is refused; it names the model."""
     with pytest.raises(BadInput) as caught:
-        load_parts(str(model), LoadOptions(**options))
+        load(str(model), LoadOptions(**options))
     message = str(caught.value)
     assert message.isprintable()
     assert str(model) in message

@@ -31,7 +31,6 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow.parquet as pq
-from benchmarks.__main__ import minicons_scorer
 from runs import predictions_of
 from sentence_reference import SentenceReference
 from sentence_texts import sentences
@@ -117,10 +116,8 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
     log, folder = io.StringIO(), Path(datasets)
     cprag = program.process_fk(folder / "CPRAG-102/CPRAG-102.tsv")
     role = program.process_rr(folder / "ROLE-88/ROLE-88.tsv")
-    negations = {
-        "simp": program.process_fischler(folder / "NEG-136/NEG-136-SIMP.tsv"),
-        "nat": program.process_nk(folder / "NEG-136/NEG-136-NAT.tsv"),
-    }
+    simp = program.process_fischler(folder / "NEG-136/NEG-136-SIMP.tsv")
+    nat = program.process_nk(folder / "NEG-136/NEG-136-NAT.tsv")
     reported: dict[str, str] = {}
     for k in (1, 5):
         options: Any = {"model": None, "tokenizer": None, "k": k}
@@ -128,7 +125,7 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
         reports += [program.test_rr_acc(*role, rrlog=log, **options)]
         reports += [
             program.test_nkf_acc(rows, texts, words, nkflog=log, **options)
-            for texts, rows, words in negations.values()
+            for texts, rows, words in (simp, nat)
         ]
         for prefix, report in zip(("", "", "simp ", "nat "), reports, strict=True):
             for label, value in re.findall(r"^(.+): ([-\d.e]+)\b", "".join(report[:2]), re.M):
@@ -142,15 +139,14 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
         scored = evaluation.evaluate(stimuli, [predictions], Protocol(), cased=True)
         figures[task] = scored.to_json()["measures"]
     levels = itertools.product((1, 5), "1234", ("high", "low"), ("simp", "nat"))
-    names = ("k", "quartile", "level", "subset")
     rows: dict[str, Row] = {}
-    for (task, label, path), chosen in itertools.product(LABELS, levels):
-        words = dict(zip(names, chosen, strict=True))
-        label, path = (text.format(**words, size=chosen[2].upper()) for text in (label, path))
-        measure, *level = path.split()
+    for (task, label, path), (k, quartile, level, subset) in itertools.product(LABELS, levels):
+        words = {"k": k, "quartile": quartile, "level": level, "subset": subset}
+        label, path = (text.format(**words, size=level.upper()) for text in (label, path))
+        measure, *names = path.split()
         figure = figures[task][measure]
-        if level:
-            figure = figure["by"][level[0]][level[1]]
+        if names:
+            figure = figure["by"][names[0]][names[1]]
         first, second = float(reported[label]), figure["value"]
         gap = str(round(abs(first - second), 9) or "0")
         rows[label] = (f"{task}: {path}", f"{first:.6f}", f"{second:.6f}", gap)
@@ -161,11 +157,9 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
 
 
 def outcomes_row(figure: str, outcomes: Iterable[tuple[str, float, float]]) -> Row:
-    """Returns the row of a figure over items; prints the items whose outcomes differ.
+    """Returns the row of a figure over (item, outcome of the program, of lmdiag).
 
-    Args:
-        figure: its name.
-        outcomes: item, outcome of the program, outcome of lmdiag.
+    Prints the items whose outcomes differ.
     """
     items, of_program, of_lmdiag = zip(*outcomes, strict=True)
     differ = [n for n in range(len(items)) if of_program[n] != of_lmdiag[n]]
@@ -314,6 +308,8 @@ def minicons() -> Iterator[Row]:
     lmdiag puts a model's own beginning-of-sequence token first, as minicons does with
     `bos_token=True`.
     """
+    from minicons.scorer import IncrementalLMScorer, MaskedLMScorer
+
     for name, kind, metric, pll in (
         ("causal, chain rule", "causal", "", {}),
         ("masked, within-word", "masked", "within_word_l2r", {"pll": "within-word"}),
@@ -321,7 +317,10 @@ def minicons() -> Iterator[Row]:
     ):
         folder = ROOT / "eval/lmdiag/models/demo" / kind
         options: Any = {"PLL_metric": metric} if metric else {"bos_token": True}
-        program, reference = minicons_scorer(str(folder)), SentenceReference(folder, kind, **pll)
+        program: Any = (MaskedLMScorer if metric else IncrementalLMScorer)(str(folder), "cpu")
+        if not hasattr(program.tokenizer, "batch_encode_plus"):  # its name before transformers 5
+            program.tokenizer.batch_encode_plus = program.tokenizer.__call__
+        reference = SentenceReference(folder, kind, **pll)
         model, texts, counts = load(str(folder), LoadOptions(**pll)), sentences(100), Counter[str]()
         answers = ask(model, [Sentence(text) for text in texts], top=5)
         for text, answer in zip(texts, answers, strict=True):

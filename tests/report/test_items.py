@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import statistics
 from typing import Any
@@ -11,8 +9,6 @@ from typing import Any
 import pytest
 
 from lmdiag import diagnostics
-from lmdiag.cli import main
-from lmdiag.report.formats import render_tables
 from lmdiag.report.items import (
     MAX_LISTED,
     Choice,
@@ -202,38 +198,6 @@ def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(
     assert len(as_listed[0]["contexts"]) == 2  # one verb in two contexts
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "shown"),
-    [
-        ("a b c", "a x c", [["a", "b", "c"], ["a", "x", "c"]]),
-        ("a b d e", "a b c d e", [["a", "b", "", "d", "e"], ["a", "b", "c", "d", "e"]]),
-        ("a a a", "a a", [["a", "a", "a"], ["", "a", "a"]]),
-        ("a b", "c", [["a", "b"], ["c", ""]]),
-    ],
-)
-def test_words_stand_below_each_other_as_far_as_sentences_share_them(
-    good: str, bad: str, shown: list[list[str]]
-) -> None:
-    texts = enumerate((good, bad))
-    rows = [sentence(text, not i, text, *range(len(text.split()))) for i, text in texts]
-    (only,) = listed([[Item("x", rows, {})]], diagnostics.get("minimal_pairs"))
-    cells = [[cell[0].text if cell else "" for cell in column] for _, column in only["columns"]]
-    assert [list(row) for row in zip(*cells, strict=True)] == shown
-
-
-def test_of_two_runs_each_word_has_both_numbers(forms: dict[str, Run]) -> None:
-    runs = [forms["pairs"], forms["pairs of weak"]]
-    both = listed([items(run, "blimp") for run in runs], runs[0].stimuli["blimp"].diagnostic)
-    for listed_item in both:
-        for _, column in listed_item["columns"]:
-            for cell, rows in zip(column, listed_item["rows"], strict=True):
-                starts = [{part.start: part for part in row.parts} for row in rows]
-                assert not cell or cell == [of[cell[0].start] for of in starts]
-    # the second run has no unscorable word
-    (first, _), (second, _) = both[0]["verdicts"]
-    assert first == "unknown" != second
-
-
 def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
     few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
     assert representative(few) == few
@@ -262,24 +226,3 @@ def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
     assert all(len(row.top) == 5 for _, answers in chosen for row in answers.values() if row)
     with pytest.raises(BadInput, match=f"no item '{contrast}x' .did you mean '{contrast}"):
         choose([runs["strong"]], [f"{contrast}x"])
-
-
-def test_chosen_sentences_are_written_word_by_word(
-    forms: dict[str, Run], capsys: pytest.CaptureFixture[str]
-) -> None:
-    both = [forms["suites"], forms["suites of weak"]]
-    chosen = choose(both, ["two_predictions/2", "center_embed/1/plaus"])
-    text = render_tables("csv", [run.results for run in both], chosen)
-    rows = list(csv.DictReader(io.StringIO(text)))
-    assert len(rows) == 3 * 2 * 5  # three sentences, two models, five regions
-    assert rows[1] | {"bits": ""} == {
-        "id": "two_predictions/2/plaus", "model": "org/strong", "place": "2", "region": "2 comma",
-        "sentence": "The 2 painting that the artist, painted deteriorated.", "start": "30",
-        "text": ",", "bits": "",
-    }  # fmt: skip
-    (shown,) = choose([forms["sentences"]], ["s3"])
-    markdown = render_tables("markdown", [forms["sentences"].results], [shown])
-    assert "| The horse raced past barn 3. | The –, horse " in markdown
-    # the tables name predictions by their formulas
-    assert main(["report", str(both[0].path), "--format", "markdown"]) == 0
-    assert f"| two_predictions: {ORDER} |" in capsys.readouterr().out.replace("\\", "")

@@ -6,6 +6,7 @@ The expected texts are in `tests/data/tables`. After an intended change, write t
 
 from __future__ import annotations
 
+import csv
 import io
 import math
 import os
@@ -16,49 +17,55 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats import render_tables
-from lmdiag.report.items import Choice
+from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
 from lmdiag.report.tables import sections
 from lmdiag.report.terminal import print_results
-from lmdiag.results import Results
-from lmdiag.types import WordSpan
-
-from .handmade import (
-    cprag102,
-    measure,
-    neg136,
-    published_run,
-    results,
-    role88,
-    sentence_runs,
-    setting,
-    several_runs,
-)
+from lmdiag.results import Place, Results, Run, SettingResults
+from lmdiag.results.run import joined_runs
 
 EXPECTED = Path(__file__).parents[1] / "data" / "tables"
 
-FIRST = Choice(
-    "x", "the camper saw which girl the bear had", expected=("fed",), words=("fed", "|"),
-    word_log_probs=(math.log(0.5), math.log(0.25)),
-)  # fmt: skip
-SECOND = FIRST._replace(words=("50%",), word_log_probs=(math.log(0.25),))
-SPANS = tuple(
-    WordSpan(start, end, bits and -bits * math.log(2), 1)
-    for start, end, bits in ((0, 3, None), (4, 7, 8.25), (8, 11, 0.034), (14, 19, 4.2))
-)
-SENTENCE = Choice("x-good", "Who fed the | bear?", good=True, log_prob=-8.0, spans=SPANS)
-TABLES: dict[str, tuple[Any, ...]] = {
-    "run": ([published_run()],),
-    "runs": (several_runs(), [(FIRST, {"org/one": FIRST, "org/two": SECOND})]),
-    "sentences": (sentence_runs()[:1],),
-    "two-sentences": (
-        sentence_runs(),
-        [(SENTENCE, {"org/one": SENTENCE, "org/two": SENTENCE._replace(spans=SPANS[:2])})],
-    ),
-}
-"""Beginning of the names of expected texts -> runs, and chosen items."""
+
+def of_bert(run: Run) -> Results:
+    """Results as those of a model of the papers, on as many rows as theirs."""
+    data = run.results.data
+    tasks = {
+        task: replace(facts, n=diagnostics.get(task).published_rows or facts.n)
+        for task, facts in data.tasks.items()
+    }
+    model = replace(run.results.model, id="bert-base-uncased")
+    return replace(run.results, model=model, data=replace(data, tasks=tasks, source="lmdiag"))
+
+
+def changed(results: Results, task: str, setting: str, **content: Any) -> Results:
+    """Results with other content of a setting."""
+    new: SettingResults = replace(results.tasks[task][setting], **content)
+    return replace(results, tasks={task: results.tasks[task] | {setting: new}})
+
+
+@pytest.fixture(scope="module")
+def tables(runs: dict[str, Run], forms: dict[str, Run]) -> dict[str, tuple[Any, ...]]:
+    """Beginning of the names of expected texts -> results, and chosen items."""
+    strong, weak = runs["strong"], runs["weak"]
+    both = joined_runs(
+        [forms[f"{form}{of}"] for of in ("", " of weak") for form in ("pairs", "suites")]
+    )
+    texts = forms["sentences"].results
+    texts = replace(texts, data=replace(texts.data, source="texts.csv"))
+    return {
+        "run": ([of_bert(strong)],),
+        "agreement": ([runs["all"].results],),
+        "runs": ([strong.results, weak.results], choose([strong, weak], ["role88-1"])),
+        "sentences": ([texts],),
+        "two-sentences": (
+            [run.results for run in both],
+            choose(both, ["two_predictions/2", "wh_island-0-good"]),
+        ),
+    }
 
 
 def printed(content: Results, width: int) -> str:
@@ -67,11 +74,11 @@ def printed(content: Results, width: int) -> str:
 
 
 @pytest.mark.parametrize("name", [file.name for file in sorted(EXPECTED.iterdir())])
-def test_tables_are_the_expected_ones(name: str) -> None:
+def test_tables_are_the_expected_ones(name: str, tables: dict[str, tuple[Any, ...]]) -> None:
     """Shapes of the papers, levels in order, n, chance, signs, published rows, remarks."""
     what, _, form = name.partition(".")
     kind, _, width = form.partition("-")
-    content, file = TABLES[what], EXPECTED / name
+    content, file = tables[what], EXPECTED / name
     text = printed(content[0][0], int(width)) if width else render_tables(kind, *content)
     if os.environ.get("ACCEPT_TABLES"):
         file.write_text(text, encoding="utf-8")
@@ -79,18 +86,16 @@ def test_tables_are_the_expected_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_no_table_is_wider_than_the_terminal_or_cut_off(width: int) -> None:
-    task = cprag102()
-    run = results({"cprag102": task | {"trunc": task["none"], "shuf_trunc": task["none"]}})
-    for content in (run, published_run()):
+def test_no_table_is_wider_than_the_terminal_or_cut_off(runs: dict[str, Run], width: int) -> None:
+    for content in (of_bert(runs["strong"]), runs["all"].results):
         blocks = printed(content, width).split("\n\n")
         tables = [line for block in blocks if "────" in block for line in block.splitlines()]
         assert max(map(len, tables)) <= width
         assert not [line for line in tables if "…" in line]
 
 
-def test_every_figure_is_in_some_table() -> None:
-    run = results({"cprag102": cprag102(), "role88": role88(), "neg136": neg136()})
+def test_every_figure_is_in_some_table(runs: dict[str, Run]) -> None:
+    run = runs["strong"].results
     for section in sections([run]):
         rows = [row for table in section.tables + section.further for row in table.rows]
         shown = {(cell.value, cell.n) for row in rows for cell in row.cells}
@@ -98,38 +103,57 @@ def test_every_figure_is_in_some_table() -> None:
         assert {(numbers.value(figure), figure.n) for figure in figures} <= shown
 
 
-def test_remarks_count_what_is_left_out_and_name_a_sample() -> None:
-    content = replace(cprag102()["none"], equal_contrasts=3)
+def test_csv_has_every_figure(runs: dict[str, Run]) -> None:
+    run = runs["all"].results
+    rows = csv.DictReader(io.StringIO(render_tables("csv", [run])))
+    shown = {
+        Place(*(row[name] for name in Place._fields)): [row[x] for x in ("value", "n", "ci_low")]
+        for row in rows
+    }
+    assert shown.keys() == {place for place, _ in run.figures()}
+    for place, figure in run.figures():
+        values = [float(text) if text else None for text in shown[place]]
+        assert values == [figure.value, figure.n, figure.ci_low]
+
+
+def test_remarks_count_what_is_left_out_and_name_a_sample(runs: dict[str, Run]) -> None:
+    run = runs["strong"].results
     assert (
         "not compared: 3 contrasts whose good and bad rows have the same text or the same tokens"
-    ) in sections([results({"cprag102": {"none": content}})])[0].remarks
-    task = cprag102() | {"shuf": setting({"accuracy@1": measure(4, 31, sd=0.031, runs=100)})}
-    run = results({"cprag102": task})
-    (section,) = sections([replace(run, protocol=replace(run.protocol, limit=8))])
-    assert section.remarks[0].startswith("a sample of 10 rows")
+    ) in sections([changed(run, "cprag102", "none", equal_contrasts=3)])[0].remarks
+    measures = run.tasks["cprag102"]["shuf"].measures
+    fewer = {"accuracy@1": replace(measures["accuracy@1"], n=15)}
+    other = changed(run, "cprag102", "shuf", measures=measures | fewer)
+    (section,) = sections([replace(other, protocol=replace(run.protocol, limit=8))])
+    assert section.remarks[0].startswith("a sample of 54 rows")
     # n shows where figures differ in it
-    assert [row.cells[0].value for row in section.tables[0].rows[:2]] == ["31–34", "17"]
+    assert section.tables[0].rows[0].cells[0].value == "15–18"
 
 
-def test_other_rows_and_other_models_have_nothing_published() -> None:
-    for model, n in (("bert-base-uncased", 104), ("org/model", 136)):
-        (section,) = sections([results({"neg136": neg136()}, model, neg136=n)])
-        assert not any(row.is_published for table in section.tables for row in table.rows)
+def test_other_rows_and_other_models_have_nothing_published(runs: dict[str, Run]) -> None:
+    bert = of_bert(runs["strong"])
+    others = (
+        replace(bert, model=runs["strong"].results.model),
+        replace(bert, data=runs["strong"].results.data),
+    )
+    for results, is_published in ((bert, True), *((other, False) for other in others)):
+        rows = [
+            row for section in sections([results]) for table in section.tables for row in table.rows
+        ]
+        assert any(row.is_published for row in rows) == is_published
     # bounds of quartiles, too, are those of the published rows
-    bins = {"cloze_quartile": {str(i + 1): (1, 8) for i in range(4)}}
-    task = {"none": setting({"accuracy@1": measure(4, 32, bins)})}
-    headings = sections([results({"role88": task})])[0].tables[1].headings
-    labels = [heading.label for heading in headings if heading.is_figure]
+    role = next(section for section in sections([others[1]]) if section.task == "role88")
+    labels = [heading.label for heading in role.tables[1].headings if heading.is_figure]
     assert labels == ["lowest quartile", "second", "third", "highest"]
 
 
-def test_runs_of_one_name_are_told_apart_by_what_differs() -> None:
-    run = results({"neg136": neg136()})
+def test_runs_of_one_name_are_told_apart_by_what_differs(runs: dict[str, Run]) -> None:
+    run = runs["strong"].results
     other = replace(run, model=replace(run.model, dtype="bfloat16"))
-    assert run_labels([run, other]) == ["org/model (float32)", "org/model (bfloat16)"]
+    assert run_labels([run, other]) == ["org/strong (float32)", "org/strong (bfloat16)"]
     later = replace(run, model=replace(run.model, commit="f" * 40))
-    names = ["org/model (86b5e0934494) #1", "org/model (ffffffffffff)"]
-    assert run_labels([run, later, run]) == [*names, "org/model (86b5e0934494) #3"]
+    names = ["org/strong (aaaaaaaaaaaa) #1", "org/strong (ffffffffffff)"]
+    assert run_labels([run, later, run]) == [*names, "org/strong (aaaaaaaaaaaa) #3"]
 
 
 def test_numbers_as_readers_see_them() -> None:

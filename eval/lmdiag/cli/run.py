@@ -159,7 +159,8 @@ def _finish(run: Run, *, as_json: bool) -> None:
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     """Writes the page that compares the models of a command, and prints their figures."""
     from lmdiag.report.html import render
-    from lmdiag.report.terminal import print_overview
+    from lmdiag.report.tables import overview
+    from lmdiag.report.terminal import output_console, print_section
 
     page = output / "comparison.html"
     try:
@@ -168,7 +169,7 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         say(f"lmdiag: no comparison was written: {error}")
         return
     if not as_json:
-        print_overview([run.results for run in runs])
+        print_section(overview([run.results for run in runs]), output_console())
         first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])
         print(f"\nComparison: open {visible(str(page))} in a browser")
         print(f"Next: lmdiag compare {first} {second} tests two models on all measures")

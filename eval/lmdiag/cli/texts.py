@@ -111,7 +111,7 @@ def fit_command(
             options.check_new_file(file, (suffix,), overwrite=overwrite)
     from lmdiag.report import human as shown
     from lmdiag.report.charts.output import write_figures
-    from lmdiag.report.terminal import output_console, print_fit
+    from lmdiag.report.terminal import output_console, print_section
 
     result = lmdiag.fit(
         human,
@@ -126,7 +126,7 @@ def fit_command(
     if as_json:
         print(json.dumps(result.to_json(), ensure_ascii=False))
     elif format == "table":
-        print_fit(result, output_console())
+        print_section(shown.fit_section(result), output_console())
     else:
         sys.stdout.write(shown.as_text(result, format))
     for file, content in ((report, shown.human_page), (residuals, shown.words_as_csv)):

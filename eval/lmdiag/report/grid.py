@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from lmdiag.report import numbers
+from lmdiag.report.charts import Plot
 from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS
-
-if TYPE_CHECKING:
-    from lmdiag.report.charts import Plot
 
 
 class CellText(NamedTuple):
@@ -168,15 +166,14 @@ def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
 def signs(grids: Iterable[Grid]) -> list[str]:
     """Returns a line for each sign that figures of the tables have, with its meaning."""
     rows = [row for grid in grids for row in grid.rows]
-    published = [cell.value for row in rows if row.is_published for cell in row.cells]
-    computed = [cell.value for row in rows if not row.is_published for cell in row.cells]
-    chance = tuple(CHANCE_SIGNS.values())
+    published = " ".join(cell.value for row in rows if row.is_published for cell in row.cells)
+    computed = " ".join(cell.value for row in rows if not row.is_published for cell in row.cells)
     lines = {
-        "* the published figure lies outside our 95% interval": [x[-1:] == "*" for x in published],
-        CHANCE_LEGEND: [text.endswith(chance) for text in computed],
-        "± standard deviation over shuffles": ["±" in text for text in computed],
+        "* the published figure lies outside our 95% interval": "*" in published,
+        CHANCE_LEGEND: any(sign in computed for sign in CHANCE_SIGNS.values()),
+        "± standard deviation over shuffles": "±" in computed,
     }
-    return [line for line, is_needed in lines.items() if any(is_needed)]
+    return [line for line, is_needed in lines.items() if is_needed]
 
 
 class Section(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pandas import DataFrame
 
@@ -21,13 +21,10 @@ from lmdiag.report.grid import Section
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines, sections, sources_of
-from lmdiag.results import Figure, Place
+from lmdiag.results import Figure, Place, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
-
-if TYPE_CHECKING:
-    from lmdiag.results import Run
 
 
 def _content(
@@ -43,18 +40,17 @@ def _content(
     tasks = {}
     for task in dict.fromkeys(task for run in several for task in run.results.tasks):
         having = [i for i in close if task in several[i].results.tasks]
-        shown, of_task = [several[i] for i in having], [sources[i] for i in having]
-        tasks[task] = TaskRuns(task, shown, of_task, [items(run, task) for run in shown])
+        of_task = [items(several[i], task) for i in having]
+        tasks[task] = TaskRuns(
+            task, [several[i] for i in having], [sources[i] for i in having], of_task
+        )
     return {
-        "runs": several,
-        "sources": sources,
-        "detailed": close,
-        "tasks": tasks,
+        "runs": several, "sources": sources, "detailed": close, "tasks": tasks,
         "designs": designs_of([several[i] for i in close], region) if designs is None else designs,
         "trends": trend_plots(sources),
         "ranked": ranked_plots(sources) if len(sources) > MOST_BESIDE else [],
         "comparisons": compared(several, sources),
-    }
+    }  # fmt: skip
 
 
 def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
@@ -94,49 +90,36 @@ def render(
             package is missing.
     """
     content = _content(runs, region, designs)
-    sources = content["sources"]
+    sources, several = content["sources"], content["runs"]
     close = [sources[i] for i in content["detailed"]]
     results = [source.results for source in sources]
-    columns = {
-        task: rows.columns() for run in content["runs"] for task, rows in run.stimuli.items()
-    }
+    columns = {task: rows.columns() for run in several for task, rows in run.stimuli.items()}
     views = [
         _view(section, content["tasks"][section.task], chosen)
         | {"headlines": headlines(section.task, close)}
         for section in sections(results, columns)
     ]
-    is_table = len(sources) > MOST_BESIDE
-    grouped = groupby(model_figures(sources), key=lambda pair: pair[0]) if is_table else ()
+    figures, is_table = model_figures(sources), len(sources) > MOST_BESIDE
+    grouped = groupby(figures, key=lambda pair: pair[0]) if is_table else ()
     title = f"{len(results)} models"
     if labels.are_checkpoints(results):
         first = results[0].model
         title = f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
     elif len(results) < 3:
         title = " and ".join(map(labels.model_label, results))
-    has_charts = any(content[kind] for kind in ("trends", "designs", "ranked"))
+    plots = [content["trends"], content["designs"], content["ranked"], *(x["plots"] for x in views)]
+    tests = [c for pair in content["comparisons"] for c in pair.comparisons.values()]
     return environment().get_template("report.html.j2").render(
-        title=title,
-        close=[source.label for source in close],
-        asked=labels.asked(results[0]),
-        is_table=is_table,
-        most_beside=MOST_BESIDE,
+        title=title, close=[source.label for source in close], asked=labels.asked(results[0]),
+        is_table=is_table, most_beside=MOST_BESIDE, shade=_shade, views=views,
         grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
-        shade=_shade,
-        views=views,
-        comparison_notes=labels.notes(
-            [c for pair in content["comparisons"] for c in pair.comparisons], RESAMPLES
-        ),
-        **content,
-        **frame("report", charts=has_charts or any(view["plots"] for view in views)),
+        comparison_notes=labels.notes(tests, RESAMPLES),
+        **content, **frame("report", charts=any(plots)),
     )  # fmt: skip
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
-    """A diagnostic as the page shows it.
-
-    `listed` is what the list of items holds, with the names of its runs in `models`; `total` is
-    how many unperturbed items there are, listed or not.
-    """
+    """A diagnostic as the page shows it; `listed` is what the list of items holds."""
     task, runs, diagnostic = data.task, data.runs, data.diagnostic
     shown = listed(data.items, diagnostic, chosen=chosen)
     for setting in data.settings if len(runs) == 1 else ():
@@ -149,14 +132,8 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
         section = section._replace(remarks=[unread, *section.remarks])
     # The headline table has the same figures unless there are further settings.
     repeated = "figures" if len(runs) > 1 or len(data.settings) == 1 else ""
-    return {
-        "diagnostic": diagnostic,
-        "section": section,
-        "plots": [plot for plot in plots(data) if plot.kind != repeated],
-        "listed": shown,
-        "models": [source.label for source in data.sources],
-        "total": len(data.items[0]),
-    }
+    shown_plots = [plot for plot in plots(data) if plot.kind != repeated]
+    return {"data": data, "section": section, "plots": shown_plots, "listed": shown}
 
 
 def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
@@ -176,20 +153,14 @@ class RunPair(NamedTuple):
 
     Attributes:
         a, b: names of the models; differences are the first minus the second.
-        comparisons: of the measures that both have.
+        comparisons: of the measures that both have, by their addresses.
         colors: numbers of the models' colours on the page, from 1.
     """
 
     a: str
     b: str
-    comparisons: Sequence[Comparison]
+    comparisons: dict[Place, Comparison]
     colors: tuple[int, int]
-
-    def at(self, place: Place) -> Comparison | None:
-        """Returns the comparison of the figures at an address; None where there is none."""
-        matches = (c for c in self.comparisons
-                   if (c.task, c.setting, c.measure, c.by, c.level) == place)  # fmt: skip
-        return next(matches, None)
 
     def color(self, comparison: Comparison) -> int:
         """Returns the number of the colour of the model with the larger figure; 0 for neither."""
@@ -199,10 +170,14 @@ class RunPair(NamedTuple):
     @property
     def groups(self) -> Iterator[tuple[str, list[tuple[str, Comparison]]]]:
         """Title of each task and setting, and the measures there by name."""
-        for (task, setting), part in groupby(self.comparisons, key=lambda c: (c.task, c.setting)):
+        for (task, setting), part in groupby(self.comparisons, key=lambda place: place[:2]):
             diagnostic = diagnostics.get(task)
             after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
-            yield visible(diagnostic.title + after), [(labels.comparison_label(c), c) for c in part]
+            found = [self.comparisons[place] for place in part]
+            yield (
+                visible(diagnostic.title + after),
+                [(labels.comparison_label(c), c) for c in found],
+            )
 
     @property
     def reach(self) -> float | None:
@@ -210,10 +185,9 @@ class RunPair(NamedTuple):
 
         None where nothing is in percent.
         """
-        percent = [c for c in self.comparisons if c.statistic in ("proportion", "share")]
-        bounds = [abs(bound) for c in percent for bound in (c.ci_low, c.ci_high)]
-        reach = max((bound for bound in bounds if not math.isnan(bound)), default=1.0) or 1.0
-        return reach if percent else None
+        percent = [c for c in self.comparisons.values() if c.statistic in ("proportion", "share")]
+        bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
+        return (max(bounds, default=1.0) or 1.0) if percent else None
 
 
 def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPair]:
@@ -229,12 +203,13 @@ def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPai
         refuse_different(sides[0], other)
     checkpoints = labels.are_checkpoints([run.results for run in runs])
     shown = in_detail(runs) if checkpoints else range(len(runs))
-    comparisons = compare_runs(*(sides[i] for i in shown))
-    pairs = []
-    for number, i in enumerate(shown[1:], start=1):
-        of_pair = [c for c in comparisons if c.second == number]
-        colors = (1, min(number, MOST_BESIDE) + 1)
-        pairs.append(RunPair(sources[0].label, sources[i].label, of_pair, colors))
+    pairs = [
+        RunPair(sources[0].label, sources[i].label, {}, (1, min(number, MOST_BESIDE) + 1))
+        for number, i in enumerate(shown[1:], start=1)
+    ]
+    for c in compare_runs(*(sides[i] for i in shown)):
+        place = Place(c.task, c.setting, c.measure, c.by, c.level)
+        pairs[c.second - 1].comparisons[place] = c
     return pairs
 
 
@@ -246,20 +221,19 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
             continue
         rows = [
             {
-                "group": title, "label": visible(label), "n": result.n, "first": result.a,
-                "second": result.b, "difference": result.difference, "low": result.ci_low,
-                "high": result.ci_high, "p_adjusted": result.p_adjusted,
+                "group": title, "label": visible(label), "n": c.n, "first": c.a, "second": c.b,
+                "difference": c.difference, "low": c.ci_low, "high": c.ci_high,
+                "p_adjusted": c.p_adjusted,
             }
             for title, comparisons in pair.groups
-            for label, result in comparisons
-            if result.statistic in ("proportion", "share")
+            for label, c in comparisons
+            if c.statistic in ("proportion", "share")
         ]  # fmt: skip
         caption = (
             f"Differences, {pair.a} minus {pair.b}, in the colour of the model with the larger "
             "figure. Lines are 95% intervals."
         )
-        colors = [COLORS[number - 1] for number in pair.colors]
-        chart = difference_chart(DataFrame(rows), pair.reach, colors)
+        chart = difference_chart(DataFrame(rows), pair.reach, [COLORS[n - 1] for n in pair.colors])
         plots.append(Plot("differences", f"differences-{i}", caption, chart))
     return plots
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import altair as alt
 import numpy as np
 from pandas import DataFrame, concat
 
 from lmdiag import stats
+from lmdiag.analysis.fit import HumanFit
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
-from lmdiag.report.grid import CellText, Grid, GridRow, figure_headings
+from lmdiag.report.grid import CellText, Grid, GridRow, Section, figure_headings
 from lmdiag.report.numbers import decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
-
-if TYPE_CHECKING:
-    from lmdiag.analysis.fit import HumanFit
 
 _Row = dict[str, Any]
 
@@ -71,19 +70,19 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
-def further_lines(fit: HumanFit) -> Iterator[str]:
-    """Yields what a page shows as tables: rows left out by reason, and models compared."""
+def fit_section(fit: HumanFit) -> Section:
+    """Returns what a terminal shows: the table, and in lines what a page has as further tables."""
+    lines = [*method_lines(fit)]
     for model in fit.models:
-        if model.left_out:
-            reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
-            yield f"{model.name}: rows left out: {reasons}"
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
+        lines += [f"{model.name}: rows left out: {reasons}"] if reasons else []
     for pair in fit.comparisons:
         apart = _bounded(pair.difference, pair.ci_low, pair.ci_high, 5)
-        yield (
+        lines.append(
             f"{pair.first} minus {pair.second}, per word: {apart}, p {p_value(pair.p)}, adjusted "
             f"by Holm {p_value(pair.p_adjusted)}"
         )
-    yield fit.signature
+    return Section("", [fit_grid(fit)._replace(title="")], lines, signatures=[fit.signature])
 
 
 def _bounded(value: float, low: float, high: float, digits: int) -> str:
@@ -162,8 +161,6 @@ def _binned(points: DataFrame, aside: float) -> DataFrame:
 
 def _marks(data: DataFrame, by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
-    import altair as alt
-
     is_named, models = by == "term", distinct(data, "model")
     on, height = ("x", max(40, 14 * len(data) + 8 * data[by].nunique())) if is_named else ("y", 240)
     channels = drawing.series("model", models, color=COLORS)

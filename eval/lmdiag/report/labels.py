@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
+from lmdiag.comparison import Comparison, differing
 from lmdiag.protocol import KNOBS, Conventions, Protocol
 from lmdiag.report import numbers
 from lmdiag.results import Results
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
-
-if TYPE_CHECKING:
-    from lmdiag.comparison import Comparison
 
 _SPELLED = {
     "surprisal": "mean surprisal, bits",
@@ -85,11 +82,8 @@ def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
     >>> framing_facts(Protocol(prompt="Complete: {context}", final_period="never"))
     [('prompt', 'Complete: {context}'), ('final period', 'never')]
     """
-    prompt = protocol.prompt.replace("\n", "⏎")
-    facts = {
-        "instruction": protocol.instruction,
-        "chat template" if protocol.chat else "prompt": prompt,
-    }
+    name = "chat template" if protocol.chat else "prompt"
+    facts = {"instruction": protocol.instruction, name: protocol.prompt.replace("\n", "⏎")}
     for option in KNOBS:
         knob = option.replace("-", "_")
         text = getattr(protocol, knob)
@@ -117,16 +111,14 @@ def asked_differently(signatures: Sequence[str]) -> list[str]:
     >>> asked_differently(["unit:token", "unit:word|bos:never"])
     ['A and B were asked differently: unit (token and word); bos (auto and never)']
     """
-    from lmdiag.comparison import differing
-
     usual = {key: getattr(Protocol(), knob.replace("-", "_")) for knob, key in KNOBS.items()}
     missing = {key: value or "none" for key, value in usual.items()}
-    lines = []
-    for number, signature in enumerate(signatures):
-        if parts := differing(signatures[0], signature, missing):
-            different = "; ".join(parts.values())
-            lines.append(f"A and {run_letter(number)} were asked differently: {different}")
-    return lines
+    parts = [differing(signatures[0], signature, missing) for signature in signatures]
+    return [
+        f"A and {run_letter(number)} were asked differently: {'; '.join(different.values())}"
+        for number, different in enumerate(parts)
+        if different
+    ]
 
 
 def are_checkpoints(runs: Sequence[Results]) -> bool:
@@ -148,11 +140,10 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
         return [f"step {run.model.training_step}" for run in runs]
     labels = [model_label(run) for run in runs]
     for key in ("dtype", "quantization", "commit"):
-        details = [visible(str(getattr(run.model, key) or "")) for run in runs]
-        distinct = set(zip(labels, details, strict=True))
-        differing = Counter(label for label, _ in distinct)
+        details = [short_commit(visible(getattr(run.model, key) or "")) for run in runs]
+        names = Counter(label for label, _ in {*zip(labels, details, strict=True)})
         labels = [
-            f"{label} ({short_commit(detail)})" if differing[label] > 1 and detail else label
+            f"{label} ({detail})" if names[label] > 1 and detail else label
             for label, detail in zip(labels, details, strict=True)
         ]
     numbered = enumerate(labels, start=1)
@@ -161,26 +152,24 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
 
 # ---- comparisons ---------------------------------------------------------------------------------
 
-TESTS = {
-    "mcnemar": "exact McNemar test where each item is right or wrong (m)",
-    "sign-flip": "sign-flip test of a mean over items (s)",
-    "permutation": "permutation test of a median or a correlation (p)",
-}
-"""Name of a test of `Comparison` -> what readers are told; its first letter stands beside p."""
-
 
 def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
-    tests = {c.test for c in comparisons}
     few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
     n_tests = sum(not math.isnan(c.p) and not c.same_as for c in comparisons)
-    present = [text for name, text in TESTS.items() if name in tests]
+    tests = {
+        "mcnemar": "exact McNemar test where each item is right or wrong (m)",
+        "sign-flip": "sign-flip test of a mean over items (s)",
+        "permutation": "permutation test of a median or a correlation (p)",
+    }  # the first letter stands beside p
+    made = {c.test for c in comparisons}
+    present = "; ".join(text for name, text in tests.items() if name in made)
     lines = {
         f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples{few}":
             any(not math.isnan(c.ci_low) for c in comparisons),
-        f"p: {'; '.join(present)}": bool(present),
+        f"p: {present}": present,
         f"{numbers.UNDEFINED}: the two do not differ in any item, so there is nothing to test":
-            "none" in tests,
+            "none" in made,
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }  # fmt: skip
     same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)

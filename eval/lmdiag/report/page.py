@@ -26,23 +26,19 @@ from lmdiag.text import visible
 def environment() -> Environment:
     """Returns the environment of the templates in `cards/`."""
 
-    def finalize(value: object) -> object:
+    def shown(value: object) -> object:
         return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
     env = Environment(
-        loader=FileSystemLoader(resource_path("cards")),
-        autoescape=True,
-        extensions=["jinja2.ext.do"],
-        finalize=finalize,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        loader=FileSystemLoader(resource_path("cards")), extensions=["jinja2.ext.do"],
+        autoescape=True, finalize=shown, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     env.globals |= {"numbers": numbers, "labels": labels, "chance_legend": CHANCE_LEGEND}
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
     # A line may end after the slashes of a name.
     env.filters["breakable"] = lambda name: Markup("/<wbr>").join(
-        escape(part) for part in visible(name).split("/")
+        map(escape, visible(name).split("/"))
     )
     return env
 
@@ -59,21 +55,16 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
     """
     files = (f"{name}.js", "base.css", f"{name}.css")
     script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
-    style = "".join(styles)
-    library = output.library() if charts else b""
+    style, library = "".join(styles), output.library() if charts else b""
     scripts = [script.encode(), *([gzip.decompress(library)] if charts else [])]
-    allowed = " ".join(f"'{digest(content)}'" for content in scripts)
     policy = (
-        f"default-src 'none'; style-src '{digest(style.encode())}'; script-src {allowed}; "
+        f"default-src 'none'; style-src '{digest(style.encode())}'; "
+        f"script-src {' '.join(repr(digest(content)) for content in scripts)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return {
-        "style": Markup(style),
-        "script": Markup(script),
-        "library": base64.b64encode(library).decode(),
-        "theme": Markup(output.theme()) if charts else "",
-        "policy": policy,
-    }
+    theme, library_text = output.theme() if charts else "", base64.b64encode(library).decode()
+    parts = {"style": Markup(style), "script": Markup(script), "theme": Markup(theme)}
+    return parts | {"library": library_text, "policy": policy}
 
 
 def digest(content: bytes) -> str:

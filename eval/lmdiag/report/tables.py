@@ -22,12 +22,6 @@ from lmdiag.results.published import (
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS
 
-_LONG = 15
-"""Rows of a table above which it may be folded."""
-
-_NAMED = 5
-"""Words that are named before the rest is only counted."""
-
 
 class LabelledRun(NamedTuple):
     """A run, a name that tells it from the others, and the published figures of its model."""
@@ -97,10 +91,11 @@ def measured(task: str, sources: Sequence[LabelledRun]) -> Measured:
         levels = measures.setdefault(place.measure, {})
         if place.by and place.level not in levels.setdefault(place.by, []):
             levels[place.by].append(place.level)
-    settings = dict.fromkeys(name for run in runs for name in run.tasks[task])
     diagnostic = runs[0].diagnostic(task)
-    in_order, headings = diagnostic.settings_in_order(settings), ("", "model")[: len(sources)]
-    return Measured(diagnostic, having, headings, in_order, measures)
+    settings = diagnostic.settings_in_order(
+        dict.fromkeys(x for run in runs for x in run.tasks[task])
+    )
+    return Measured(diagnostic, having, ("", "model")[: len(sources)], settings, measures)
 
 
 # ---- from shapes to tables -----------------------------------------------------------------------
@@ -125,7 +120,8 @@ def _tables(present: Measured, formulas: Mapping[str, str]) -> tuple[list[Grid],
         grid, places = _filled(shape, present, formulas)
         shown |= places
         if grid.rows:
-            (further if shape.is_further and len(grid.rows) > _LONG else tables).append(grid)
+            is_long = shape.is_further and len(grid.rows) > 15
+            (further if is_long else tables).append(grid)
     rest, _ = _filled(everything, present, formulas, shown)
     if sets := sets_shape(present):
         tables.append(_filled(sets, present, formulas)[0])
@@ -228,14 +224,11 @@ def headlines(task: str, sources: Sequence[LabelledRun]) -> list[HeadlineFigure]
         found = []
         for place, line in {_place(line, Line(), task): line for line in lines}.items():
             baseline = place._replace(measure=f"human_{place.measure}")
-            figures, human, published = (
-                [source.results.figure(place) for source in sources],
-                filter(None, (source.results.figure(baseline) for source in sources)),
-                [source.published.get(place) for source in sources],
-            )
+            human = next(filter(None, (x.results.figure(baseline) for x in sources)), None)
+            published = [source.published.get(place) for source in sources]
+            figures = [source.results.figure(place) for source in sources]
             if any(figures):
-                label = present.label(line)
-                found.append(HeadlineFigure(label, place, figures, next(human, None), published))
+                found.append(HeadlineFigure(present.label(line), place, figures, human, published))
         if found:
             return found
     return []
@@ -247,9 +240,11 @@ def overview(runs: Sequence[Results]) -> Section:
     for task in dict.fromkeys(task for run in runs for task in run.tasks):
         present = measured(task, sources)
         figures = headlines(task, present.sources)
-        columns = zip(*(map(_text, headline.figures) for headline in figures), strict=True)
-        rows = (GridRow((x.label,), 0, y) for x, y in zip(present.sources, columns, strict=True))
         headings = [visible(figure.label) for figure in figures]
+        rows = [
+            GridRow((source.label,), 0, tuple(_text(figure.figures[i]) for figure in figures))
+            for i, source in enumerate(present.sources)
+        ]
         grids.append(grid_of(present.diagnostic.title, ("",), headings, rows))
     return Section(f"All {len(runs)} models", grids, signs(grids))
 
@@ -348,21 +343,17 @@ def _without_figure(task: str, present: Measured) -> Iterator[str]:
                     undefined.setdefault(reason, []).append(measure_label(name))
             for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
                 words = list(dict.fromkeys(visible(row.word) for row in rows))
-                named = ", ".join(words[:_NAMED]) + (", …" if len(words) > _NAMED else "")
+                named = ", ".join(words[:5]) + (", …" if len(words) > 5 else "")
                 if rows:
                     count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
                     lines.append(f"{state}{by}{where}: {count} ({named})")
             n, compared = content.equal_contrasts, content.measures.get("sensitivity")
             if n and compared and compared.value is not None:
-                lines.append(
-                    f"not compared{by}: {n:,} contrast{'s' * (n > 1)} whose good and bad rows have "
-                    "the same text or the same tokens"
-                )
-            if content.without_first:
-                lines.append(
-                    f"not scored{by}: the first word of {content.without_first:,} sentences, which "
-                    "has nothing before it"
-                )
+                rest = f"{n:,} contrast{'s' * (n > 1)} whose good and bad rows have the same text"
+                lines.append(f"not compared{by}: {rest} or the same tokens")
+            if n := content.without_first:
+                rest = f"the first word of {n:,} sentences, which has nothing before it"
+                lines.append(f"not scored{by}: {rest}")
     for reason, names in undefined.items():
         yield f"{numbers.UNDEFINED} {', '.join(dict.fromkeys(names))}{reason}"
     yield from lines

@@ -8,26 +8,22 @@ import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lmdiag.analysis.designs import Analysis
+from lmdiag.comparison import Comparison
+from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels, numbers
 from lmdiag.report.designs import analysis_grids, analysis_remarks
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
-from lmdiag.report.tables import overview, sections
+from lmdiag.report.tables import sections
 from lmdiag.results import CHANCE_SIGNS, Results
+from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible
-
-if TYPE_CHECKING:
-    from lmdiag.analysis.designs import Analysis
-    from lmdiag.analysis.fit import HumanFit
-    from lmdiag.comparison import Comparison
-    from lmdiag.multiverse import Multiverse
-    from lmdiag.stimuli import Stimuli
 
 _NARROW = 18
 """Characters that the label of a row keeps where there is little room: the rest wraps."""
@@ -71,14 +67,9 @@ def print_results(
         _print_lines(filter(None, (" · ".join(facts), source, framing)), console, wrap=True)
     for design in designs:
         remarks = design.remarks[: None if design.tables else 1]
-        _print_section(Section(f"{design.title}: conditions", design.tables, remarks), console)
+        print_section(Section(f"{design.title}: conditions", design.tables, remarks), console)
     for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
-        _print_section(section, console)
-
-
-def print_overview(runs: Sequence[Results], console: Console | None = None) -> None:
-    """Prints the headline figures of several models: a table per task with a row per model."""
-    _print_section(overview(runs), console or output_console())
+        print_section(section, console)
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
@@ -87,15 +78,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     remarks = [*analysis_remarks(analysis)]
     _print_lines((remark for remark in remarks if remark.endswith(warnings)), console, "bold")
     others = [remark for remark in remarks if not remark.endswith(warnings)]
-    _print_section(Section("", [*analysis_grids(analysis)], others), console)
-
-
-def print_fit(fit: HumanFit, console: Console) -> None:
-    """Prints the table over models of a fit to human measures, and how it was computed."""
-    from lmdiag.report.human import fit_grid, further_lines, method_lines
-
-    grids = [fit_grid(fit)._replace(title="")]
-    _print_section(Section("", grids, [*method_lines(fit), *further_lines(fit)]), console)
+    print_section(Section("", [*analysis_grids(analysis)], others), console)
 
 
 def print_comparisons(
@@ -116,22 +99,20 @@ def print_comparisons(
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
         rows = []
         for row in group:
-            interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
-            first, second = (numbers.number(value, row.statistic) for value in (row.a, row.b))
-            difference = numbers.signed(row.difference, row.statistic)
+            both = (numbers.number(value, row.statistic) for value in (row.a, row.b))
             p, adjusted = labels.p_text(row), numbers.p_value(row.p_adjusted)
-            cells = [
-                CellText(text) for text in (f"{row.n}", first, second, difference, p, adjusted)
-            ]
-            cells[3] = cells[3]._replace(interval=interval)
-            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, tuple(cells)))
-        headings = (
-            *map(Heading, ("n", "A", other)),
-            *figure_headings(f"A − {other}", "p", "p adj."),
-        )
-        _print_section(Section(title, [Grid("", ("",), headings, tuple(rows))]), console)
+            difference = CellText(
+                numbers.signed(row.difference, row.statistic),
+                numbers.bounds(row.ci_low, row.ci_high, row.statistic),
+            )
+            cells = (*map(CellText, (f"{row.n}", *both)), difference)
+            cells += (CellText(p), CellText(adjusted))
+            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
+        figures = figure_headings(f"A − {other}", "p", "p adj.")
+        grid = Grid("", ("",), (*map(Heading, ("n", "A", other)), *figures), tuple(rows))
+        print_section(Section(title, [grid]), console)
     lines = [*labels.notes(comparisons, resamples), *dict.fromkeys(signatures)]
-    _print_section(Section("", [], lines), console)
+    print_section(Section("", [], lines), console)
 
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
@@ -143,9 +124,9 @@ def print_multiverse(multiverse: Multiverse, console: Console) -> None:
         _print_lines([model], console, "bold", wrap=True)
         _print_lines([protocols_line(multiverse, model)], console, "")
     for diagnostic, _, ranges, differences in task_tables(multiverse):
-        _print_section(Section(diagnostic.title, [*ranges, *differences]), console)
+        print_section(Section(diagnostic.title, [*ranges, *differences]), console)
     below = "below each knob: the largest difference of the means of two of its choices"
-    _print_section(Section("", [], [questions_line(multiverse), below]), console)
+    print_section(Section("", [], [questions_line(multiverse), below]), console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------
@@ -158,7 +139,7 @@ def _print_lines(
         console.print(Text(visible(line), style=style), soft_wrap=not wrap)
 
 
-def _print_section(section: Section, console: Console) -> None:
+def print_section(section: Section, console: Console) -> None:
     """Prints tables, each in as many parts as its width needs, and lines below them."""
     if section.title:
         console.print()
