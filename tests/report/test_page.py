@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser import NewPage, contrast, luminance
+from browser import NewPage, brightness
 
 from lmdiag.report.html import render
 from lmdiag.results import Run
@@ -230,8 +230,8 @@ def test_pages_fit_their_windows_and_can_be_read(
                 return name.includes("svg") ? style.fill : style.color;
             }).concat(getComputedStyle(document.body).backgroundColor)"""
         )
-        assert (luminance(paper) < 0.1) == (scheme == "dark")
-        assert all(contrast(text, paper) >= 4.5 for text in texts)  # WCAG 2 AA
+        assert (brightness(paper) < 150) == (scheme == "dark")
+        assert all(abs(brightness(text) - brightness(paper)) > 300 for text in texts)
 
 
 def test_the_words_of_an_item_are_a_table(page: Page, pages: dict[str, Path]) -> None:

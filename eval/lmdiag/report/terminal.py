@@ -25,11 +25,9 @@ from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible
 
-_NARROW = 18
-"""Characters that the label of a row keeps where there is little room: the rest wraps."""
-
-_UNLIMITED = 10_000
-"""Characters of a line where the output is not a terminal."""
+_NARROW, _UNLIMITED = 18, 10_000
+"""Characters that the label of a row keeps where there is little room; characters of a line where
+the output is not a terminal."""
 
 
 class _Labels(textwrap.TextWrapper):
