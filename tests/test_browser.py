@@ -1,4 +1,4 @@
-"""The leaderboard in a real browser: what works by mouse, by keyboard, on a phone, in the dark."""
+"""The leaderboard in a real browser: what works by mouse, by keyboard, on a phone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from browser import NewPage, contrast
+from browser import NewPage
 from hub.boards import build, request, run_of, write_request
 
 from lmdiag.leaderboard.board import Board
@@ -105,17 +105,9 @@ def test_two_rows_are_compared_as_first_minus_second(board: Page, site: Path) ->
     assert heads.all_inner_texts()[1].startswith(f"First: {STRONG}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (420, "dark")])
-def test_every_figure_can_be_read_at_every_width(
-    new_page: NewPage, site: Path, width: int, scheme: str
-) -> None:
-    page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+def test_the_page_fits_a_phone(new_page: NewPage, site: Path) -> None:
+    page = new_page(viewport={"width": 420, "height": 900})
     page.goto((site / "index.html").as_uri())
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    region = page.get_by_role("region", name="Leaderboard")
-    is_cut = region.evaluate("box => box.scrollWidth > box.clientWidth")
-    assert is_cut == (width == 420)
-    style = "getComputedStyle(document.body)"
-    assert contrast(*page.evaluate(f"[{style}.color, {style}.backgroundColor]")) > 12
+    assert page.evaluate("document.documentElement.scrollWidth") == 420
     assert page.locator(".pictures svg").count() == 7
     assert "org/later" in page.locator(".unranked").inner_text()

@@ -30,9 +30,8 @@ def design(
          "frequency": item % 5, "context": f"{item} {cell}", "surprisal": rng.gamma(4, 2)}
         for item in range(n) for cell in itertools.product(*levels.values())
     ]  # fmt: skip
-    return pd.DataFrame(rows).drop(
-        index=[i * math.prod(map(len, levels.values())) for i in range(missing)]
-    )
+    n_cells = math.prod(map(len, levels.values()))
+    return pd.DataFrame(rows).drop(index=range(0, missing * n_cells, n_cells))
 
 
 TWO = {"a": ("x", "y"), "b": ("p", "q")}
