@@ -75,16 +75,6 @@ def test_wilson_and_the_binomial_test_are_scipys(n: int, share: float, chance: f
     assert p == pytest.approx(binomial.pvalue, rel=1e-9, abs=1e-300)
 
 
-@given(st.lists(st.tuples(st.integers(-5, 5), st.integers(-5, 5)), min_size=3, max_size=30))
-def test_correlations_are_scipys(values: list[tuple[int, int]]) -> None:
-    data = np.array(values, dtype=np.float64)
-    constant = (np.ptp(data, axis=0) == 0).any()
-    for name in ("spearman", "pearson"):
-        correlation = getattr(scipy.stats, f"{name}r")
-        expected = NAN if constant else correlation(*data.T).statistic
-        assert stats.point(data, name) == pytest.approx(expected, nan_ok=True)
-
-
 @pytest.mark.parametrize(
     ("value", "n", "chance", "interval", "standing"),
     [

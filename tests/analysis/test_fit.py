@@ -92,15 +92,16 @@ def test_the_lags_of_a_file_are_used() -> None:
     frame = pd.DataFrame(rng.uniform(1, 9, (60, 9)), columns=[*names, "prev_len", "prev2_len"])
     frame = frame.assign(trialid=1, ianum=range(60), gaze_rt=rng.normal(200, 9, 60), model="m")
     frame.loc[:1, ["prev2_surp", "prev2_freq", "prev2_len"]] = math.nan
+    frame.loc[9, "freq"] = 0.0  # which the profile leaves out
     other = frame.assign(model="other", surp=0.0)
     both = pd.concat([frame, other])
     fit = fitted(both, "surp", profile="wilcox2023", filter=("model=m",))
-    x = frame[2:][[*names, "prev_len", "prev2_len"]]
-    x = np.column_stack([np.ones(58), x])
-    beta = np.linalg.lstsq(x, frame["gaze_rt"][2:], rcond=None)[0]
+    kept = frame.drop(index=[0, 1, 9])
+    x = np.column_stack([np.ones(57), kept[[*names, "prev_len", "prev2_len"]]])
+    beta = np.linalg.lstsq(x, kept["gaze_rt"], rcond=None)[0]
     assert coefficients(fit.models[0])["surprisal_prev_2"] == pytest.approx(beta[3])
-    assert fit.models[0].left_out["not model=m"] == 60
-    assert fit.models[0].n == 58
+    assert fit.models[0].left_out["not model=m"] == 59  # and one by the profile
+    assert fit.models[0].n == 57
     with pytest.raises(BadInput, match=r"rows:61: column surprisal is 0 but was .* choose rows"):
         fitted(both.reset_index(drop=True), "surp", profile="wilcox2023")
 
@@ -202,6 +203,8 @@ def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_s
     assert other.aic == model.aic  # no row is repeated
     formula = "y ~ surprisal + a + (surprisal | s) + (1 + a + scale(surprisal) || i:j)"
     assert without_terms(formula, "surprisal") == "y ~ a + (1 | s) + (1 + a || i:j)"
+    formula = "y ~ 0 + a + surprisal + (0 + surprisal | s) + (1 | i)"
+    assert without_terms(formula, "surprisal") == "y ~ 0 + a + (1 | i)"
 
 
 # ---- bad input ----------------------------------------------------------------------------------

@@ -90,6 +90,8 @@ def test_a_row_per_region_or_word(tmp_path: Path) -> None:
     assert table["surprisal"][5] == pytest.approx(-(words[1].log_prob or 0) / math.log(2))
     assert (table["surprisal"][4], table["state"][4]) == (0, "scored")  # an empty region
     assert (math.isnan(table["surprisal"][2]), table["state"][2]) == (True, "unscorable")
+    assert list(table["n_tokens"]) == [2, 0, 1, 1, 0, 1]  # none of the unscorable word
+    assert table["probability"][5] == pytest.approx(2 ** -table["surprisal"][5])
     table = items_of(run, per="word")
     assert list(table["text"]) == ["The", "dogs", "bark", "loudly.", "Cats", "purr."]
     assert list(table["number"]) == [1, 2, 3, 4, 1, 2]
