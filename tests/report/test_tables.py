@@ -168,4 +168,3 @@ def test_numbers_as_readers_see_them() -> None:
         assert " ".join(function(value, statistic) for value in values) == texts
     counts = [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)]
     assert counts == ["950", "4.4M", "110M", "6.7B"]
-    assert [*map(numbers.span, (["33.3", "40.0", "50.0"], ["5"]))] == ["33.3–50.0", "5"]
