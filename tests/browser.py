@@ -1,4 +1,4 @@
-"""Fixtures of a headless Chromium, and contrasts of colours, for tests of pages.
+"""Fixtures of a headless Chromium for tests of pages.
 
 A test whose page complains of anything (console, exceptions, dialogs) or fetches something fails.
 """
@@ -72,14 +72,6 @@ def page(new_page: NewPage) -> Page:
     return new_page(viewport={"width": 1280, "height": 900})
 
 
-def luminance(color: str) -> float:
-    """Relative luminance of `rgb(r, g, b)` by the definition of WCAG 2."""
-    shares = [int(part) / 255 for part in color.strip("rgb()").split(",")]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    """Contrast ratio by the definition of WCAG 2."""
-    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (bright + 0.05) / (dark + 0.05)
+def brightness(color: str) -> int:
+    """Of `rgb(r, g, b)`, from 0 to 765."""
+    return sum(map(int, color.strip("rgb()").split(",")))

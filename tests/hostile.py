@@ -27,7 +27,7 @@ HOSTILE = {
     "backtick": "`code`",
     "Markdown link": "[click](javascript:alert(1))",
     "Markdown image": "![seen](http://evil.example/pixel.png)",
-    "address": "http://evil.example/ www.evil.example",
+    "address": "http://evil.example/ https://evil.example www.evil.example",
     "element": "<script>document.title = 'owned'</script>",
     "image": "<img src=x onerror=alert(1)>",
     "attribute": '" onmouseover="alert(1)" \'',

@@ -45,26 +45,23 @@ OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 def run(arguments: list[str], output: Path, kill_at: int = 0) -> int | None:
     """Forks a command; returns the number of answers that it saved, None if it was killed.
 
-    Args:
-        arguments: the command, but for its `--output`.
-        output: its `--output`.
-        kill_at: number of the operation on files in `output` at which it dies; 0 for none.
+    `kill_at` is the number of the operation on files in `output` at which it dies; 0 for none.
     """
     read, write = os.pipe()
     child = os.fork()
     if not child:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        saved, append = Counter[str](), Journal.append
+        saved, append = list[int](), Journal.append
 
         def counted(journal: Journal, answers: Mapping[str, Any]) -> None:
             append(journal, answers)
-            saved.update(answers.keys())
+            saved.append(len(answers))
 
         Journal.append = counted  # type: ignore[method-assign]
         if kill_at:
             die_at(kill_at, output)
         code = main([*arguments, "--output", str(output)])
-        os.write(write, b"%d" % saved.total())
+        os.write(write, b"%d" % sum(saved))
         os._exit(code)
     os.close(write)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -106,10 +103,8 @@ def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
             return facts
         lines = [line for path in output.rglob("*.jsonl") for line in path.open("rb")]
         whole = [json.loads(line.partition(b" ")[2]) for line in lines if line.endswith(b"\n")]
-        rest = run(arguments, output)
-        assert total is not None
-        assert rest is not None
-        saved = sum(len(keys) for keys, _ in whole)
+        rest, saved = run(arguments, output), sum(len(keys) for keys, _ in whole)
+        assert None not in (total, rest)
         facts["kills"] += 1
         facts["midway"] += bool(lines)
         facts["torn"] += len(whole) < len(lines)

@@ -1,8 +1,4 @@
-"""Starts commands as launchers do: on one or several processes of this machine.
-
-A process takes seconds to import torch and transformers, so what one process does alone is done in
-the process of the test (`alone`).
-"""
+"""Starts commands as launchers do: on one or several processes of this machine."""
 
 from __future__ import annotations
 
@@ -39,16 +35,12 @@ def torchrun(count: int, *program: str) -> list[str]:
 
 
 def alone(*arguments: object) -> tuple[int, str]:
-    """Runs a command of `lmdiag` here, with one thread; returns exit code and standard error."""
-    import torch
+    """Runs a command of `lmdiag` here; returns exit code and standard error.
 
-    error, threads = io.StringIO(), torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with redirect_stdout(io.StringIO()), redirect_stderr(error):
-            return main([*map(str, arguments)]), error.getvalue()
-    finally:
-        torch.set_num_threads(threads)
+    A process of its own would take seconds to import torch and transformers.
+    """
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as error:
+        return main([*map(str, arguments)]), error.getvalue()
 
 
 def finished(command: list[str], *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -116,13 +116,7 @@ class InventedModel(FakeModel):
     """A model with random distributions, the same for the same question; see `make_run`."""
 
     def __init__(
-        self,
-        inputs: Inputs,
-        info: ModelInfo,
-        skill: float,
-        seed: int,
-        unscorable: int,
-        fillers: Sequence[str],
+        self, inputs: Inputs, info: Any, skill: float, seed: int, unscorable: int, fillers: Any
     ) -> None:
         self.info, self._skill, self._seed = info, skill, seed
         self._words: dict[Any, dict[str, bool]] = {}  # of a blank -> whether it is good
@@ -164,16 +158,13 @@ class InventedModel(FakeModel):
 
     def _read(self, sentence: Sentence) -> SentenceAnswer:
         text, spans = sentence.text, list[WordSpan]()
-        ends = {
-            (a, b)
-            for m in re.finditer(r"\S+", text)
-            for a, b in pairwise(
-                [m.start(), *(x for x in sentence.cuts if m.start() < x < m.end()), m.end()]
-            )
-        }
-        for start, end in sorted(ends):
+        bounds = [x for word in re.finditer(r"\S+", text) for x in word.span()]
+        words = pairwise(sorted({*bounds, *sentence.cuts}))
+        for start, end in words:
+            if text[start:end].isspace():
+                continue
             draw = random.Random(f"{self._seed} {text[:end]}")
-            is_last = end == max(ends)[1]
+            is_last = end == bounds[-1]
             bonus = 0 if self._good[text] else self._skill * is_last
             log_prob: float | None = -draw.gammavariate(2, 2.5) - bonus
             n_tokens = 1 + (end - start > 6)
@@ -220,10 +211,10 @@ def padded(tops: Sequence[Sequence[str]], n: int = 10) -> list[list[str]]:
     return [[*words, *["-"] * n][:n] for words in tops]
 
 
-def uniform(rows: Mapping[str, Sequence[Any]], vocabulary: int = 30522) -> Predictions:
+def uniform(rows: Mapping[str, Sequence[Any]]) -> Predictions:
     """Every word as probable as any other; the top words are no words of the rows."""
     n = len(rows["id"])
-    return predictions_of(rows, [-math.log(vocabulary)] * n, [["[PAD]", "[unused0]"] * 5] * n)
+    return predictions_of(rows, [-math.log(30522)] * n, [["[PAD]", "[unused0]"] * 5] * n)
 
 
 def by_name(scores: Sequence[Scores]) -> dict[str, Scores]:

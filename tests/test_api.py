@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -175,15 +174,6 @@ def test_surprisals_are_those_of_the_command(
     is_idle = options != {} and (name == "bert") != ("pll" in options)
     assert ("has no effect" in err, err.count("\n")) == (is_idle, is_idle)
     assert_frame_equal(frame, read_parquet(file))
-
-
-def test_surprisals_are_the_log_probabilities_of_predictions_in_bits(api: Any) -> None:
-    """Sums over the words of a sentence, for a causal and a masked model."""
-    rows = lmdiag.load_stimuli([{"sentence": text} for text in TEXTS if text])
-    for model in api.models.values():
-        sums = model.surprisals(TEXTS).groupby("text")["surprisal"].sum()
-        nats = model.predict(rows).log_prob
-        assert (-sums * math.log(2)).tolist() == pytest.approx(nats, abs=1e-4)
 
 
 def test_texts_and_words_without_surprisals(api: Any) -> None:

@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from runs import FakeModel
 from lmdiag.runs.asking import ask, show_progress
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
-from lmdiag.types import Answer, Query, Question, SentenceAnswer, WordScore, WordSpan
+from lmdiag.types import Answer, BadInput, Query, Question, SentenceAnswer, WordScore, WordSpan
 
 QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(23)]
 
@@ -30,9 +30,9 @@ QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(2
 class Arithmetic(FakeModel):
     """Log-probabilities are made of lengths; raises `error` before batch number `fails_at`."""
 
-    def __init__(self, fails_at: int | None = None, error: BaseException | None = None) -> None:
+    def __init__(self, fails_at: int | None = None, error: type[BaseException] = BadInput) -> None:
         self.batches: list[list[str]] = []
-        self._fails_at, self._error = fails_at, error or KeyboardInterrupt()
+        self._fails_at, self._error = fails_at, error
 
     @property
     def asked(self) -> Counter[str]:
@@ -48,7 +48,7 @@ class Arithmetic(FakeModel):
 
     def answer(self, batch: Sequence[Question], top: int) -> list[Any]:
         if self._fails_at == len(self.batches):
-            raise self._error
+            raise self._error("NaN in the logits")
         self.batches.append([question.query.context for question in batch])
         return super().answer(batch, top)
 
@@ -76,23 +76,30 @@ def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(
     assert set(model.asked.values()) == {2}
 
 
+ERRORS = KeyboardInterrupt, BadInput
+SIZES = st.just([4] * 5) | st.lists(st.integers(3, 9), min_size=5, max_size=5)
+
+
 @settings(max_examples=25)
-@given(deaths=st.lists(st.integers(0, 6), max_size=4))
+@given(st.lists(st.integers(0, 6), max_size=4), st.sampled_from(ERRORS), SIZES)
 def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
-    tmp_path_factory: pytest.TempPathFactory, deaths: list[int]
+    tmp_path_factory: pytest.TempPathFactory,
+    deaths: list[int],
+    error: type[BaseException],
+    sizes: list[int],
 ) -> None:
-    folder = tmp_path_factory.mktemp("run")
-    undisturbed = Arithmetic()
+    """With one batch size also in the same batches."""
+    folder, undisturbed = tmp_path_factory.mktemp("run"), Arithmetic()
     expected = run(undisturbed, tmp_path_factory.mktemp("undisturbed"))
-    models = [Arithmetic(death) for death in [*deaths, None]]
-    for model in models:
-        try:
-            answers = run(model, folder)
-        except KeyboardInterrupt:
-            assert model is not models[-1]
+    models = [Arithmetic(death, error) for death in deaths] + [Arithmetic()]
+    for model, size in zip(models, sizes, strict=False):
+        with nullcontext() if model is models[-1] else suppress(error):
+            answers = run(model, folder, batch_size=size)
     assert answers == expected
-    asked = [batch for model in models for batch in model.batches]
-    assert sorted(asked) == sorted(undisturbed.batches)
+    assert sum((model.asked for model in models), Counter[str]()) == undisturbed.asked
+    if {*sizes} == {4}:
+        batches = [batch for model in models for batch in model.batches]
+        assert sorted(batches) == sorted(undisturbed.batches)
 
 
 class Several(Processes):
@@ -117,7 +124,7 @@ def test_several_processes_ask_each_batch_once_or_all_of_them_each(
     tmp_path: Path, together: bool
 ) -> None:
     """With tensor parallelism only the first process keeps a journal; all ask the same batches."""
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(BadInput, match="NaN in the logits"):
         run(Arithmetic(fails_at=1), tmp_path)
     saved, shared = Journal(tmp_path).read(), list[Any]()
     models = [Arithmetic() for _ in range(3)]
@@ -175,7 +182,6 @@ def test_a_log_gets_two_lines_and_a_terminal_a_bar(
         show(3)
     assert capsys.readouterr().err == ""  # nothing without a label
     with show_progress(20, 2, "demo:[masked]", unit="sentences") as show:
-        show(5)
         show(8)
     shown = capsys.readouterr().err
     assert all(words in shown for words in ("demo:[masked]", "8/20", "sentences/s"))

@@ -227,9 +227,8 @@ def test_chance_is_one_over_the_rows_that_are_compared() -> None:
     rows = contrast_rows({"a": 1, "b": 2, "c": 2})
     rows["part"] = rows["contrast"]
     scores = measured("own", rows, [-1.0] * 7 + [None])  # c has an unscorable row
-    part = scores["sensitivity"].by["part"]["b"]
     assert scores["sensitivity"].chance.tolist() == [1 / 2, 1 / 3]
-    assert part.chance.tolist() == [1 / 3]
+    assert scores["sensitivity"].by["part"]["b"].chance.tolist() == [1 / 3]
     assert scores["sensitivity@0.01"].chance is None
 
 

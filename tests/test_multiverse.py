@@ -79,8 +79,7 @@ def test_each_member_has_the_figures_of_the_run_alone(
     assert len(found) == len({tuple(choices.items()) for choices in found.values()}) == count
     for path in found:
         document = json.loads((output / path / "results.json").read_text())
-        protocol = document["protocol"]
-        names = ("unit", "bos", "pll", "final_period", "first_letter")
+        protocol, names = document["protocol"], ("unit", "bos", "final_period")
         options = [x for name in names for x in (f"--{name.replace('_', '-')}", protocol[name])]
         if protocol["chat"]:
             options += ["--chat", "--instruction", protocol["instruction"]]
@@ -111,9 +110,8 @@ def test_each_distinct_question_is_asked_once(
 ) -> None:
     """Twelve combinations of twelve contexts, half with a capital, a third without a period.
 
-    gpt2: 2 units, with and without bos, 3 cases; as they are, half of the contexts are those in
-    upper case and half those in lower case. bert: 2 units, 8 contexts with and without period and
-    4 that have none, 3 cases that are all the same to an uncased model.
+    gpt2: 2 units, with and without bos, 2 cases; as they are, each context is in one of the two.
+    bert, which is uncased: 2 units, 8 contexts with and without period and 4 that have none.
     """
     asked, answer = list[int](), LocalModel.answer
 
@@ -140,8 +138,9 @@ def test_each_distinct_question_is_asked_once(
 
 
 @pytest.mark.slow
-def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
-    command: Commands, small: list[object], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("family", "default"), [("gpt2", "never"), ("llama", "always")])
+def test_bos_is_named_by_what_stands_there_and_units_of_two_dtypes_are_loaded_again(
+    command: Commands, small: list[object], monkeypatch: Any, family: str, default: str
 ) -> None:
     """On accelerators, unit token has the dtype of the checkpoint and unit word float32."""
     loaded, load, reuse = [], models.load, LocalModel.with_options
@@ -151,13 +150,12 @@ def test_weights_that_another_unit_needs_in_another_dtype_are_loaded_again(
 
     monkeypatch.setattr(models, "load", lambda *given: loaded.append(given[1].unit) or load(*given))
     monkeypatch.setattr(LocalModel, "with_options", on_accelerators)
-    arguments = ["--model", command.models["gpt2"], "--knobs", "unit,bos", *small]
-    assert command("multiverse", *arguments)[0] == 0
+    model = FAMILIES[family].make(command.folder / family)
+    assert command("multiverse", "--model", model, "--knobs", "unit,bos", *small)[0] == 0
     assert loaded == ["token", "word"]
-    assert len(members(command.folder / "out")) == 4
-    monkeypatch.setattr(LocalModel, "with_options", reuse)
-    assert command("multiverse", *arguments, "--overwrite")[0] == 0
-    assert loaded == ["token", "word", "token"]  # once
+    found = members(command.folder / "out")
+    assert len(found) == 4
+    assert found[f"{family}/neg136-token-limit8"]["bos"] == default  # with auto, as a run has it
 
 
 @pytest.mark.slow
@@ -187,7 +185,6 @@ def test_bad_input_is_one_line(command: Commands, small: list[object]) -> None:
     for arguments, message in (
         (["--knobs", "units"], "--knobs units (did you mean 'unit'?): choose from unit, bos"),
         (["--knobs", "pll"], "--knobs pll does not apply to rows with a blank"),
-        (["--prompt", "no place"], "that has {context} in it once"),
         (["--prompt", PROMPT, "--knobs", "unit"], "add prompt to --knobs"),
         (["--instruction", "Go on."], "give chat, too"),
         (["--chat"], "has no chat template"),
@@ -244,33 +241,32 @@ def printed(multiverse: Multiverse) -> list[str]:
 
 
 def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
-    multiverse = Multiverse.read(made)
+    multiverse, loaded = Multiverse.read(made), lmdiag.load_multiverse(made)
+    frame = loaded.to_frame()
+    values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
+    assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
+    assert all((Path(run) / "results.json").is_file() for run in frame.run)
+    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
     (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
     assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 3 + [1.0] * 3
     effects = {"unit": 1.0, "first-letter": 0.0}
     assert multiverse.range_of(figure, "planted:a") == {
         "lowest": 0.0, "median": 0.5, "highest": 1.0, "effects": effects,
     }  # fmt: skip
-    assert ["sensitivity", "0.0", "0.0", "50.0", "100.0", "100.0", "0.0"] in [
-        line.split() for line in printed(multiverse)
-    ]  # default, lowest, median, highest, and what each knob moves
-    assert any(
-        "6 protocols: unit token, word; first-letter" in line for line in printed(multiverse)
-    )
+    # default, lowest, median, highest, and what each knob moves
+    line = ["sensitivity", "0.0", "0.0", "50.0", "100.0", "100.0", "0.0"]
+    assert line in [line.split() for line in printed(multiverse)]
+    assert any("6 protocols: unit token, word; first" in line for line in printed(multiverse))
     plot = next(p for _, p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
-    top, matrix = plot.spec["vconcat"]
-    assert top["layer"][-1]["encoding"]["x"] == matrix["encoding"]["x"]
     places: dict[str, list[int]] = {}
-    for row in matrix["data"]["values"]:
+    for row in plot.spec["vconcat"][1]["data"]["values"]:
         places.setdefault(row["choice"], []).append(row["place"])
-        assert row["strongest"] == row["choice"].startswith("unit ")
-    assert [*places][:2] == ["unit token", "unit word"]  # the strongest knob comes first
-    assert (places["unit token"], places["unit word"]) == ([1, 2, 3], [4, 5, 6])
+    # the strongest knob comes first
+    assert [*places.items()][:2] == [("unit token", [1, 2, 3]), ("unit word", [4, 5, 6])]
     points = plot.spec["data"]["values"]
     assert {row["place"]: row["value"] for row in points} == {i: i > 3 for i in range(1, 7)}
-    assert [row["protocol"] for row in points if row["default"]] == [
-        "unit token, first-letter as-is (default)"
-    ]
+    defaults = [row["protocol"] for row in points if row["default"]]
+    assert defaults == ["unit token, first-letter as-is (default)"]
 
 
 def test_two_models_protocol_by_protocol(made: Path) -> None:
@@ -328,6 +324,8 @@ def test_a_damaged_multiverse_is_refused(made: Path, tmp_path: Path) -> None:
         (tmp_path / "multiverse.json").write_text(json.dumps(document))
         with pytest.raises(BadInput, match=rf"multiverse\.json: .*{message}"):
             lmdiag.load_multiverse(tmp_path)
+    with pytest.raises(BadInput, match=r"has no multiverse\.json"):
+        lmdiag.load_multiverse(tmp_path / "absent")
 
 
 def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
@@ -347,22 +345,17 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
 @pytest.mark.slow
 def test_the_page_is_safe_and_fits(copied: Path, new_page: Any) -> None:
     """Text of models and prompts stays text; at any width nothing sticks out."""
-    multiverse = Multiverse.read(copied)
-    texts, pages = [*HOSTILE.values()], []
-    for start in range(0, len(texts), len(multiverse.members)):
-        changed = [
-            replace(member, model=f"{member.model[-1]} {texts[0]}",
-                    choices=member.choices | {"prompt": f"{text} {{context}}"})
-            for member, text in zip(multiverse.members, texts[start:] + texts, strict=False)
-        ]  # fmt: skip
-        pages.append(replace(multiverse, members=changed))
-        assert all(line.isprintable() for line in printed(pages[-1]))
-    path = copied / "hostile.html"
-    path.write_text(render(pages[0]))
+    multiverse, texts = Multiverse.read(copied), [*HOSTILE.values()]
+    changed = [
+        replace(member, model=f"{member.model[-1]} {texts[0]}",
+                choices=member.choices | {"prompt": "".join(texts[i::6])})
+        for i, member in enumerate(multiverse.members)
+    ]  # fmt: skip
+    hostile, path = replace(multiverse, members=changed), copied / "hostile.html"
+    assert all(line.isprintable() for line in printed(hostile))
+    path.write_text(render(hostile))
     page = new_page(viewport={"width": 420, "height": 900})
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")
     assert page.evaluate("document.documentElement.scrollWidth") == 420
     assert page.locator("figure .plot svg").count() == page.locator("figure").count()
-    href = page.locator("#section-protocols a").first.get_attribute("href")
-    assert (copied / href).is_file()

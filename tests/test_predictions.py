@@ -28,20 +28,18 @@ ROWS = stimuli.load(
         "good": [True, False], "contrast": ["1", "1"], "expected": [["bird"], []],
     }
 )  # fmt: skip
+IDS = {"id": ["1-good", "1-bad"]}
 WORD = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": 1}
 
 
 def some(n: int = 3, **more: Any) -> Predictions:
     """Predictions with all that can be in them: an unscorable word, a log-probability of zero."""
-    return Predictions(
-        id=[f"row-{i}" for i in range(n)],
-        log_prob=[None, -0.1 - 0.2, 0.0][:n],
-        rank=[None, 12, 1][:n],
-        n_tokens=[0, 2, 1][:n],
-        top_words=[["“a”", "##b"], [], ["c"]][:n],
-        top_log_probs=[[-1.5, -2.5], [], [-1e-300]][:n],
-        **more,
-    )
+    columns: dict[str, list[Any]] = {
+        "id": ["row-0", "row-1", "row-2"], "log_prob": [None, -0.1 - 0.2, 0.0],
+        "rank": [None, 12, 1], "n_tokens": [0, 2, 1], "top_words": [["“a”", "##b"], [], ["c"]],
+        "top_log_probs": [[-1.5, -2.5], [], [-1e-300]],
+    }  # fmt: skip
+    return Predictions(**{name: values[:n] for name, values in columns.items()} | more)
 
 
 def json_lines(path: Path, *lines: Any) -> Path:
@@ -61,32 +59,26 @@ def read_lines(folder: Path, *lines: Any) -> Predictions:
 
 def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     file = tmp_path / "p.parquet"
-    shares = tuple(i / 100 for i in range(len(AGREEMENT_LAYOUT) - 1))
-    parts = [
-        some(agreement=[None, (*shares, None), (*shares, None)]),
-        some(perturbation="shuf", run=0),
-        some(2, perturbation="shuf", run=1),
-    ]
-    write(file, parts)
-    back = read(file)
-    assert [*back.items()] == [
-        (("none", 0), parts[0]),
-        (("shuf", 0), parts[1]),
-        (("shuf", 1), parts[2]),
-    ]
-    kept = back["none", 0].agreement
+    shares = (*(i / 100 for i in range(len(AGREEMENT_LAYOUT) - 1)), None)
+    parts = {
+        ("none", 0): some(agreement=[None, shares, shares]),
+        ("shuf", 0): some(perturbation="shuf", run=0),
+        ("shuf", 1): some(2, perturbation="shuf", run=1),
+    }
+    write(file, parts.values())
+    assert [*read(file).items()] == [*parts.items()]
+    kept = read(file)["none", 0].agreement
     assert kept[1] is kept[2]  # rows of one context share the values in memory
     spans = [(WordSpan(0, 1, None, 1), WordSpan(2, 5, -1.0, 1)), (), (WordSpan(0, 3, -0.5, 0),)]
     nothing: dict[str, Any] = dict.fromkeys(("rank", "top_words", "top_log_probs"), [None] * 3)
     sentences = replace(some(words=spans), **nothing)
     write(file, [sentences])
     assert read(file) == {("none", 0): sentences}
+    word = "struct<start: int32, end: int32, log_prob: double, n_tokens: int32>"
     assert {field.name: str(field.type) for field in pq.read_schema(file)} == {
         "id": "string", "perturbation": "string", "run": "int32", "log_prob": "double",
         "rank": "int32", "n_tokens": "int32", "top_words": "list<element: string>",
-        "top_log_probs": "list<element: double>",
-        "words": "list<element: struct<start: int32, end: int32, log_prob: double, "
-        "n_tokens: int32>>",
+        "top_log_probs": "list<element: double>", "words": f"list<element: {word}>",
         "agreement": "list<element: double>",
     }  # fmt: skip
 
@@ -103,7 +95,6 @@ def test_columns_must_be_what_they_are(tmp_path: Path) -> None:
         ({"run": [-1]}, "row 1: run is -1"),
         ({"top_words": [["a"]]}, "row 1: top_log_probs has 2 values, top_words 1"),
         ({"top_log_probs": [[-1.0, math.nan]]}, r"row 1: top_log_probs\[1\] is nan"),
-        ({"words": [["a"]]}, r"row 1: words\[0\] is 'a'; words must be a list of objects"),
         ({"words": [[WORD | {"log_prob": math.nan}]]}, r"row 1: words\[0\].log_prob is nan"),
         ({"agreement": [[0.5]]}, "agreement must be lists of 59 numbers"),
         ({"agreement": [[-1.0] * 59]}, "agreement must be lists of 59 numbers"),
@@ -119,7 +110,6 @@ def test_a_run_with_other_rows_or_settings_is_refused(tmp_path: Path, demo_dir: 
     ids, file = rows["neg136"].columns()["id"], tmp_path / "predictions.parquet"
     for changed, message in (
         ([*ids, "stranger"], "id stranger in none of the tasks neg136, role88"),
-        (ids[1:], f"id {ids[0]} missing"),
         (ids[4:], rf"4 ids \({', '.join(ids[:3])}, …\) missing"),
         ([*ids, ids[0]], f"id {ids[0]} more than once"),
     ):
@@ -136,17 +126,14 @@ def test_a_run_with_other_rows_or_settings_is_refused(tmp_path: Path, demo_dir: 
 
 
 def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path: Path) -> None:
-    expected = predictions_of(
-        {"id": ["1-good", "1-bad"]}, [-0.5, -3.0], [["bird"], ["bird"]], n_tokens=[None, 2]
-    )
+    expected = predictions_of(IDS, [-0.5, -3.0], [["bird"], ["bird"]], n_tokens=[None, 2])
     assert read_lines(tmp_path, {**BAD, "n_tokens": 2, "note": "mine"}, "", GOOD) == expected
-    for kind in (pa.float64(), pa.float32()):
-        columns = {
-            "id": ["1-bad", "1-good"], "log_prob": pa.array([-3.0, -0.5], kind),
-            "top_words": [["bird"]] * 2, "n_tokens": [2, None], "further": [1, 2],
-        }  # fmt: skip
-        pq.write_table(pa.table(columns), tmp_path / "p.parquet")
-        assert read_external(tmp_path / "p.parquet", ROWS) == ([expected], [], [])
+    columns = {
+        "id": ["1-bad", "1-good"], "log_prob": pa.array([-3.0, -0.5], pa.float32()),
+        "top_words": [["bird"]] * 2, "n_tokens": [2, None], "further": [1, 2],
+    }  # fmt: skip
+    pq.write_table(pa.table(columns), tmp_path / "p.parquet")
+    assert read_external(tmp_path / "p.parquet", ROWS) == ([expected], [], [])
 
 
 @pytest.mark.parametrize("mark", [" ", "Ġ", "▁"])
@@ -162,11 +149,10 @@ def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path: Path, mark:
 def test_rows_and_columns_may_be_missing(tmp_path: Path) -> None:
     given, missing, notes = read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS)
     assert (missing, notes) == (["1-bad"], [])
-    ids = {"id": ["1-good", "1-bad"]}
-    assert given == [predictions_of(ids, [-0.5, None], [["bird"], None])]
+    assert given == [predictions_of(IDS, [-0.5, None], [["bird"], None])]
     for name, kept in (("top_words", [["bird"]] * 2), ("log_prob", [-0.5, -3.0])):
         part = read_lines(tmp_path, *({"id": x["id"], name: x[name]} for x in (GOOD, BAD)))
-        assert part == predictions_of(ids, **{name: kept})
+        assert part == predictions_of(IDS, **{name: kept})
     # null is unscorable, and rounding of float32 above 0 is accepted
     for value, log_prob in ((None, None), (-math.inf, -math.inf), (1.2e-7, 0.0)):
         assert read_lines(tmp_path, {**GOOD, "log_prob": value}, BAD).log_prob[0] == log_prob
@@ -193,7 +179,6 @@ def test_words_of_sentences(tmp_path: Path) -> None:
         ({"top_words": ["x"]}, r":2: id is None; id must be the id of a row"),
         ({**BAD, "log_prob": math.nan}, r":2: log_prob is nan; .* never above 0 .null for a word"),
         ({**BAD, "log_prob": 0.5}, r":2: log_prob is 0.5; .* never above 0"),
-        ({**BAD, "log_prob": True}, r":2: log_prob is True"),
         ({**BAD, "top_words": "bird"}, r":2: top_words is 'bird'"),
         ({"id": "1-bad", "log_prob": -1}, r": top_words are not given for id 1-bad; give"),
         ({**BAD, "n_tokens": -1}, r":2: n_tokens is -1"),
@@ -215,13 +200,12 @@ def test_errors_name_file_and_line(tmp_path: Path, second: Any, message: str) ->
 def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "predictions.parquet"
     other = predictions_of({"id": ["cprag102-0-expected", "1-bad", "1-good"]}, [-9.0, -2.0, -1.0])
-    ids = {"id": ["1-good", "1-bad"]}
-    shuffled = [predictions_of(ids, [-1.0 - i, -2.0], perturbation="shuf", run=i) for i in range(2)]
+    shuffled = [predictions_of(IDS, [-1.0 - i, -2.0], perturbation="shuf", run=i) for i in range(2)]
     write(path, [other, *shuffled])
     [part], *_ = read_external(path, ROWS)
     assert (part.id, part.log_prob) == (["1-good", "1-bad"], [-1.0, -2.0])
     assert read_external(path, ROWS, "shuf")[0] == shuffled
-    with pytest.raises(BadInput, match="no setting trunc"):
-        read_external(path, ROWS, "trunc")
-    with pytest.raises(BadInput, match="has no settings"):
-        read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS, "shuf")
+    lines = json_lines(tmp_path / "p.jsonl", GOOD)
+    for file, name, message in (path, "trunc", "no setting trunc"), (lines, "shuf", "no settings"):
+        with pytest.raises(BadInput, match=message):
+            read_external(file, ROWS, name)

@@ -48,11 +48,6 @@ MEANS = ("shuf", "shuf_trunc")
 """Settings whose figures are means over 100 runs, so that any decimal is possible."""
 
 
-def is_share(percent: float, n: int) -> bool:
-    """Whether a figure is 100 k / n for some whole k, rounded to one decimal."""
-    return any(round(100 * k / n, 1) == percent for k in range(n + 1))
-
-
 def pick(**wanted: str) -> list[PublishedFigure]:
     """The published figures with these properties, parts of their addresses included."""
     return [
@@ -73,12 +68,11 @@ def test_every_table_is_there_whole() -> None:
 
 
 def test_every_proportion_is_k_of_n_but_for_those_that_are_listed() -> None:
-    assert is_share(38.9, 18)  # 7 of 18
-    assert not is_share(39.0, 18)
     others = {
         (f.table, f.model, f.place.task, f.place.measure): f.value
         for f in published_figures()
-        if f.place.setting not in MEANS and not is_share(f.value, f.n)
+        if f.place.setting not in MEANS
+        and f.value not in {round(100 * k / f.n, 1) for k in range(f.n + 1)}
     }
     assert others == NOT_A_SHARE
     for figure in published_figures():
@@ -107,18 +101,15 @@ def results(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Results
     return read_results(make_run(folder, data_dir, skill=99, id="google-bert/bert-base-uncased"))
 
 
-def named(results: Results, model: str) -> Results:
-    """The same results, of another model."""
-    return replace(results, model=replace(results.model, id=model))
-
-
 def test_both_names_of_a_model_are_known_and_no_other(results: Results) -> None:
-    both = published_beside(results).keys()
-    assert both == published_beside(named(results, "bert-base-uncased")).keys() != set()
-    roberta = published_beside(named(results, "FacebookAI/roberta-base"))
-    assert roberta == published_beside(named(results, "roberta-base")) != {}
-    for name in ("bert-base-cased", "demo:masked", "me/bert-base-uncased", "gpt-neo"):
-        assert published_beside(named(results, name)) == {}
+    for name, is_known in (
+        ("bert-base-uncased", True), ("google-bert/bert-base-uncased", True),
+        ("roberta-base", True), ("FacebookAI/roberta-base", True),
+        ("bert-base-cased", False), ("me/bert-base-uncased", False),
+    ):  # fmt: skip
+        of_model = replace(results, model=replace(results.model, id=name))
+        found = {figure.model for figure in published_beside(of_model).values()}
+        assert found == ({name.rpartition("/")[2]} if is_known else set())
 
 
 def test_figures_beside_a_run(results: Results) -> None:
@@ -129,24 +120,20 @@ def test_figures_beside_a_run(results: Results) -> None:
             figure = results.figure(published.place)
             assert figure is not None, published
             assert figure.n == published.n, published
-    negation = {place: x for place, x in beside.items() if place.task == "neg136"}
-    assert {x.source for x in negation.values()} == {ETTINGER}
-    assert {x.table for x in negation.values()} == {"11", "12", "14", "section 9.2", "section 9.4"}
-    by_level = {
-        (published.table, place.level): (published.difference(figure), published.is_within(figure))
-        for place, published in negation.items()
-        if (figure := results.figure(place))
-    }
-    assert by_level["14", "natural/negative"] == (12.5, True)  # 87.5, in Wilson's 67.6 to 100
-    assert by_level["12", "simp/negative"] == (100.0, False)
+    for table, level, difference, is_within in (
+        ("14", "natural/negative", 12.5, True),  # 87.5, in Wilson's 67.6 to 100
+        ("12", "simp/negative", 100.0, False),
+    ):
+        [place] = (x.place for x in pick(table=table, level=level, model=MODELS[0]))
+        figure = results.figure(place)
+        assert figure is not None
+        assert beside[place].difference(figure) == difference
+        assert beside[place].is_within(figure) is is_within
     undefined = SettingResults({"sensitivity": Measure(None, 0)})
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 
 def test_rounding_does_not_put_a_figure_outside() -> None:
-    place = pick()[0].place
-    for value, bounds, is_within in (
-        (38.9, (0.38912, 0.5), True), (38.8, (0.38912, 0.5), False), (38.9, (None, None), None),
-    ):  # fmt: skip
-        published = PublishedFigure("", "", "", place, value, None, 18)
-        assert published.is_within(Figure(0.4, 18, *bounds)) is is_within
+    published = replace(pick()[0], value=38.9)
+    for low, is_within in (0.38912, True), (0.3896, False), (None, None):
+        assert published.is_within(Figure(0.4, 18, low, 0.5)) is is_within

@@ -211,6 +211,9 @@ def test_a_region_with_an_unknown_word_leaves_its_predictions_out() -> None:
     ]
     named = [(target.id, target.word) for target in figures(rows, predictions).unscorable]
     assert named == [("doors/1/match", "open")]
+    # a region with another word, too: "The doors"
+    found = measured(rows, of(rows, bits, unknown=[(0, 1)]))
+    assert found["prediction_accuracy"].left_out == ("doors/1/3", "doors/1/6")
 
 
 def test_a_first_word_without_a_probability_in_regions() -> None:

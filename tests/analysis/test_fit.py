@@ -92,15 +92,16 @@ def test_the_lags_of_a_file_are_used() -> None:
     frame = pd.DataFrame(rng.uniform(1, 9, (60, 9)), columns=[*names, "prev_len", "prev2_len"])
     frame = frame.assign(trialid=1, ianum=range(60), gaze_rt=rng.normal(200, 9, 60), model="m")
     frame.loc[:1, ["prev2_surp", "prev2_freq", "prev2_len"]] = math.nan
+    frame.loc[9, "freq"] = 0.0  # which the profile leaves out
     other = frame.assign(model="other", surp=0.0)
     both = pd.concat([frame, other])
     fit = fitted(both, "surp", profile="wilcox2023", filter=("model=m",))
-    x = frame[2:][[*names, "prev_len", "prev2_len"]]
-    x = np.column_stack([np.ones(58), x])
-    beta = np.linalg.lstsq(x, frame["gaze_rt"][2:], rcond=None)[0]
+    kept = frame.drop(index=[0, 1, 9])
+    x = np.column_stack([np.ones(57), kept[[*names, "prev_len", "prev2_len"]]])
+    beta = np.linalg.lstsq(x, kept["gaze_rt"], rcond=None)[0]
     assert coefficients(fit.models[0])["surprisal_prev_2"] == pytest.approx(beta[3])
-    assert fit.models[0].left_out["not model=m"] == 60
-    assert fit.models[0].n == 58
+    assert fit.models[0].left_out["not model=m"] == 59  # and one by the profile
+    assert fit.models[0].n == 57
     with pytest.raises(BadInput, match=r"rows:61: column surprisal is 0 but was .* choose rows"):
         fitted(both.reset_index(drop=True), "surp", profile="wilcox2023")
 
@@ -131,9 +132,7 @@ def test_lags_stay_within_texts_and_precede_filters() -> None:
     assert coefficients(model)["surprisal"] == pytest.approx(beta[1])
     assert model.aic == pytest.approx(2 * 11 - 2 * likelihood)  # ten coefficients, a variance
     # of each text's 30 rows 10 are filtered, and of its first two words the second
-    assert model.left_out == {
-        "not keep=True": 20, "surprisal_prev_2 is missing": 2,
-    }  # fmt: skip
+    assert model.left_out == {"not keep=True": 20, "surprisal_prev_2 is missing": 2}
     assert "length: characters of word" in fit.notes
 
 
@@ -173,11 +172,11 @@ def test_controls_are_computed_from_words_or_read() -> None:
     frame = corpus().drop(columns="log_frequency")
     frame["word"] = ["the", "robin", "is", "near", "a", "blue"] * 10
     computed = fitted(frame, "a", response="rt", lags=0).models[0]
-    frame["len"] = frame["word"].str.len()
-    frame["freq"] = [-math.log2(word_frequency(word, "en")) for word in frame["word"]]
-    read = fitted(frame, "a", response="rt", lags=0, controls=("length", "freq")).models[0]
-    assert read.delta_log_likelihood == pytest.approx(computed.delta_log_likelihood)
-    assert coefficients(read)["freq"] == pytest.approx(-coefficients(computed)["log_frequency"])
+    frequency = [-math.log2(word_frequency(word, "en")) for word in frame["word"]]
+    for table in (frame, frame.assign(len=frame["word"].str.len(), freq=frequency)):
+        read = fitted(table, "a", response="rt", lags=0, controls=("length", "freq")).models[0]
+        assert read.delta_log_likelihood == pytest.approx(computed.delta_log_likelihood)
+        assert coefficients(read)["freq"] == pytest.approx(-coefficients(computed)["log_frequency"])
 
 
 def test_formulas_have_products_and_functions() -> None:
@@ -193,16 +192,19 @@ def test_formulas_have_products_and_functions() -> None:
 
 
 def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_surprisal() -> None:
-    frame = corpus().assign(s=np.arange(60) % 6)
-    fit = fitted(frame, "a", formula="rt ~ surprisal + position + (1 + position | s)")
+    frame = corpus().assign(s=[*"abcdef"] * 10)
+    name = "log_frequency"  # does not predict rt: p is far from 0
+    fit = fitted(frame, name, formula="rt ~ surprisal + position + (1 + position | s)")
     (model,) = fit.models
     assert fit.baseline == "rt ~ position + (1 + position | s)"
     assert model.p == pytest.approx(chi2.sf(2 * model.delta_log_likelihood, 1))
     assert math.isnan(model.ci_low)
-    other = fitted(frame, "a", profile="michaelov2024", formula=fit.full).models[0]
+    other = fitted(frame, name, profile="michaelov2024", formula=fit.full).models[0]
     assert other.aic == model.aic  # no row is repeated
     formula = "y ~ surprisal + a + (surprisal | s) + (1 + a + scale(surprisal) || i:j)"
     assert without_terms(formula, "surprisal") == "y ~ a + (1 | s) + (1 + a || i:j)"
+    formula = "y ~ 0 + a + surprisal + (0 + surprisal | s) + (1 | i)"
+    assert without_terms(formula, "surprisal") == "y ~ 0 + a + (1 | i)"
 
 
 # ---- bad input ----------------------------------------------------------------------------------
@@ -257,6 +259,7 @@ def test_bad_input_is_one_line(
         ("human.csv", "rt,a\n", "human.csv has no rows"),
         ("s.tsv", "text\tposition\tsurprisal\n2\t0\t1\n2\t0\t3\n", "s.tsv:3: a second surprisal"),
         ("s.tsv", "text\tsurprisal\n7\t0\n", "s.tsv and rows have no text in common"),
+        ("s.json", '{"2": [[1, 2]]}', "must be an object with the texts of rows"),
         ("s.json", '{"2": [[1, 2]], "10": [[1]]}', "text 2 has 2 surprisals; rows has 30 words"),
         ("s.json", '{"2": [["x"]], "10": [[1]]}', "text 2 is not a list of lists of numbers"),
         ("s.txt", "", "is neither a column of rows nor a file"),

@@ -5,7 +5,6 @@ What other programs compute is read from `tests/peers/records.json`, which `peer
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -90,9 +89,8 @@ def test_trials(human: Path, data: str, model: str) -> None:
     folder = human / "michaelov-2024"
     table, prefix, label = _TRIAL_FILES[data]
     (surprisals,) = (folder / "results").glob(f"{prefix}.*__{model}.causal.output")
-    with (folder / f"statistics/all_AICs_{data}.tsv").open(encoding="utf-8") as lines:
-        rows = csv.DictReader(lines, delimiter="\t")
-        aic = {row["ModelName"]: float(row["Surprisal_AIC"]) for row in rows}[model]
+    aics = pd.read_csv(folder / f"statistics/all_AICs_{data}.tsv", sep="\t", index_col="ModelName")
+    aic = aics["Surprisal_AIC"][model]
     times = folder / "cleaned_datasets" / table
     (fit,) = api.fit(times, surprisal=str(surprisals), profile="michaelov2024").models
     check(f"{label}, {model}: AIC", f"{aic:.6f}", fit.aic, tolerance=1e-6)

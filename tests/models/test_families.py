@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
 from families import FAMILIES, SEQ2SEQ, family_params
 from reference import Reference
+from transformers import AutoTokenizer
 from vocabularies import UNKNOWN
 
 from lmdiag import stimuli
@@ -15,6 +17,7 @@ from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.forward.reuse import no_reuse, reuse_keys_and_values, reuse_sources
 from lmdiag.protocol import Unit
 from lmdiag.types import DIAGNOSTICS, Answer, Query, Question
+from models.toys import edit
 
 FamilyDir = Callable[[str], Path]
 
@@ -173,3 +176,10 @@ def test_packing(name: str, family_dir: FamilyDir) -> None:
     check_same(ask(packed, QUESTIONS), ask(plain, QUESTIONS))
     assert packed.reader.layout == ("equal" if name in EQUAL else "packed")
     assert plain.reader.layout == "equal"
+
+
+def test_padding_token_without_an_embedding(family_dir: FamilyDir, tmp_path: Path) -> None:
+    folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
+    edit(folder, "tokenizer_config.json", pad_token="[PAD]")
+    assert AutoTokenizer.from_pretrained(folder).pad_token == "[PAD]"
+    check("llama", folder, unit="word")

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.tokens.spelling import is_joined
 from lmdiag.types import BadInput, Query, Question
-from models.toys import alone, ask, asked, bert, gpt2
+from models.toys import alone, ask, asked, gpt2
 
 PARTS = (
     "我", "喜欢", "猫", "小", "狗", "他", "也", "，", "。", "แมว", "กิน", "ปลา", "I", "like", "1",
@@ -65,18 +65,6 @@ def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -
         expected = chain(network, ids, whole[len(ids) :])
         assert answer.words[word].log_prob == pytest.approx(expected, abs=1e-4)
         assert answer.words[word].n_tokens == len(whole) - len(ids)
-
-
-def test_masked_models_read_the_sentence_without_spaces() -> None:
-    tokenizer = metaspace()
-    network = bert(len(tokenizer))
-    model = asked(network, tokenizer, "masked")
-    [answer] = ask(model, Question(Query("我喜欢", "。"), ("猫",)))
-    ids = tokenizer("我喜欢猫。", add_special_tokens=False).input_ids
-    place = ids.index(tokenizer.convert_tokens_to_ids("猫"))
-    masked = [*ids[:place], tokenizer.mask_token_id, *ids[place + 1 :]]
-    expected = float(alone(network, masked, place)[ids[place]])
-    assert answer.words["猫"].log_prob == pytest.approx(expected, abs=1e-4)
 
 
 def test_unit_word_is_refused() -> None:

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from urllib.parse import unquote
 
@@ -131,6 +132,13 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
     message = r"cannot be compared: their signatures differ in data .*perturb"
     with pytest.raises(BadInput, match=message):
         render([strong, runs["all"]])
+    sources = sources_of([strong.results, weak.results, strong.results])
+    for number, pair in enumerate(compared([strong, weak, strong], sources), start=1):
+        assert {one.second for one in pair.comparisons.values()} == {number}
+    first, other, last = (runs[f"step{step}"] for step in (0, 1000, 64000))
+    changed = replace(other.results, signature=other.results.signature.replace("data:", "data:x"))
+    with pytest.raises(BadInput, match="differ in data"):  # though the page compares the others
+        render([first, replace(other, results=changed), last])
 
 
 def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(

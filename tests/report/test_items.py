@@ -198,25 +198,6 @@ def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(
     assert len(as_listed[0]["contexts"]) == 2  # one verb in two contexts
 
 
-@pytest.mark.parametrize(
-    ("good", "bad", "shown"),
-    [
-        ("a b c", "a x c", [["a", "b", "c"], ["a", "x", "c"]]),
-        ("a b d e", "a b c d e", [["a", "b", "", "d", "e"], ["a", "b", "c", "d", "e"]]),
-        ("a a a", "a a", [["a", "a", "a"], ["", "a", "a"]]),
-        ("a b", "c", [["a", "b"], ["c", ""]]),
-    ],
-)
-def test_words_stand_below_each_other_as_far_as_sentences_share_them(
-    good: str, bad: str, shown: list[list[str]]
-) -> None:
-    texts = enumerate((good, bad))
-    rows = [sentence(text, not i, text, *range(len(text.split()))) for i, text in texts]
-    (only,) = listed([[Item("x", rows, {})]], diagnostics.get("minimal_pairs"))
-    cells = [[cell[0].text if cell else "" for cell in column] for _, column in only["columns"]]
-    assert [list(row) for row in zip(*cells, strict=True)] == shown
-
-
 def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
     few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
     assert representative(few) == few

@@ -229,10 +229,8 @@ def differences(pairs: Sequence[RunPair]) -> list[Plot]:
             for label, c in comparisons
             if c.statistic in ("proportion", "share")
         ]  # fmt: skip
-        caption = (
-            f"Differences, {pair.a} minus {pair.b}, in the colour of the model with the larger "
-            "figure. Lines are 95% intervals."
-        )
+        rest = "in the colour of the model with the larger figure. Lines are 95% intervals."
+        caption = f"Differences, {pair.a} minus {pair.b}, {rest}"
         chart = difference_chart(DataFrame(rows), pair.reach, [COLORS[n - 1] for n in pair.colors])
         plots.append(Plot("differences", f"differences-{i}", caption, chart))
     return plots

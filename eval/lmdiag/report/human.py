@@ -22,11 +22,8 @@ from lmdiag.text import csv_cell, visible
 
 _Row = dict[str, Any]
 
-_LEAST = 10
-"""Rows of a bin of surprisals that is drawn."""
-
-_FEW = 500
-"""Rows up to which every one is drawn."""
+_LEAST, _FEW = 10, 500
+"""Rows of a bin of surprisals that is drawn; rows up to which every one is drawn."""
 
 
 # ---- tables -------------------------------------------------------------------------------------

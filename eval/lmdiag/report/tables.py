@@ -290,26 +290,21 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
     if measures & {"surprisal", "surprisal_per_word"} and "sensitivity" not in measures:
         yield "the rows have no columns good and contrast, so there is no sensitivity"
         if "surprisal" in measures and "rank" not in measures:
-            yield (
-                "the median rank is not known, because some words have no rank; in unit word, only "
-                "words of the top list have one"
-            )
+            why = "some words have no rank; in unit word, only words of the top list have one"
+            yield f"the median rank is not known, because {why}"
     for run, names in zip(runs, names_of, strict=True):
         if run.model.server is not None and run.diagnostic(task).has_verbs and "ew" not in names:
-            yield (
-                "EW and MW are not computed: they need the whole distribution, and a server tells "
-                "its most probable tokens only"
-            )
+            why = "they need the whole distribution, and a server tells its top tokens only"
+            yield f"EW and MW are not computed: {why}"
         absent = [f"accuracy@{k}" for k in run.protocol.k if f"accuracy@{k}" not in names]
         # Data of one's own may have no expected words, and then there is no accuracy in any case.
         is_known = len(absent) < len(run.protocol.k) or task in DIAGNOSTICS
         if run.model.server is not None and absent and is_known:
             yield f"{', '.join(absent)} not computed: the server's list of top tokens is shorter"
         if run.protocol.limit is not None:
-            yield (
-                f"a sample of {runs[0].data.tasks[task].n} rows, drawn evenly over the break-downs "
-                f"(--limit {run.protocol.limit}); the figures over all rows differ"
-            )
+            how = f"drawn evenly over the break-downs (--limit {run.protocol.limit})"
+            n = runs[0].data.tasks[task].n
+            yield f"a sample of {n} rows, {how}; the figures over all rows differ"
 
 
 def _tests(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:

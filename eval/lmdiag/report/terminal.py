@@ -25,11 +25,9 @@ from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible
 
-_NARROW = 18
-"""Characters that the label of a row keeps where there is little room: the rest wraps."""
-
-_UNLIMITED = 10_000
-"""Characters of a line where the output is not a terminal."""
+_NARROW, _UNLIMITED = 18, 10_000
+"""Characters that the label of a row keeps where there is little room; characters of a line where
+the output is not a terminal."""
 
 
 class _Labels(textwrap.TextWrapper):
@@ -99,15 +97,13 @@ def print_comparisons(
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
         rows = []
         for row in group:
-            both = (numbers.number(value, row.statistic) for value in (row.a, row.b))
-            p, adjusted = labels.p_text(row), numbers.p_value(row.p_adjusted)
-            difference = CellText(
-                numbers.signed(row.difference, row.statistic),
-                numbers.bounds(row.ci_low, row.ci_high, row.statistic),
-            )
-            cells = (*map(CellText, (f"{row.n}", *both)), difference)
-            cells += (CellText(p), CellText(adjusted))
-            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, cells))
+            both = [numbers.number(value, row.statistic) for value in (row.a, row.b)]
+            difference = numbers.signed(row.difference, row.statistic)
+            tests = (labels.p_text(row), numbers.p_value(row.p_adjusted))
+            cells = [*map(CellText, (f"{row.n}", *both, difference, *tests))]
+            interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
+            cells[3] = cells[3]._replace(interval=interval)
+            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, tuple(cells)))
         figures = figure_headings(f"A − {other}", "p", "p adj.")
         grid = Grid("", ("",), (*map(Heading, ("n", "A", other)), *figures), tuple(rows))
         print_section(Section(title, [grid]), console)
