@@ -151,8 +151,10 @@ class Frontier:
             if pieces is not None:
                 whole = self.encoded.blank.partial_words(pieces, end=True)[-1]
                 log_prob = self._reached[whole] + self._ended.get(whole, 0.0)
-                rank: int | None = 1 + sum(-listed.cost > log_prob for listed in self.words)
-                if len(self.words) == self.top and log_prob < -self.words[-1].cost:
+                # Without the word: read again in another batch, it differs from itself by rounding.
+                others = [listed for listed in self.words if listed.pieces != pieces]
+                rank: int | None = 1 + sum(-listed.cost > log_prob for listed in others)
+                if len(others) == self.top and log_prob < -others[-1].cost:
                     rank = None
                 scores[word] = WordScore(min(log_prob, 0.0), rank, len(pieces))
         return Answer(
