@@ -12,8 +12,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import lmdiag
-from lmdiag.cli import options
-from lmdiag.cli.exits import say
+from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import suggest, visible
