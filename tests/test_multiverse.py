@@ -241,12 +241,12 @@ def printed(multiverse: Multiverse) -> list[str]:
 
 
 def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
-    multiverse = lmdiag.load_multiverse(made)
-    frame = multiverse.to_frame()
+    multiverse, loaded = Multiverse.read(made), lmdiag.load_multiverse(made)
+    frame = loaded.to_frame()
     values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
     assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
     assert all((Path(run) / "results.json").is_file() for run in frame.run)
-    assert {type(chart).__name__ for chart in multiverse.charts().values()} == {"VConcatChart"}
+    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
     (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
     assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 3 + [1.0] * 3
     effects = {"unit": 1.0, "first-letter": 0.0}

@@ -172,11 +172,11 @@ def test_controls_are_computed_from_words_or_read() -> None:
     frame = corpus().drop(columns="log_frequency")
     frame["word"] = ["the", "robin", "is", "near", "a", "blue"] * 10
     computed = fitted(frame, "a", response="rt", lags=0).models[0]
-    frame["len"] = frame["word"].str.len()
-    frame["freq"] = [-math.log2(word_frequency(word, "en")) for word in frame["word"]]
-    read = fitted(frame, "a", response="rt", lags=0, controls=("length", "freq")).models[0]
-    assert read.delta_log_likelihood == pytest.approx(computed.delta_log_likelihood)
-    assert coefficients(read)["freq"] == pytest.approx(-coefficients(computed)["log_frequency"])
+    frequency = [-math.log2(word_frequency(word, "en")) for word in frame["word"]]
+    for table in (frame, frame.assign(len=frame["word"].str.len(), freq=frequency)):
+        read = fitted(table, "a", response="rt", lags=0, controls=("length", "freq")).models[0]
+        assert read.delta_log_likelihood == pytest.approx(computed.delta_log_likelihood)
+        assert coefficients(read)["freq"] == pytest.approx(-coefficients(computed)["log_frequency"])
 
 
 def test_formulas_have_products_and_functions() -> None:
@@ -192,7 +192,7 @@ def test_formulas_have_products_and_functions() -> None:
 
 
 def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_surprisal() -> None:
-    frame = corpus().assign(s=np.arange(60) % 6)
+    frame = corpus().assign(s=[*"abcdef"] * 10)
     name = "log_frequency"  # does not predict rt: p is far from 0
     fit = fitted(frame, name, formula="rt ~ surprisal + position + (1 + position | s)")
     (model,) = fit.models
@@ -259,6 +259,7 @@ def test_bad_input_is_one_line(
         ("human.csv", "rt,a\n", "human.csv has no rows"),
         ("s.tsv", "text\tposition\tsurprisal\n2\t0\t1\n2\t0\t3\n", "s.tsv:3: a second surprisal"),
         ("s.tsv", "text\tsurprisal\n7\t0\n", "s.tsv and rows have no text in common"),
+        ("s.json", '{"2": [[1, 2]]}', "must be an object with the texts of rows"),
         ("s.json", '{"2": [[1, 2]], "10": [[1]]}', "text 2 has 2 surprisals; rows has 30 words"),
         ("s.json", '{"2": [["x"]], "10": [[1]]}', "text 2 is not a list of lists of numbers"),
         ("s.txt", "", "is neither a column of rows nor a file"),

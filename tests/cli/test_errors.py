@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import Commands
@@ -26,20 +25,11 @@ BAD = [
     ("rnu", 'Unknown command "rnu". Did you mean "run"?'),
     ("run --model demo:masked --perturbe all", "Unknown option: --perturbe. Did you mean --pertur"),
     ("run --model demo:masked --overwr", "Did you mean --overwrite?"),  # never an abbreviation
-    ("run --model demo:masked --unit wrod", 'Choose from: "token", "word". Did you mean "word"?'),
-    ("run --model demo:masked --data {data} --perturb shuff", "(did you mean 'shuf'?)"),
-    ("run --model demo:maskd --data {data}", "(did you mean 'masked'?)"),
     ("publish data --repo-id a/b", "publish data: give the directory"),
-    ("report {run} --format csv --items role88-01", "(did you mean 'role88-1'?)"),
     # something is missing, doubled or of the wrong type
     ("", "choose from build, run, "),
     ("run", "give --model or --models-from, and not both"),
-    ("score --task role88", "--predictions requires an argument"),
     ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
-    ("run --model x --threshold 1.5 --data {data}", "give a number from 0 up to below 1"),
-    ("run --model x --data a --data b", "--data specified multiple times"),
-    ("report x --width 3", "for --width. Must be >= 4"),
-    ("compare {run}", "compare takes two or more"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     # which models
     ("run --models-from x --revisions *", "leave --revisions out"),
@@ -47,18 +37,13 @@ BAD = [
     ("run --model demo:masked --revisions *", "has no branches"),
     ("run --model x --name a b", "got 2 for 1 models"),
     # what they are asked
-    ("run --model x --data {data} --tasks neg137", "no task 'neg137' (did you mean 'neg136'?)"),
     ("run --model x --data {data} --tasks role88 --perturb shuf", "shuf is made for cprag102"),
-    ("run --model x --data {data} --tasks agreement --verbs no/verbs.csv", "no/verbs.csv"),
-    ("run --model {gpt2} --data {data} --kind masked", "mask token"),
     # files, and what a run does not have
     ("surprisal --model x none.txt --output x.xlsx", "must end in .csv, .tsv, .parquet"),
-    ("template my.xlsx", "the file name must end in .csv, .tsv, .jsonl"),
     ("template my.csv --minimal --design 2", "leave it out"),
     ("compare {run} {second} --across promt", "across 'promt' (did you mean 'prompt'?): choose"),
     ("compare {run} {second} --tasks role8", "no task role8 (did you mean 'role88'?): choose"),
     ("score --task role88 --setting obj --predictions {run}", "no role88 in setting obj: choose"),
-    ("score --task agreement --predictions {run}", "choose from cprag102 (none)"),
     ("score --task role88 --k 7 --predictions {run}", "keeps the first 5 words only"),
 ]
 
@@ -69,8 +54,7 @@ def test_bad_input_is_one_line_without_the_usage(
 ) -> None:
     monkeypatch.chdir(command.folder)
     places = dict(zip(("run", "second"), command.runs, strict=True))
-    places |= {"data": command.data, "gpt2": command.models["gpt2"]}
-    arguments = [word.format(**places) for word in shlex.split(line)]
+    arguments = [word.format(data=command.data, **places) for word in shlex.split(line)]
     assert message in command.refused(*arguments)
     assert list(command.folder.iterdir()) == []
 
@@ -116,23 +100,16 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     assert " of them saved before" in err
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["report {0} --out new.html", "compare {0} {0}", "score --task role88 --predictions {0}"],
-)
 def test_other_commands_have_written_nothing(
-    command: Commands, monkeypatch: pytest.MonkeyPatch, line: str
+    command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """This process gets SIGINT while a run is read."""
-
-    def interrupted(*_: Any, **__: Any) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.chdir(command.folder)
-    monkeypatch.setattr("lmdiag.results.load_run", interrupted)
-    expected = (130, "", "lmdiag: interrupted; nothing was written\n")
-    assert command(*line.format(command.runs[0]).split()) == expected
-    assert list(command.folder.iterdir()) == []
+    out = command.folder / "new.html"
+    with monkeypatch.context() as patches:
+        patches.setattr("lmdiag.results.load_run", lambda *_: signal.raise_signal(signal.SIGINT))
+        ended = command("report", command.runs[0], "--out", out)
+    assert ended == (130, "", "lmdiag: interrupted; nothing was written\n")
+    assert not out.exists()
 
 
 def test_only_the_first_of_several_processes_speaks(
@@ -150,14 +127,12 @@ def test_only_the_first_of_several_processes_speaks(
 
 # ---- starter files -------------------------------------------------------------------------------
 
-NAMES = ("my.csv", "my.tsv", "my.jsonl")
-
 
 def test_starter_files_load_and_agree(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(command.folder)
     assert command("template")[0] == 0
     loaded = [stimuli.load("my_diagnostic.csv")]
-    for name in NAMES:
+    for name in ("my.csv", "my.tsv", "my.jsonl"):
         code, out, _ = command("template", command.folder / name)
         assert code == 0
         assert f"lmdiag run --model MODEL --data {command.folder / name}" in out
@@ -167,18 +142,15 @@ def test_starter_files_load_and_agree(command: Commands, monkeypatch: pytest.Mon
         assert f"  {first}\n  {second}\n" in out
         smallest = stimuli.load(name)
         assert (len(smallest), smallest.compared) == (5, False)
-    assert len({rows.fingerprint for rows in loaded}) == 1
-    assert len(loaded[0]) == 5
-    Path("my.csv").write_text("years of work")
-    error = command.refused("template", "my.csv")
-    assert "my.csv exists already: choose another name, or add --overwrite" in error
-    assert Path("my.csv").read_text() == "years of work"
+    assert {(rows.fingerprint, len(rows)) for rows in loaded} == {(loaded[0].fingerprint, 5)}
+    written = Path("my.csv").read_text()
+    assert "my.csv exists already" in command.refused("template", "my.csv")
+    assert Path("my.csv").read_text() == written
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("options", [["--design", "2"], ["--design", "2x2"], ["--regions"]])
-def test_a_design_is_written_and_found(command: Commands, name: str, options: list[str]) -> None:
-    file = command.folder / name
+def test_a_design_is_written_and_found(command: Commands, options: list[str]) -> None:
+    file = command.folder / "my.tsv"
     assert command("template", file, *options)[0] == 0
     rows = stimuli.load(str(file))
     factors = ["between"] if "2" in options else ["subject", "between"]

@@ -141,7 +141,8 @@ def grid_of(
         headings.append(Heading(columns[i], tuple(facts), is_figure=True))
     texts, empty = [], CellText("")
     for row in rows:
-        common, level = (numbers.span([*filter(None, of)]) for of in _facts(row.cells))
+        known = ([*filter(None, of)] for of in _facts(row.cells))
+        common, level = ("–".join(of[:1] + of[1:][-1:]) for of in known)  # e.g. 31–33
         cells = (*(CellText(common),) * has_n, *row.cells, *(CellText(level),) * has_chance)
         texts.append(row._replace(cells=cells))
         if any(cell.published for cell in row.cells):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
 from lmdiag.measures import Statistic
@@ -65,11 +64,6 @@ def bounds(low: float | None, high: float | None, statistic: Statistic | None) -
     """Two bounds in brackets; "" where they are not defined."""
     ends = [number(bound, statistic) for bound in (low, high)]
     return "" if UNDEFINED in ends else f"[{', '.join(ends)}]"
-
-
-def span(texts: Sequence[str]) -> str:
-    """The first and the last of some texts in order, e.g. `31–33`, or `34` where they are equal."""
-    return "–".join(dict.fromkeys((*texts[:1], *texts[-1:])))
 
 
 def published(reported: PublishedFigure | None, figure: Figure) -> str:
