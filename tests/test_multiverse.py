@@ -241,12 +241,12 @@ def printed(multiverse: Multiverse) -> list[str]:
 
 
 def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
-    multiverse = lmdiag.load_multiverse(made)
-    frame = multiverse.to_frame()
+    multiverse, loaded = Multiverse.read(made), lmdiag.load_multiverse(made)
+    frame = loaded.to_frame()
     values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
     assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
     assert all((Path(run) / "results.json").is_file() for run in frame.run)
-    assert {type(chart).__name__ for chart in multiverse.charts().values()} == {"VConcatChart"}
+    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
     (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
     assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 3 + [1.0] * 3
     effects = {"unit": 1.0, "first-letter": 0.0}
@@ -340,6 +340,19 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
     assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(multiverse)])
     error = command.refused("report", copied, "--format", "csv")
     assert "which has a page and charts only" in error
+
+
+@pytest.mark.slow
+def test_python(made: Path) -> None:
+    loaded = lmdiag.load_multiverse(made)
+    frame = loaded.to_frame()
+    values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
+    assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
+    assert all((Path(run) / "results.json").is_file() for run in frame.run)
+    assert "unit token, word" in str(loaded)
+    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
+    with pytest.raises(BadInput, match=r"has no multiverse\.json"):
+        lmdiag.load_multiverse(made / "absent")
 
 
 @pytest.mark.slow
