@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ class Family:
     name: str
     tokenizer: str
     model: str
-    config: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any]
     spare: int = 0
     width: float = 0.2
     attention: str = "eager"
@@ -55,44 +55,30 @@ class Family:
         """Model of its tokenizer: wordpiece, byte-level, unigram or metaspace-bpe."""
         return tokenizer_files.PUBLISHED[self.tokenizer].model
 
-    def make(self, folder: Path, published: tuple[Path, int] | None = None) -> Path:
-        """Writes the model and its tokenizer into a folder; the same ones every time.
-
-        Args:
-            folder: where they go.
-            published: folder of a published tokenizer and the size of its vocabulary; None for a
-                small one.
-        """
+    def make(self, folder: Path, published: Path | None = None) -> Path:
+        """Writes the model and its small, or a published, tokenizer; the same ones every time."""
         import torch
         import transformers
 
         if published is None:
             size = tokenizer_files.write(self.tokenizer, folder)
         else:
-            shutil.copytree(published[0], folder)
-            size = published[1]
+            shutil.copytree(published, folder)
+            size = len(transformers.AutoTokenizer.from_pretrained(folder))
         model_class = getattr(transformers, self.model)
         config = model_class.config_class(vocab_size=size + self.spare, **self.config)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(sum(self.name.encode()))
             model = model_class(config)
-            spread(model, self.width)
+            for name, parameter in model.named_parameters():
+                noise = torch.randn(parameter.shape)
+                if parameter.dim() == 2 and not name.endswith(("A_log", "time_mix")):
+                    parameter.data.copy_(self.width * noise)
+                else:
+                    parameter.data.add_(0.1 * noise)
+            model.tie_weights()
         model.save_pretrained(folder)
         return folder
-
-
-def spread(model: Any, width: float) -> None:
-    """Draws the weights anew: matrices widely, everything else a little away from its start."""
-    import torch
-
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            noise = torch.randn(parameter.shape)
-            if parameter.dim() == 2 and not name.endswith(("A_log", "time_mix")):
-                parameter.copy_(width * noise)
-            else:
-                parameter.add_(0.1 * noise)
-        model.tie_weights()
 
 
 LAYERS = {"num_hidden_layers": 2, "num_attention_heads": 2}

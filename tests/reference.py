@@ -1,18 +1,24 @@
-"""An independent reference for what a model predicts at a blank (docs/specification.md, section 2).
+"""Independent references for what a model predicts (docs/specification.md, section 2).
 
-transformers' own model in float64, one sentence at a time, the whole of its logits, one forward
-pass for every piece of every word. Nothing here is shared with `lmdiag.models`.
+transformers' own model in float64, one row at a time, the whole of its logits: `Reference` for a
+word at a blank, one forward pass for every piece of it; `SentenceReference` for the words of a
+sentence, where a masked model gets one row per token. Nothing here is shared with `lmdiag.models`:
+tokens and their places are what the tokenizer returns.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from lmdiag.types import WordSpan
 
 PUNCTUATION = ".,;:!?"
 JOINERS = "-'’‐‑\u200c\u200d"
@@ -61,15 +67,8 @@ def run(model: Any, **inputs: list[int]) -> Any:
         return model(**tensors, **cache).logits[0].double().log_softmax(-1)
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A word at a blank, by the reference.
-
-    Attributes:
-        log_prob: nats.
-        pieces: ids of its pieces.
-        ranks: lowest and highest rank that a model within `tolerance` of the reference may give.
-    """
+class Scored(NamedTuple):
+    """A word at a blank: nats, ids of its pieces, and the ranks within a tolerance of them."""
 
     log_prob: float
     pieces: list[int]
@@ -77,7 +76,7 @@ class Scored:
 
 
 class Reference:
-    """A model of one family, asked in float64.
+    """A model of one family, asked for words at a blank in float64.
 
     Args:
         folder: of the model.
@@ -88,20 +87,11 @@ class Reference:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        kind: str,
-        convention: str,
-        bos: str = "auto",
-        attention: str = "eager",
+        self, folder: Path, kind: str, convention: str, bos: str = "auto", attention: str = "eager"
     ) -> None:
-        self.kind = kind
-        self.bos = bos
-        self._known: dict[tuple[tuple[int, ...], int, tuple[int, ...]], Any] = {}
-        self._ends: Any = None
-        self.convention = convention
+        self.kind, self.convention, self.bos = kind, convention, bos
         self.tokenizer, self.model = load(folder, kind, attention)
-        self.names, self.specials = items(self.tokenizer)
+        self._read = lru_cache(100)(self._run)
 
     def spell(self, word: str) -> list[int] | None:
         """Returns the pieces of a word after another one; None if it has an unknown one."""
@@ -114,8 +104,9 @@ class Reference:
 
     def show(self, token: int) -> str | None:
         """Returns an item as it is shown in answers; None where it is not text to be shown."""
-        name = self.names.get(token)
-        if token in self.specials or name is None or self.convention == "wordpiece":
+        name = self.tokenizer.convert_ids_to_tokens(token)
+        is_special = token in self.tokenizer.added_tokens_decoder
+        if is_special or name is None or self.convention == "wordpiece":
             return name
         if self.convention == "byte-level":
             text = read_bytes(name)
@@ -125,42 +116,27 @@ class Reference:
             return None
         return text.strip() if text.startswith(" ") else "##" + text
 
-    def score(self, context: str, right: str, word: str, tolerance: float = 1e-5) -> Scored | None:
+    def score(
+        self, context: str, right: str, word: str, unit: str = "token", tolerance: float = 1e-5
+    ) -> Scored | None:
         """Returns the word's score; None for a word that the vocabulary cannot spell."""
         pieces = self.spell(word)
         if pieces is None:
             return None
-        total = 0.0
-        for index, piece in enumerate(pieces):
-            total += float(self._distribution(context, right, word, pieces, index)[piece])
+        steps = [self._distribution(context, right, word, pieces, n) for n in range(len(pieces))]
+        total = sum(float(step[piece]) for step, piece in zip(steps, pieces, strict=True))
         blank = self.blank(context, right, word).clone()
         blank[pieces[0]] = -math.inf  # the word's own first piece is not counted
-        lowest = 1 + int((blank > total + tolerance).sum())
-        highest = 1 + int((blank > total - tolerance).sum())
-        return Scored(total, pieces, range(lowest, highest + 1))
-
-    def score_whole(self, context: str, right: str, word: str) -> Scored | None:
-        """Returns the score of a whole word (unit `word`), by the formulas of the specification."""
-        scored = self.score(context, right, word)
-        if scored is None:
-            return None
-        if self.kind == "masked":
-            return replace(scored, log_prob=scored.log_prob - math.log(LENGTHS))
-        before, after = (
-            self._end(self._distribution(context, right, word, scored.pieces, n))
-            for n in (0, len(scored.pieces))
+        lowest, highest = (
+            1 + int((blank > total + shift).sum()) for shift in (tolerance, -tolerance)
         )
-        return replace(scored, log_prob=scored.log_prob + after - before)
-
-    def _end(self, distribution: Any) -> float:
-        """Returns the log-probability that no item follows that continues a word."""
-        import torch
-
-        if self._ends is None:
-            ids = range(len(distribution))
-            ends = [ends_a_word(self.names.get(n), self.convention) for n in ids]
-            self._ends = torch.tensor(ends)
-        return float(distribution[self._ends].logsumexp(0))
+        if unit == "word" and self.kind == "masked":
+            total -= math.log(LENGTHS)
+        elif unit == "word":
+            ends = marked(self.tokenizer, len(blank), ends_a_word, self.convention)
+            after = self._distribution(context, right, word, pieces, len(pieces))
+            total += float(after[ends].logsumexp(0) - steps[0][ends].logsumexp(0))
+        return Scored(total, pieces, range(lowest, highest + 1))
 
     def blank(self, context: str, right: str, word: str) -> Any:
         """Returns the log-probabilities at the blank: one mask, or what follows the context.
@@ -180,37 +156,31 @@ class Reference:
         return [(self.show(token), float(values[token])) for token in order]
 
     def _distribution(
-        self,
-        context: str,
-        right: str,
-        word: str,
-        pieces: list[int],
-        index: int,
-        n_masks: int | None = None,
+        self, context: str, right: str, word: str, pieces: list[int], index: int, n_masks: int = 0
     ) -> Any:
-        """Returns float64 log-probabilities for the piece after `pieces[:index]`."""
-        if self.kind == "masked":
-            left, after = self._around(context, right, word, pieces)
-            masks = [self.tokenizer.mask_token_id] * ((n_masks or len(pieces)) - index)
-            return self._read(left + pieces[:index] + masks + after, len(left) + index)
-        if self.kind == "causal":
-            ids = self._prompt(context) + pieces[:index]
-            return self._read(ids, len(ids) - 1)
-        source, start = self._source(context, right, word, pieces)
-        ids = start + pieces[:index]
-        return self._read(ids, len(ids) - 1, source)
+        """Returns float64 log-probabilities for the piece after `pieces[:index]`.
 
-    def _read(self, ids: list[int], position: int, source: list[int] | None = None) -> Any:
+        T5 fills the first sentinel; BART writes the whole sentence again, up to the blank.
+        """
+        if self.kind == "causal":
+            ids = [*self._prompt(context), *pieces[:index]]
+            return self._read(tuple(ids), len(ids) - 1)
+        left, after = self._around(context, right, word, pieces)
+        mask = self.tokenizer.mask_token_id
+        if self.kind == "masked":
+            masks = [mask] * ((n_masks or len(pieces)) - index)
+            return self._read((*left, *pieces[:index], *masks, *after), len(left) + index)
+        decoded = [self.model.config.decoder_start_token_id, *left]
+        if mask is None:
+            mask = self.tokenizer.convert_tokens_to_ids("<extra_id_0>")
+            decoded[1:] = [mask]
+        decoded += pieces[:index]
+        return self._read(tuple(decoded), len(decoded) - 1, (*left, mask, *after))
+
+    def _run(self, ids: tuple[int, ...], position: int, source: tuple[int, ...] = ()) -> Any:
         """Runs the model on one sequence; returns float64 log-probabilities at one position."""
-        key = (tuple(ids), position, tuple(source or ()))
-        if key not in self._known:
-            if len(self._known) > 100:
-                self._known.clear()
-            inputs = {"input_ids": ids}
-            if source is not None:
-                inputs = {"input_ids": source, "decoder_input_ids": ids}
-            self._known[key] = run(self.model, **inputs)[position]
-        return self._known[key]
+        inputs = {"input_ids": source, "decoder_input_ids": ids} if source else {"input_ids": ids}
+        return run(self.model, **inputs)[position]
 
     def _around(
         self, context: str, right: str, word: str, pieces: list[int]
@@ -220,11 +190,7 @@ class Reference:
         sentence = f"{context} {word}" if context else word
         sentence += right if right[0] in PUNCTUATION else f" {right}"
         whole = self.tokenizer(sentence).input_ids
-        places = [
-            start
-            for start in range(len(whole) - len(pieces) + 1)
-            if whole[start : start + len(pieces)] == pieces
-        ]
+        places = [n for n in range(len(whole)) if whole[n : n + len(pieces)] == pieces]
         assert len(places) == 1, f"{word!r} is not in the sentence once: {sentence!r}"
         return whole[: places[0]], whole[places[0] + len(pieces) :]
 
@@ -238,19 +204,156 @@ class Reference:
             return default
         return [self.tokenizer.bos_token_id, *plain]
 
-    def _source(
-        self, context: str, right: str, word: str, pieces: list[int]
-    ) -> tuple[list[int], list[int]]:
-        """Returns the encoder's input and what the decoder has read before the blank.
 
-        T5 fills the first sentinel; BART writes the whole sentence again, up to the blank.
+class Tokens(NamedTuple):
+    """A text as the tokenizer splits it.
+
+    Attributes:
+        opening: special tokens before the text.
+        ids: its own tokens.
+        spans: start and end of each word, or part of a word, in characters.
+        owners: number of the span that each of `ids` belongs to.
+        words: number of the word that each of `ids` belongs to, wherever it is cut.
+        offsets: characters that each of `ids` covers.
+    """
+
+    opening: list[int]
+    ids: list[int]
+    spans: list[tuple[int, int]]
+    owners: list[int]
+    words: list[int]
+    offsets: list[tuple[int, int]]
+
+
+class SentenceReference:
+    """A model of one family, asked for every word of a text in float64.
+
+    Args:
+        folder: of the model.
+        kind: masked or causal.
+        bos: auto, always or never.
+        pll: within-word or original.
+        convention: of the tokenizer, see `Reference`, for unit `word`; None for unit `token`.
+        attention: implementation of the attention.
+        window: most tokens that the model is given, special ones included; None for all.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        kind: str,
+        *,
+        bos: str = "auto",
+        pll: str = "within-word",
+        convention: str | None = None,
+        attention: str = "eager",
+        window: int | None = None,
+    ) -> None:
+        self.kind, self.pll, self.window = kind, pll, window
+        self.tokenizer, self.model = load(folder, kind, attention)
+        size = self.model.config.get_text_config().vocab_size
+        self._ends = convention and marked(self.tokenizer, size, follows_blank, convention)
+        # what the tokenizer puts before and after a text
+        bare = self.tokenizer("the", add_special_tokens=False).input_ids
+        full = self.tokenizer("the").input_ids
+        start = next(i for i in range(len(full)) if full[i : i + len(bare)] == bare)
+        self._opening, self._closing = full[:start], full[start + len(bare) :]
+        if kind == "causal":
+            first = self.tokenizer.bos_token_id
+            default = [first] if first is not None and not self._opening else self._opening
+            self._opening, self._closing = [] if bos == "never" else default, []
+
+    def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[WordSpan]:
+        """Returns the words of a text in their order.
+
+        A span is represented by tokens, none of them special, or by a token before it that covers
+        all of it; marks and control characters need no token.
         """
-        left, after = self._around(context, right, word, pieces)
-        begin = self.model.config.decoder_start_token_id
-        if self.tokenizer.mask_token_id is not None:
-            return [*left, self.tokenizer.mask_token_id, *after], [begin, *left]
-        sentinel = self.tokenizer.convert_tokens_to_ids("<extra_id_0>")
-        return [*left, sentinel, *after], [begin, sentinel]
+        tokens = self.split(text, cuts)
+        values = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
+        covered = {place for first, last in tokens.offsets for place in range(first, last)}
+        special, found = set(self.tokenizer.all_special_ids), []
+        for number, (start, end) in enumerate(tokens.spans):
+            inside = [i for i, owner in enumerate(tokens.owners) if owner == number]
+            visible = [i for i in range(start, end) if unicodedata.category(text[i])[0] not in "MC"]
+            is_known = special.isdisjoint(tokens.ids[i] for i in inside)
+            if not (is_known and covered.issuperset(visible)):
+                found.append(WordSpan(start, end, None, 0))
+                continue
+            known = [values[i] for i in inside]
+            total = None if None in known else sum(known)
+            found.append(WordSpan(start, end, total, len(inside)))
+        return found
+
+    def split(self, text: str, cuts: tuple[int, ...] = ()) -> Tokens:
+        """Returns the tokens of a text, and the word that each belongs to.
+
+        A token belongs to the word of the first character from its beginning on that is not a
+        blank; blanks at the end of the text belong to its last word.
+        """
+        words = [match.span() for match in re.finditer(r"\S+", text)]
+        spans = []
+        for start, end in words:
+            spans += pairwise([start, *(cut for cut in cuts if start < cut < end), end])
+        encoding = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
+        owners, whole = (
+            [
+                # the first span that ends after the first character that is not a blank
+                next(
+                    (n for n, (_, end) in enumerate(some) if text[start:end].strip()), len(some) - 1
+                )
+                for start, _ in encoding.offset_mapping
+            ]
+            for some in (spans, words)
+        )
+        ids, offsets = encoding.input_ids, encoding.offset_mapping
+        return Tokens(list(self._opening), ids, spans, owners, whole, offsets)
+
+    def _causal(self, tokens: Tokens) -> list[float | None]:
+        """Returns the log-probability of each token; None where nothing stands before it."""
+        opening, ids = tokens.opening, tokens.ids
+        # what is predicted in the place of each token, and in one after the last
+        before: list[Any] = [None] * (len(ids) + 1)
+        width = (self.window or len(opening) + len(ids)) - len(opening)
+        stride = max(1, width // 2)
+        for start in range(0, max(1, len(ids) - width + stride), stride):
+            row = [*opening, *ids[start : start + width]]
+            for place, distribution in enumerate(run(self.model, input_ids=row)):
+                n = start + place - len(opening) + 1
+                is_here = start <= n < start + width or n == len(ids)
+                if is_here and before[n] is None:
+                    before[n] = distribution
+        values: list[Any] = [
+            None if before[n] is None else float(before[n][token]) for n, token in enumerate(ids)
+        ]
+        if self._ends is not None:
+            for n in range(before[0] is None, len(values)):
+                if n and tokens.words[n] != tokens.words[n - 1]:
+                    values[n] -= float(before[n][self._ends].logsumexp(0))
+                if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
+                    values[n] += float(before[n + 1][self._ends].logsumexp(0))
+        return values
+
+    def _masked(self, tokens: Tokens) -> list[float | None]:
+        """Returns the log-probability of each token, with the right tokens masked."""
+        opening, ids, closing = tokens.opening, tokens.ids, self._closing
+        width = (self.window or 10**9) - len(opening) - len(closing)
+        stride = max(1, width // 2)
+        starts = range(0, max(1, len(ids) - width + stride), stride)
+        values: list[float | None] = []
+        for n, token in enumerate(ids):
+            start = max(
+                (s for s in starts if s <= n < s + width),
+                key=lambda s: (min(n - s, min(s + width, len(ids)) - 1 - n), -s),
+            )
+            shown = list(ids)
+            for later in range(n, len(ids)):
+                same = tokens.words[later] == tokens.words[n]
+                if later == n or (same and self.pll == "within-word"):
+                    shown[later] = self.tokenizer.mask_token_id
+            row = [*opening, *shown[start : start + width], *closing]
+            values.append(float(run(self.model, input_ids=row)[len(opening) + n - start][token]))
+        return values
 
 
 def ends_a_word(name: str | None, convention: str) -> bool:
@@ -272,20 +375,10 @@ def ends_a_word(name: str | None, convention: str) -> bool:
     return not letters[0]
 
 
-def items(tokenizer: Any) -> tuple[dict[int, str], set[int]]:
-    """Returns the names of a vocabulary's items by id, and the ids of its added tokens."""
-    names = {number: name for name, number in tokenizer.get_vocab().items()}
-    return names, set(tokenizer.added_tokens_decoder)
-
-
-def byte_characters() -> list[str]:
-    """Returns the characters by which byte-level vocabularies write the bytes (GPT-2's table)."""
-    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(256) if byte not in shown]
-    return [chr(byte if byte in shown else 256 + hidden.index(byte)) for byte in range(256)]
-
-
-BYTES = byte_characters()
+SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
+HIDDEN = [byte for byte in range(256) if byte not in SHOWN]
+BYTES = [chr(byte if byte in SHOWN else 256 + HIDDEN.index(byte)) for byte in range(256)]
+"""The characters by which byte-level vocabularies write the bytes (GPT-2's table)."""
 
 
 def read_bytes(name: str) -> str | None:
@@ -294,3 +387,24 @@ def read_bytes(name: str) -> str | None:
         return bytes(BYTES.index(character) for character in name).decode("utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def follows_blank(name: str | None, convention: str) -> bool:
+    """Whether an item begins with white space, by its name; so does an id without a name."""
+    if name is None:
+        return True
+    text = read_bytes(name) if convention == "byte-level" else name
+    if convention == "byte-level" and text is None:  # bytes of several characters, or of a part
+        return name.startswith(("Ġ", "Ċ", "ĉ"))
+    if match := re.fullmatch(r"<0x(..)>", name):
+        return chr(int(match[1], 16)).isspace() and int(match[1], 16) < 128
+    return bool(text) and (text[0] == "▁" or text[0].isspace())
+
+
+def marked(tokenizer: Any, size: int, ends: Callable[..., bool], convention: str) -> Any:
+    """Returns which items of a vocabulary end a word, by one of the definitions above."""
+    import torch
+
+    names = {number: name for name, number in tokenizer.get_vocab().items()}
+    names |= dict.fromkeys(tokenizer.added_tokens_decoder)
+    return torch.tensor([ends(names.get(number), convention) for number in range(size)])

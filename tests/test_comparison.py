@@ -142,6 +142,20 @@ def test_equal_numbers_by_construction_are_one_test() -> None:
     assert [x.same_as for x in compare_pairs(less, seed=0, resamples=50)] == ["", ""]
 
 
+def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> None:
+    neg = rows["neg136"]
+    runs = [run_of(neg, guesses(neg, seed), k=(1,)) for seed in (1, 2)]
+    polarities = ("affirmative", "negative")
+    crossed = [f"{subset}/{x}" for subset in ("simp", "nat") for x in polarities]
+    levels: dict[str, list[str]] = {}
+    for x in compare(*runs, resamples=9):
+        levels.setdefault(x.measure, []).append(x.level)
+    assert levels == {
+        "accuracy@1": ["simp", "nat"], "sensitivity": crossed, "sensitivity@0.01": crossed,
+        "determiner_match@1": [*polarities],
+    }  # fmt: skip
+
+
 def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any]) -> None:
     compared = compare(*runs, resamples=200)
     pairs = [compare(runs[0], run, resamples=200) for run in runs[1:]]

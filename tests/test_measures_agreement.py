@@ -109,6 +109,7 @@ def test_a_context_counts_once_with_the_label_of_its_first_pair() -> None:
     ew = measured(agreement=agreement_values)["ew"]
     assert ew.items.tolist() == ["1-good", "3-good", "4-good", "5-good"]
     assert ew.values.tolist() == [0.1, 0.3, 0.4, 0.6]
+    assert set(ew.chance) == {0.5}
     means = {by: {x: part.values.mean() for x, part in of.items()} for by, of in ew.by.items()}
     expected = {"simple": 0.2, "across_prepositional_phrase": 0.4, "blimp": 0.6}
     assert means["construction"] == pytest.approx(expected)

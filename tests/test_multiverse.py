@@ -334,6 +334,19 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
 
 
 @pytest.mark.slow
+def test_python(made: Path) -> None:
+    loaded = lmdiag.load_multiverse(made)
+    frame = loaded.to_frame()
+    values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
+    assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
+    assert all((Path(run) / "results.json").is_file() for run in frame.run)
+    assert "unit token, word" in str(loaded)
+    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
+    with pytest.raises(BadInput, match=r"has no multiverse\.json"):
+        lmdiag.load_multiverse(made / "absent")
+
+
+@pytest.mark.slow
 def test_the_page_is_safe_and_fits(copied: Path, new_page: Any) -> None:
     """Text of models and prompts stays text; at any width nothing sticks out."""
     multiverse, texts = Multiverse.read(copied), [*HOSTILE.values()]

@@ -79,23 +79,24 @@ def test_files_have_the_table_of_several_runs(run: Path, tmp_path: Path) -> None
 
 
 def test_a_row_per_region_or_word(tmp_path: Path) -> None:
-    text = "item,a,region_1,region_2,region_3\n1,x,The dogs,,bark loudly.\n1,y,Cats,,purr.\n"
+    text = "item,a,region_1,region_2,region_3\n1,x,The dogs,,bark loudly.\n1,y,Cats,,; purr.\n"
     run = load_run(made(tmp_path, text))
     table = items_of(run, per="region")
     assert table[["number", "text"]].to_numpy().tolist() == [
-        [1, "The dogs"], [2, ""], [3, "bark loudly."], [1, "Cats"], [2, ""], [3, "purr."]
+        [1, "The dogs"], [2, ""], [3, "bark loudly."], [1, "Cats"], [2, ""], [3, "; purr."]
     ]  # fmt: skip
     words = run.predictions["mine"]["none", 0].words[1]
     assert words is not None
-    assert table["surprisal"][5] == pytest.approx(-(words[1].log_prob or 0) / math.log(2))
+    bits = -sum(word.log_prob or 0 for word in words[1:]) / math.log(2)
+    assert table["surprisal"][5] == pytest.approx(bits)
     assert (table["surprisal"][4], table["state"][4]) == (0, "scored")  # an empty region
     assert (math.isnan(table["surprisal"][2]), table["state"][2]) == (True, "unscorable")
-    assert list(table["n_tokens"]) == [2, 0, 1, 1, 0, 1]  # none of the unscorable word
-    assert table["probability"][5] == pytest.approx(2 ** -table["surprisal"][5])
+    assert list(table["n_tokens"]) == [2, 0, 1, 1, 0, 2]  # none of the unscorable word
+    assert table["probability"][5] == pytest.approx(2**-bits)
     table = items_of(run, per="word")
-    assert list(table["text"]) == ["The", "dogs", "bark", "loudly.", "Cats", "purr."]
+    assert list(table["text"]) == ["The", "dogs", "bark", "loudly.", "Cats;", "purr."]
     assert list(table["number"]) == [1, 2, 3, 4, 1, 2]
-    assert list(table["start"]) == [0, 4, 9, 14, 0, 5]
+    assert list(table["start"]) == [0, 4, 9, 14, 0, 6]
     assert table["surprisal"][4:].sum() == pytest.approx(items_of(run)["surprisal"][1])
     with pytest.raises(BadInput, match="has no regions: give columns region_1"):
         items_of(made(tmp_path, "sentence\nCats purr.\n"), per="region")
