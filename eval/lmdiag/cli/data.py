@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from lmdiag.cli import options
-from lmdiag.cli.exits import say
+from lmdiag.cli import options, say
 from lmdiag.diagnostics import CORE
 from lmdiag.files import exists, is_file, read_json_lines, read_text, resource_path
 from lmdiag.stimuli.building import script

@@ -12,8 +12,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import lmdiag
-from lmdiag.cli import options
-from lmdiag.cli.exits import say
+from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import suggest, visible
@@ -214,10 +213,7 @@ def report_command(
     of_all = Multiverse.read(folder) if len(runs) == 1 and (folder / MULTIVERSE).is_file() else None
     if figures or format in _FIGURES:
         if not figures or format not in (None, *_FIGURES):
-            raise BadInput(
-                "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
-                "--format svg"
-            )
+            raise BadInput("figures are svg, pdf or png files: give --figures DIR --format svg")
         if of_all:
             plots = [plot for _, plot in multiverse.multiverse_plots(of_all)]
         else:
