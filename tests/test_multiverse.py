@@ -241,6 +241,7 @@ def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
     values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
     assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
     assert all((Path(run) / "results.json").is_file() for run in frame.run)
+    assert "unit token, word" in str(loaded)
     assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
     (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
     assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 3 + [1.0] * 3
@@ -331,19 +332,6 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
         assert command("report", copied, *options)[0] == 0
     assert (copied / "multiverse.html").read_bytes() == page
     assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(multiverse)])
-
-
-@pytest.mark.slow
-def test_python(made: Path) -> None:
-    loaded = lmdiag.load_multiverse(made)
-    frame = loaded.to_frame()
-    values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
-    assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
-    assert all((Path(run) / "results.json").is_file() for run in frame.run)
-    assert "unit token, word" in str(loaded)
-    assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
-    with pytest.raises(BadInput, match=r"has no multiverse\.json"):
-        lmdiag.load_multiverse(made / "absent")
 
 
 @pytest.mark.slow
