@@ -233,10 +233,8 @@ def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, 
     >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never", {})
     {'bos': 'bos (- and never)'}
     """
-    a, b = (
-        {key: value for key, _, value in (part.partition(":") for part in signature.split("|"))}
-        for signature in (first, second)
-    )
+    parts = ([part.partition(":")[::2] for part in x.split("|")] for x in (first, second))
+    a, b = map(dict, parts)
     return {
         key: f"{key} ({' and '.join(x.get(key, missing.get(key, '-')) for x in (a, b))})"
         for key in a | b

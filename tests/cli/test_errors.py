@@ -31,7 +31,7 @@ BAD = [
     ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     # which models
-    ("run --models-from x --revisions *", "leave --revisions out"),
+    ("run --models-from x --revisions *", "--models-from has the revisions"),
     ("run --model x y --revisions *", "--revisions is for one model, not 2"),
     ("run --model demo:masked --revisions *", "has no branches"),
     ("run --model x --name a b", "got 2 for 1 models"),

@@ -86,7 +86,7 @@ def template_command(
 
 
 def _content(suffix: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The content of a file with these rows, as `lmdiag.stimuli.columns` reads them."""
+    """The content of a file with these rows, as `lmdiag.stimuli` reads it."""
     if suffix == ".jsonl":
         return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     from pandas import DataFrame

@@ -140,7 +140,7 @@ def compare_command(
     from pydantic_core import to_jsonable_python
 
     from lmdiag.comparison import not_compared
-    from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
+    from lmdiag.report.labels import model_facts, model_label, run_letter
     from lmdiag.report.terminal import output_console
 
     loaded = options.runs_in(runs, data)
@@ -156,9 +156,8 @@ def compare_command(
         model = results.model
         known = {"name": model.name, "commit": model.commit, "server": model.server}
         models[letter] = {"model": model.id} | {k: v for k, v in known.items() if v is not None}
-        facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
-        facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
-        compared.names.append(f"{model_label(results)}  {facts}")
+        facts = [model.id] * bool(model.name) + model_facts(model)[1 if model.server else -1 :]
+        compared.names.append(f"{model_label(results)}  {', '.join(facts)}")
     if not as_json:
         compared.show(output_console())
         return
