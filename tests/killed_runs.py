@@ -11,7 +11,6 @@ bytes. So every state that a kill at any moment can leave is resumed once.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 import os
@@ -22,21 +21,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+# What a run imports; the children find it in memory.
+import pyarrow.parquet  # noqa: F401
+import scipy.stats  # noqa: F401
+import transformers.models.bert.modeling_bert  # noqa: F401
 from launched import outcome
 
+import lmdiag.models.local
+import lmdiag.models.server.served
+import lmdiag.report.terminal
+import lmdiag.runs.run  # noqa: F401
 from lmdiag.cli import main
 from lmdiag.runs.journal import Journal
-
-IMPORTED = (
-    "lmdiag.models.local",
-    "lmdiag.models.server.served",
-    "lmdiag.report.terminal",
-    "lmdiag.runs.run",
-    "pyarrow.parquet",
-    "scipy.stats",
-    "transformers.models.bert.modeling_bert",
-)
-"""What a run imports; the children find it in memory."""
 
 OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 """Audit events of the interpreter that come just before an operation on a file."""
@@ -89,9 +85,8 @@ def die_at(step: int, folder: Path) -> None:
 
 
 def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
-    """Kills a command at its first operation on a file, another at a later one, and so on; resumes.
+    """Kills commands, at every operation on a file or every so many (`stride`), and resumes them.
 
-    With a stride of 1 each operation is met, with a larger one every second, third and so on.
     Counts kills, those that left a journal or a torn record, answers that were saved twice, and
     resumed commands that left the files of an undisturbed one.
     """
@@ -114,6 +109,4 @@ def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    for module in IMPORTED:
-        importlib.import_module(module)
     print(json.dumps(every_step(Path(sys.argv[1]), sys.argv[3:], int(sys.argv[2]))))

@@ -10,5 +10,4 @@ sys.stdout.flush()
 os._exit(0)
 """
 """The end of a child process that read Parquet by `datasets`, past the interpreter's own end: about
-one in 300 of them on a busy machine otherwise ends with SIGABRT after all its work, since a reader
-thread of Arrow's wants the interpreter back (apache/arrow#45214)."""
+one in 300 otherwise ends with SIGABRT after all its work (apache/arrow#45214)."""

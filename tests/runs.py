@@ -108,7 +108,6 @@ class FakeModel:
         return None
 
     def reply(self, question: Any, top: int) -> Answer | SentenceAnswer:
-        """Returns the answer to one question."""
         raise NotImplementedError
 
 
@@ -166,13 +165,10 @@ class InventedModel(FakeModel):
             draw = random.Random(f"{self._seed} {text[:end]}")
             is_last = end == bounds[-1]
             bonus = 0 if self._good[text] else self._skill * is_last
-            log_prob: float | None = -draw.gammavariate(2, 2.5) - bonus
-            n_tokens = 1 + (end - start > 6)
-            if is_last and text in self._unscorable:
-                log_prob, n_tokens = None, 0
-            elif not spans and self.info.kind == "causal" and not self.info.bos:
-                log_prob = None
-            spans.append(WordSpan(start, end, log_prob, n_tokens))
+            is_known = not (is_last and text in self._unscorable)
+            has_context = spans or self.info.kind != "causal" or self.info.bos
+            log_prob = -draw.gammavariate(2, 2.5) - bonus if is_known and has_context else None
+            spans.append(WordSpan(start, end, log_prob, is_known * (1 + (end - start > 6))))
         return SentenceAnswer(tuple(spans))
 
 

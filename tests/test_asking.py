@@ -102,36 +102,22 @@ def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
         assert sorted(batches) == sorted(undisturbed.batches)
 
 
-class Several(Processes):
-    """One of several processes, without the others: it takes what the first one shared."""
-
-    def __init__(self, rank: int, count: int, shared: list[Any], *, together: bool = False) -> None:
-        super().__init__(alone=True, together=together)
-        self.rank, self.count, self._shared = rank, count, shared
-        self._next = iter([*shared])
-
-    def share(self, value: Any) -> Any:
-        if self.first:
-            self._shared.append(value)
-        return value if self.first else next(self._next)
-
-    def gather(self, value: Any) -> list[Any]:
-        return [value]
-
-
 @pytest.mark.parametrize("together", [False, True])
 def test_several_processes_ask_each_batch_once_or_all_of_them_each(
-    tmp_path: Path, together: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
     """With tensor parallelism only the first process keeps a journal; all ask the same batches."""
     with pytest.raises(BadInput, match="NaN in the logits"):
         run(Arithmetic(fails_at=1), tmp_path)
-    saved, shared = Journal(tmp_path).read(), list[Any]()
-    models = [Arithmetic() for _ in range(3)]
+    saved, models, shared = Journal(tmp_path).read(), [Arithmetic() for _ in range(3)], list[Any]()
+    monkeypatch.setattr(Processes, "gather", lambda _, value: [value])
     for rank, model in enumerate(models):
         folder = tmp_path / str(rank) if rank else tmp_path
         journal = None if rank and together else Journal(folder)
-        processes = Several(rank, 3, shared, together=together)
+        processes = Processes(alone=True, together=together)
+        processes.rank, processes.count, of_first = rank, 3, iter([*shared])
+        share = (lambda _, x, of=of_first: next(of)) if rank else lambda _, x: shared.append(x) or x
+        monkeypatch.setattr(Processes, "share", share)
         with suppress(KeyError):  # the first process lacks the answers of the others
             ask(model, QUESTIONS, top=5, processes=processes, journal=journal)
     left = {q.query.context for q in QUESTIONS} - {*saved}

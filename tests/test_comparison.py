@@ -137,9 +137,24 @@ def test_equal_numbers_by_construction_are_one_test() -> None:
     # p = 2 / 2^7 three times and 2 / 2^6: four distinct tests, so .015625 * 4 = .0625
     assert [x.p for x in compared] == [2 / 128, 2 / 128, 2 / 64, 2 / 64, 2 / 128, 2 / 128]
     assert [x.p_adjusted for x in compared] == [0.0625] * 6
-    # items that only tse leaves out: another test
-    less = [pairs[2], pair("tse", other[:7], b[:7])]
-    assert [x.same_as for x in compare_pairs(less, seed=0, resamples=50)] == ["", ""]
+    # items that only tse leaves out, or other values of the second model: another test
+    for tse in (pair("tse", other[:7], b[:7]), pair("tse", other, a)):
+        compared = compare_pairs([pairs[2], tse], seed=0, resamples=50)
+        assert [x.same_as for x in compared] == ["", ""]
+
+
+def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> None:
+    neg = rows["neg136"]
+    runs = [run_of(neg, guesses(neg, seed), k=(1,)) for seed in (1, 2)]
+    polarities = ("affirmative", "negative")
+    crossed = [f"{subset}/{x}" for subset in ("simp", "nat") for x in polarities]
+    levels: dict[str, list[str]] = {}
+    for x in compare(*runs, resamples=9):
+        levels.setdefault(x.measure, []).append(x.level)
+    assert levels == {
+        "accuracy@1": ["simp", "nat"], "sensitivity": crossed, "sensitivity@0.01": crossed,
+        "determiner_match@1": [*polarities],
+    }  # fmt: skip
 
 
 def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any]) -> None:

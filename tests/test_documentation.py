@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import csv
+import doctest
 import io
 import os
 import re
@@ -21,6 +22,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +144,19 @@ def test_messages_name_options_and_pages_name_tests_that_exist(
     assert sorted(path for path in cited if not (ROOT / path).exists()) == []
     sections = r'^## lmdiag (\w+)\n\n.*\n.*\n\nusage\("\1"\)$'
     assert re.findall(sections, PAGES["commands.md"], re.MULTILINE) == [*COMMANDS]
+
+
+WITH_EXAMPLES = [
+    ".".join(path.relative_to(ROOT / "eval").with_suffix("").parts)
+    for path in sorted(ROOT.glob("eval/lmdiag/**/*.py"))
+    if ">>> " in path.read_text("utf-8")
+]
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
+def test_the_examples_in_docstrings_give_what_they_show(module: str) -> None:
+    tried = doctest.testmod(import_module(module))
+    assert tried.attempted > tried.failed == 0
 
 
 # ---- pages that are run --------------------------------------------------------------------------

@@ -128,11 +128,12 @@ def test_shuffled_runs_become_their_mean_and_population_deviation() -> None:
 
 def test_unscorable_words_are_named_once_and_count_for_nothing() -> None:
     logs = [-1.0, None, -1.0, -2.0, -1.0, -2.0, None, -2.0]
-    runs = [predictions_of(CONTRASTS, logs, perturbation="shuf", run=i) for i in range(2)]
+    of_runs = [logs, [*logs[:2], None, *logs[3:]]]
+    runs = [predictions_of(CONTRASTS, x, perturbation="shuf", run=i) for i, x in enumerate(of_runs)]
     results = evaluate(CPRAG, runs, Protocol(), cased=True)
     named = [(word.id, word.word) for word in results.unscorable]
-    assert named == [("a1", "worda1"), ("d0", "wordd0")]
-    assert results.measures["sensitivity"].n == 2
+    assert named == [("a1", "worda1"), ("b0", "wordb0"), ("d0", "wordd0")]
+    assert results.measures["sensitivity"].n == 1  # of the run with fewer
     words = predictions_of(CONTRASTS, top_words=[["yes"]] * 8)
     without = evaluate(CPRAG, [words], Protocol(), cased=True)
     assert (without.unscorable, [*without.measures]) == ([], ["accuracy@1"])

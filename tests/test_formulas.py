@@ -26,7 +26,6 @@ BITS = {A: 3.0, B: 5.0, WHOLE: 12.0}
         ("10 - (1;%a%) - (2;%no-b c%) = 2", True),
         ("10 - (1;%a%) + (2;%no-b c%) = 12", True),
         ("10 - [(1;%a%) + (2;%no-b c%)] = 2", True),
-        ("(1;%a%) - 5 = -2", True),
         ("-2 < [-.5]", True),
         # & before |: F & F | T, T | F & F, and with brackets the other way
         ("1 > 2 & 1 > 2 | 1 < 2", True),

@@ -19,7 +19,7 @@ from report.forms import suite
 from rich.console import Console
 from runs import make_run
 
-from lmdiag.cli import exits
+from lmdiag import cli
 from lmdiag.files import resource_path
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
@@ -161,7 +161,7 @@ def test_text_from_outside_is_shown_as_text_by_a_browser(
 
 def test_an_error_is_one_line_without_controls(capsys: pytest.CaptureFixture[str]) -> None:
     for text in TEXTS:
-        assert exits.end(BadInput(f"no data at {text}: build it"), "run", "") == 2
+        assert cli.end(BadInput(f"no data at {text}: build it"), "run", "") == 2
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert hidden(error) == set()

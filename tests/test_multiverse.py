@@ -172,13 +172,9 @@ def test_whole_sentences(command: Commands) -> None:
         (0, "within-word"), (0, "original"), (1, "token", "always"), (1, "token", "never"),
         (1, "word", "always"), (1, "word", "never"),
     ]  # fmt: skip
-    for options, message in (
-        (["--knobs", "unit,first-letter"],
-         "--knobs first-letter does not apply to whole sentences: choose from unit, bos"),
-        (["--prompt", PROMPT], "--prompt is for rows with a blank"),
-    ):  # fmt: skip
-        error = command.refused("multiverse", *arguments, command.models["gpt2"], *options)
-        assert message in error
+    arguments += [command.models["gpt2"], "--knobs", "first-letter"]
+    error = command.refused("multiverse", *arguments)
+    assert "first-letter does not apply to whole sentences: choose from unit, bos" in error
 
 
 def test_bad_input_is_one_line(command: Commands, small: list[object]) -> None:
@@ -188,7 +184,6 @@ def test_bad_input_is_one_line(command: Commands, small: list[object]) -> None:
         (["--prompt", PROMPT, "--knobs", "unit"], "add prompt to --knobs"),
         (["--instruction", "Go on."], "give chat, too"),
         (["--chat"], "has no chat template"),
-        (["--unit", "word"], "Unknown option: --unit"),
         (["--dtype", "bfloat16"], "unit word needs float32, not bfloat16: use --dtype float32, or"),
     ):
         model = command.models["gpt2"]
@@ -246,6 +241,7 @@ def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
     values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
     assert {*zip(values.unit, values.value, strict=True)} == {("token", 0.0), ("word", 1.0)}
     assert all((Path(run) / "results.json").is_file() for run in frame.run)
+    assert "unit token, word" in str(loaded)
     assert {type(chart).__name__ for chart in loaded.charts().values()} == {"VConcatChart"}
     (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
     assert [x.value for _, x in multiverse.curve(figure, "planted:a")] == [0.0] * 3 + [1.0] * 3
@@ -287,8 +283,6 @@ def test_two_models_protocol_by_protocol(made: Path) -> None:
     assert counts_of(pairs) == counts
     line = ["sensitivity", "3", "3", "0", "6", "0"]
     assert line in [line.split() for line in printed(multiverse)]
-    (content,) = (x for x in multiverse.to_json()["figures"] if x["measure"] == "sensitivity")
-    assert content["comparisons"] == [{"second": "planted:b"} | counts]
 
 
 def test_effects_compare_what_was_asked_with_both_choices() -> None:
@@ -338,8 +332,6 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
         assert command("report", copied, *options)[0] == 0
     assert (copied / "multiverse.html").read_bytes() == page
     assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(multiverse)])
-    error = command.refused("report", copied, "--format", "csv")
-    assert "which has a page and charts only" in error
 
 
 @pytest.mark.slow

@@ -42,7 +42,6 @@ def test_trunc_on_all_items(upstream: Path, cprag: stimuli.Stimuli) -> None:
 def test_shuffled_texts_on_all_items(upstream: Path, cprag: stimuli.Stimuli, name: str) -> None:
     texts = contexts(cprag, name, run=3, seed=1)
     items = cprag.columns()["item"]
-    moved = 0
     for i, (_, first, second, *_) in enumerate(source_lines(upstream, "CPRAG-102")):
         assert len(set(texts[3 * i : 3 * i + 3])) == 1
         end = second if name == "shuf" else " ".join(second.split(" ")[-2:])
@@ -52,9 +51,7 @@ def test_shuffled_texts_on_all_items(upstream: Path, cprag: stimuli.Stimuli, nam
         words = first.replace(".", "").split(" ")
         order = random_order(len(words), items[3 * i], run=3, seed=1)
         assert shuffled.split(" ") == [words[place] for place in order]
-        assert sorted(order) == [*range(len(words))]
-        moved += shuffled != first.removesuffix(".")
-    assert moved == 34  # sentences of 7 to 19 words: an unchanged order is all but impossible
+        assert sorted(order) == [*range(len(words))] != order
     changed = perturb.perturb(cprag, name, 1, 0)
     assert changed.fingerprint == cprag.fingerprint
     assert changed.columns() | {"context": 0} == cprag.columns() | {"context": 0}

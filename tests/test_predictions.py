@@ -91,7 +91,6 @@ def test_columns_must_be_what_they_are(tmp_path: Path) -> None:
     assert read(path) == {("none", 0): some(1)}
     for change, message in (
         ({"id": None}, "no column id"),
-        ({"id": [b"\xff"]}, r"row 1: id is b'\\xff'"),
         ({"run": [-1]}, "row 1: run is -1"),
         ({"top_words": [["a"]]}, "row 1: top_log_probs has 2 values, top_words 1"),
         ({"top_log_probs": [[-1.0, math.nan]]}, r"row 1: top_log_probs\[1\] is nan"),
@@ -176,24 +175,19 @@ def test_words_of_sentences(tmp_path: Path) -> None:
     ("second", "message"),
     [
         ('{"id": "1-bad",', r":2: not valid JSON"),
-        ({"top_words": ["x"]}, r":2: id is None; id must be the id of a row"),
         ({**BAD, "log_prob": math.nan}, r":2: log_prob is nan; .* never above 0 .null for a word"),
         ({**BAD, "log_prob": 0.5}, r":2: log_prob is 0.5; .* never above 0"),
-        ({**BAD, "top_words": "bird"}, r":2: top_words is 'bird'"),
         ({"id": "1-bad", "log_prob": -1}, r": top_words are not given for id 1-bad; give"),
-        ({**BAD, "n_tokens": -1}, r":2: n_tokens is -1"),
         ({**BAD, "id": "1-good"}, r"p\.jsonl: id 1-good more than once"),
         ({**BAD, "id": "2-bad"}, r"p\.jsonl: id 2-bad not among the rows"),
         ({**BAD, "top_words": ["  bird"]}, r": id 1-bad: top_words has '  bird': remove"),
         ({**BAD, "top_words": ["\n"]}, r": id 1-bad: .*for a token of white space alone, give .."),
-        ({**BAD, "words": [{}]}, r":2: words\[0\].start"),
         ({**BAD, "words": [WORD, {"start": 1, "end": 4}]}, r":2: words\[1\] is from 1"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path: Path, second: Any, message: str) -> None:
     with pytest.raises(BadInput, match=message) as raised:
         read_lines(tmp_path, GOOD, second)
-    assert "\n" not in str(raised.value)
     assert str(tmp_path / "p.jsonl") in str(raised.value)
 
 

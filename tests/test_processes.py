@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import subprocess
 import sys
 import time
@@ -25,9 +24,6 @@ from sentence_texts import write_table
 from lmdiag.runs.processes import Processes, SharedError
 
 LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
-WHOLE = re.compile(r": (\d+) (contexts|sentences)\n.*: asked \1 \2 in \S+ \S+ \2/s\n")
-"""What the first process says of a run, whichever process asked the contexts."""
-
 NEGATION = ["--tasks", "neg136", "--limit", "8", "--batch-size"]
 KILLS = {
     "blanks": (["run", "--tasks", "agreement", *NEGATION, "8"], "bert", 6),
@@ -84,14 +80,13 @@ def test_the_files_are_the_same_to_the_last_byte(
     count, command, _ = SEVERAL[case]
     data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
     arguments = [*command, "--model", *tiny_models.values(), "--data", data, "--output"]
-    code, alone_said = alone(*arguments, tmp_path / "1")
-    assert code == 0, alone_said
+    code, error = alone(*arguments, tmp_path / "1")
+    assert code == 0, error
     done = finished(torchrun(count, LMDIAG), *arguments, tmp_path / "several")
     assert done.returncode == 0, done.stderr
     assert outcome(tmp_path / "1") == outcome(tmp_path / "several")
-    for folder, said, processes in (("1", alone_said, 1), ("several", done.stderr, count)):
+    for folder, processes in (("1", 1), ("several", count)):
         files = [*(tmp_path / folder).rglob("results.json")]
-        assert len(WHOLE.findall(said)) == len(tiny_models) or case == "multiverse", said
         assert len(files) >= len(tiny_models)
         for file in files:
             assert json.loads(file.read_text())["device"]["processes"] == processes
@@ -172,8 +167,7 @@ def test_a_run_on_a_server_says_what_is_not_known(
     with Engine() as engine, Engine() as another:
         engine.key = another.key = key
         code, out, err = command("run", *given, engine.url, "--in-flight", 3)
-        assert (code, err) == (0, "")
-        assert engine.most_at_once <= 3
+        assert (code, err, engine.most_at_once <= 3) == (0, "", True)
         error = command.refused("run", *given, another.url)
         assert "holds a run of another server" in error
     out = " ".join(out.split())
@@ -187,8 +181,6 @@ def test_a_run_on_a_server_says_what_is_not_known(
     measures = {x for task in document["tasks"].values() for x in task["none"]["measures"]}
     assert measures >= {"accuracy@1", "sensitivity", "tse"}
     assert not measures & {"accuracy@50", "ew", "mw"}
-    for path in command.folder.rglob("*"):
-        assert not path.is_file() or key.encode() not in path.read_bytes()
-    page = (run / "report.html").read_text("utf-8")
-    assert f"not known: asked through {engine.url}/v1" in page
+    assert key.encode() not in b"".join(x.read_bytes() for x in run.iterdir() if x.is_file())
+    assert f"not known: asked through {engine.url}/v1" in (run / "report.html").read_text("utf-8")
     assert "cannot be submitted" in command.refused("submit", run, "--dry-run")

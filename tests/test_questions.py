@@ -1,7 +1,6 @@
 """Each distinct context is asked once, and its answer reaches every row that shares it."""
 
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 from lmdiag.questions import Setting, collect, spread, with_first_letter
@@ -29,12 +28,6 @@ def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() 
     # perturbed rows are in other batches than the published ones
     parts = collect([setting(rows[0]), setting(*rows, name="trunc")], kind="masked", cased=True)
     assert parts == [[first], [second]]
-
-
-def test_published_rows_and_their_contexts(data_dir: Path) -> None:
-    settings = [Setting(load(str(data_dir), task)) for task in ("cprag102", "role88", "neg136")]
-    assert sum(len(setting.stimuli) for setting in settings) == 326
-    assert len(asked(*settings, cased=False)) == 198
 
 
 def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context() -> None:

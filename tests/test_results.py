@@ -44,7 +44,6 @@ IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|d
 
 def test_what_is_read_is_written(tmp_path: Path) -> None:
     results = Results.read(SAVED)
-    # a measure gives its statistic to the levels of its break-downs
     level = results.figure(Place("role88", "none", "accuracy@1", "cloze_quartile", "4"))
     assert level == Figure(0.29, 17, level["ci_low"], level["ci_high"], statistic="proportion")
     undefined = results.figure(Place("role88", "both", "sensitivity"))
@@ -86,7 +85,6 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
     ("path", "value", "message"),
     [
         (("schema_version",), 99, r"schema_version: input should be 1"),
-        (("model", "n_parameters"), "many", r"model\.n_parameters: input should be a valid int"),
         (("tasks", "role88", "none", "measures", "sensitivity", "value"), "high",
          r"tasks\.role88\.none\.measures\.sensitivity\.value: input should be a valid number"),
         *((("tasks", "role88", "none", "measures", "sensitivity", name), value,
@@ -146,10 +144,8 @@ def test_names_stay_readable_and_differ(tmp_path: Path, monkeypatch: pytest.Monk
     for folder in ("runs/a/final", "runs/a/step1000", "runs/b/step1000"):
         Path(folder).mkdir(parents=True)
     for names, folder in (
-        (("google-bert/bert-base-uncased", None), "google-bert--bert-base-uncased"),
         (("EleutherAI/pythia-70m", "step1000"), "EleutherAI--pythia-70m@step1000"),
         (("bert-base-uncased", None, "my BERT"), "my--BERT"),
-        ((str(tmp_path), None), tmp_path.name),
         (("./runs/a/final/", None), "runs--a--final"),
         ((str(tmp_path / "runs/a/step1000"), None), "a--step1000"),
     ):
@@ -183,10 +179,8 @@ def test_the_directory_of_another_run_is_refused_and_kept(tmp_path: Path, finish
 
 
 HOLD = f"""
-import sys
-from pathlib import Path
-from lmdiag.results import RunDirectory
-folder = RunDirectory(Path(sys.argv[1]))
+import sys, pathlib, lmdiag.results
+folder = lmdiag.results.RunDirectory(pathlib.Path(sys.argv[1]))
 folder.open({IDENTITY!r}, overwrite=False)
 print("held", flush=True)
 sys.stdin.read()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import by_name
 from suites import BITS, sentence_predictions, suite, words_of
 
 from lmdiag import comparison, stimuli
@@ -41,7 +40,7 @@ def of(
 
 
 def measured(rows: Stimuli, predictions: Predictions, kind: Any = "causal") -> dict[str, Scores]:
-    return by_name(scores(rows, predictions, Protocol(), cased=True, kind=kind))
+    return scores(rows, predictions, Protocol(), cased=True, kind=kind)
 
 
 def figures(rows: Stimuli, predictions: Predictions, *, cased: bool = True) -> Any:

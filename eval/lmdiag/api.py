@@ -170,10 +170,10 @@ class LanguageModel:
             BadInput: the model is an encoder-decoder, or something is not a text.
         """
         texts = [texts] if isinstance(texts, str) else list(texts)
-        for number, text in enumerate(texts, start=1):
-            if not isinstance(text, str):
-                raise BadInput(f"text {number} is {text!r}: give texts as strings")
         named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
+        for name, text in named.items():
+            if not isinstance(text, str):
+                raise BadInput(f"{name} is {text!r}: give texts as strings")
         idle = without_effect(self.options, self.info, "sentence")
         label = None if quiet else self.info.id
         rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
@@ -256,8 +256,7 @@ def fit(
     """
     fields = Procedure.__dataclass_fields__
     if unknown := procedure.keys() - fields.keys():
-        choice = ", ".join(fields)
-        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {choice}")
+        raise BadInput(f"fit has no option {min(unknown)!r}: choose from {', '.join(fields)}")
     lists = {name: tuple(value) for name, value in procedure.items() if isinstance(value, list)}
     table = read_human(human, profile, Procedure(**procedure | lists))
     files = [surprisal] if isinstance(surprisal, str) else surprisal

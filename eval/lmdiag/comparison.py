@@ -172,13 +172,10 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[C
     same = {}  # number of a pair -> number of the pair with the same numbers by construction
     comparisons = []
     for i, (place, first, second, number) in enumerate(pairs):
-        same_place = place._replace(measure=SAME_TEST.get(place.measure, ""))
-        other = numbers.get((same_place, number))
-        if other is not None and all(
-            np.array_equal(x.values, y.values)
-            for x, y in ((first, pairs[other].a), (second, pairs[other].b))
-        ):
-            same[i] = other
+        twin = numbers.get((place._replace(measure=SAME_TEST.get(place.measure, "")), number), i)
+        of_both = zip((first, second), pairs[twin][1:3], strict=True)
+        if twin != i and all(np.array_equal(x.values, y.values) for x, y in of_both):
+            same[i] = twin
         items, (a, b) = _on_common_items((first, second))
         statistic, rng = first.statistic, _generator(place, seed)
         values = stats.point(a, statistic), stats.point(b, statistic)
@@ -210,27 +207,22 @@ def _generator(place: Place, seed: int = 0) -> np.random.Generator:
 def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
     """Refuses two models whose signatures differ, but for the knobs `across`, keys of `KNOBS`.
 
-    Raises:
-        BadInput: they differ in data or protocol, the parts of the signature that do are named; or
-            `across` has something else than keys of `KNOBS`.
+    `BadInput` names the parts that differ, or what is no key of `KNOBS`.
     """
     across = [across] if isinstance(across, str) else across
     for name in across:
         if name not in KNOBS:
             raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
     parts = differing(a.signature, b.signature, {})
-    refused = [text for key, text in parts.items() if key not in {KNOBS[name] for name in across}]
-    if not refused:
-        return
-    remedy = "use the same data and options for both"
     option_of = {key: option for option, key in KNOBS.items()}
+    remedy = "use the same data and options for both"
     if parts.keys() <= option_of.keys():
-        options = ",".join(option_of[key] for key in parts)
-        remedy += f", or lmdiag compare --across {options}"
-    raise BadInput(
-        f"{a.name} and {b.name} cannot be compared: their signatures differ in "
-        f"{'; '.join(refused)}; {remedy}"
-    )
+        remedy += f", or lmdiag compare --across {','.join(option_of[key] for key in parts)}"
+    if refused := [text for key, text in parts.items() if option_of.get(key) not in across]:
+        raise BadInput(
+            f"{a.name} and {b.name} cannot be compared: their signatures differ in "
+            f"{'; '.join(refused)}; {remedy}"
+        )
 
 
 def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, str]:
@@ -241,10 +233,8 @@ def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, 
     >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never", {})
     {'bos': 'bos (- and never)'}
     """
-    a, b = (
-        {key: value for key, _, value in (part.partition(":") for part in signature.split("|"))}
-        for signature in (first, second)
-    )
+    parts = ([part.partition(":")[::2] for part in x.split("|")] for x in (first, second))
+    a, b = map(dict, parts)
     return {
         key: f"{key} ({' and '.join(x.get(key, missing.get(key, '-')) for x in (a, b))})"
         for key in a | b
@@ -259,20 +249,19 @@ def side_of(run: Run) -> Side:
 
     @cache
     def averaged(task: str, setting: str) -> dict[str, Scores]:
-        by_measure: dict[str, list[Scores]] = {}
-        for (name, _), part in sorted(run.predictions[task].items()):
-            if name == setting:
-                rows = run.stimuli[task]
-                for part_scores in scores(rows, part, results.protocol, model.cased, model.kind):
-                    by_measure.setdefault(part_scores.name, []).append(part_scores)
+        shuffles = [
+            scores(run.stimuli[task], part, results.protocol, model.cased, model.kind)
+            for (name, _), part in sorted(run.predictions[task].items())
+            if name == setting
+        ]
+        if len(shuffles) < 2:
+            return shuffles[0] if shuffles else {}
         means = {}
-        for name, shuffles in by_measure.items():
-            means[name] = first = shuffles[0]
-            if len(shuffles) > 1:
-                items, values = _on_common_items(shuffles)
-                statistic = "share" if first.statistic == "proportion" else first.statistic
-                mean = np.mean(values, axis=0)
-                means[name] = Scores(name, np.array(items, dtype=object), mean, statistic)
+        for name, first in shuffles[0].items():
+            items, values = _on_common_items([of[name] for of in shuffles if name in of])
+            statistic = "share" if first.statistic == "proportion" else first.statistic
+            array = np.array(items, dtype=object)
+            means[name] = Scores(name, array, np.mean(values, axis=0), statistic)
         return means
 
     path, name = str(run.path), model.name or model.id

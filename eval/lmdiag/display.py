@@ -101,10 +101,8 @@ class Measures(Printable, dict[str, Measure]):
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """Name -> the values of the single items behind a measure."""
-        scores = evaluation.scores(
-            self.stimuli, self.predictions, self.protocol, self.cased, self.kind
-        )
-        return {part.name: part for part in scores}
+        given = self.stimuli, self.predictions, self.protocol, self.cased, self.kind
+        return evaluation.scores(*given)
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.frame_of`."""

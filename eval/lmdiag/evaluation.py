@@ -51,7 +51,7 @@ def evaluate(
     """
     rows, diagnostic = stimuli.columns(), diagnostics.get(stimuli.task, stimuli.form)
     of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
-    measured = [{x.name: _measure(x, diagnostic) for x in of_run} for of_run in of_runs]
+    measured = [{k: _measure(x, diagnostic) for k, x in of_run.items()} for of_run in of_runs]
     shuffled = bool(runs) and is_shuffled(stimuli.task, runs[0].perturbation)
     first_words = [words[0] for run in runs for words in run.words if words]
     return SettingResults(
@@ -59,14 +59,14 @@ def evaluate(
         _unscored(rows, runs, "unscorable"),
         censored=_unscored(rows, runs, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
-        equal_contrasts=max((measure.equal for part in of_runs for measure in part), default=0),
+        equal_contrasts=max((x.equal for of_run in of_runs for x in of_run.values()), default=0),
     )
 
 
 def scores(
     stimuli: Stimuli, run: Predictions, protocol: Protocol, cased: bool, kind: Kind = "masked"
-) -> list[Scores]:
-    """Returns the per-item scores behind `evaluate`, for charts, the bootstrap and comparisons.
+) -> dict[str, Scores]:
+    """Returns measure -> per-item scores behind `evaluate`, for charts and comparisons.
 
     The human baseline is left out where the rows were perturbed.
     """
@@ -83,7 +83,7 @@ def scores(
         left_only=kind == "causal",
     )  # fmt: skip
     left_out = () if run.perturbation == NONE else HUMAN_MEASURES
-    return [measure for measure in computed if not measure.name.startswith(left_out)]
+    return {x.name: x for x in computed if not x.name.startswith(left_out)}
 
 
 def _figure(scores: Scores) -> Figure:
@@ -114,7 +114,9 @@ def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
     is how far the order of the words changes the figure. n is that of a run.
     """
 
-    def mean(figures: Sequence[Figure]) -> Figure:
+    def mean(name: str, *place: str) -> Figure:
+        of_runs = [run[name].at(*place) if place else run[name] for run in runs if name in run]
+        figures = [figure for figure in of_runs if figure]
         columns = {x: [figure[x] for figure in figures] for x in _AVERAGED}
         means: dict[str, Any] = {
             x: None if None in of else statistics.fmean(of) for x, of in columns.items()
@@ -125,15 +127,8 @@ def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
 
     merged = {}
     for name, first in runs[0].items():
-        of_runs = [run[name] for run in runs if name in run]
-        by = {
-            column: {
-                level: mean([f for run in of_runs if (f := run.at(column, level))])
-                for level in levels
-            }
-            for column, levels in first.by.items()
-        }
-        merged[name] = Measure(**vars(mean(of_runs)) | {"by": by})
+        by = {x: {level: mean(name, x, level) for level in of} for x, of in first.by.items()}
+        merged[name] = Measure(**vars(mean(name)) | {"by": by})
     return merged
 
 
@@ -177,31 +172,29 @@ def complete_measures(
         missing: ids of the rows that have no prediction.
         asked: see `chosen_measures`; all if empty.
     """
+    rows, has_regions = stimuli.columns(), stimuli.diagnostic.has_regions
+    regions = rows["regions"] if has_regions else []
+    spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
+
+    def n_items(absent: Collection[str]) -> dict[str, int]:
+        present = [None if row in absent else 1 for row in rows["id"]]
+        run = Predictions(
+            id=list(rows["id"]), log_prob=[x and -1.0 for x in present], rank=present,
+            n_tokens=present, top_words=[["-"] * protocol.top if x else None for x in present],
+            top_log_probs=[None] * len(present),
+            words=[words if x else None for x, words in zip(present, spans, strict=False)],
+        )  # fmt: skip
+        of_all = scores(stimuli, run, protocol, True, kind)
+        return {name: len(measure.items) for name, measure in of_all.items()}
+
     incomplete, known = list[str](), [*measured]
     if missing or asked:
-        n_all, n_present = (_n_items(stimuli, x, protocol, kind) for x in ((), missing))
+        n_all, n_present = n_items(()), n_items(missing)
         incomplete = [name for name, n in n_all.items() if n > n_present.get(name, 0)]
         known = [*dict.fromkeys([*n_all, *measured])]
     wanted = chosen_measures(asked, known) if asked else known
     complete = {n: x for n, x in measured.items() if n in wanted and n not in incomplete}
     return complete, [name for name in wanted if name not in complete], incomplete
-
-
-def _n_items(
-    stimuli: Stimuli, absent: Collection[str], protocol: Protocol, kind: Kind
-) -> dict[str, int]:
-    """Measure -> number of its items, if all rows but the absent ones have predictions."""
-    rows, has_regions = stimuli.columns(), stimuli.diagnostic.has_regions
-    regions = rows["regions"] if has_regions else []
-    spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
-    present = [None if row in absent else 1 for row in rows["id"]]
-    run = Predictions(
-        id=list(rows["id"]), log_prob=[x and -1.0 for x in present], rank=present, n_tokens=present,
-        top_words=[["-"] * protocol.top if x else None for x in present],
-        top_log_probs=[None] * len(present),
-        words=[words if x else None for x, words in zip(present, spans, strict=False)],
-    )  # fmt: skip
-    return {x.name: len(x.items) for x in scores(stimuli, run, protocol, True, kind)}
 
 
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:
@@ -214,16 +207,12 @@ def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> l
     runs = [run for run in runs if {*run.log_prob, *run.n_tokens} - {None}]
     unscored = []
     for i in sorted({i for run in runs for i in range(len(run.id)) if run.state(i) == state}):
-        name = rows["target"][i] if "target" in rows else ""
+        name = rows["target" if "target" in rows else "sentence"][i]
         if "target" not in rows:
-            text = rows["sentence"][i]
-            words = dict.fromkeys(
-                text[word.start : word.end]
-                for run in runs
-                for word in (run.words[i] or () if run.words else ())
-                if word.log_prob is None and not word.n_tokens
-            )
-            name = truncated(", ".join(words) or text)
+            spans = [x for run in runs if run.words for x in run.words[i] or ()]
+            lost = [x for x in spans if x.log_prob is None and not x.n_tokens]
+            words = dict.fromkeys(name[x.start : x.end] for x in lost)
+            name = truncated(", ".join(words) or name)
         unscored.append(UnscoredWord(rows["id"][i], name))
     return unscored
 
@@ -242,17 +231,16 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
     """Returns a line for each measure that the predictions do not allow to compute, and why."""
     declared, columns = stimuli.diagnostic, stimuli.columns()
 
-    def lacks(name: str) -> bool:
-        return all(value is None for value in getattr(run, name))
-
+    columns_of = ("log_prob", "n_tokens", "top_words")
+    lacks = {x for x in columns_of if all(value is None for value in getattr(run, x))}
     nothing = "the rows have no columns good and contrast, so no rows are compared"
     whole = "which `lmdiag run` has"
     reasons = {
         f"sensitivity: {nothing}": not stimuli.compared and not declared.has_regions,
-        "all measures of probabilities: the predictions have no log_prob": lacks("log_prob"),
+        "all measures of probabilities: the predictions have no log_prob": "log_prob" in lacks,
     }
     if declared.asks == "sentence":
-        no_tokens = stimuli.compared and lacks("n_tokens")
+        no_tokens = stimuli.compared and "n_tokens" in lacks
         reasons |= {"sensitivity_mean: the predictions have no n_tokens": no_tokens}
         if declared.has_regions:
             reasons |= {
@@ -267,7 +255,7 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
         ranks = zip(run.log_prob, run.rank, strict=True)
         unranked = sum(p is not None and rank is None for p, rank in ranks)
         listed = "in unit word, only words of the top list have one"
-        no_lists, expected = lacks("top_words"), any(columns["expected"])
+        no_lists, expected = "top_words" in lacks, any(columns["expected"])
         reasons |= {
             f"rank: {unranked} of {len(run.id)} words have none; {listed}": unranked > 0
             and not stimuli.compared,
@@ -277,7 +265,7 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
         reasons |= dict.fromkeys(beyond_lists(columns, run, protocol.k), True)
         if declared.has_verbs:
             reasons |= {
-                "tse: the predictions have no n_tokens": lacks("n_tokens"),
+                "tse: the predictions have no n_tokens": "n_tokens" in lacks,
                 f"ew and mw: they need the whole distribution, {whole}": not any(run.agreement),
             }
     return [line for line, applies in reasons.items() if applies]

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 MAX_DOCUMENT = 64_000_000
 """Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
 
-_MAX_YAML = 200_000  # characters: the parser is slow, and a data set card has a few thousand
-
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 """For paths of users: False for names that the system does not accept, where `Path`'s may raise."""
 
@@ -43,10 +41,9 @@ def user_path(text: str) -> Path:
 
 def real_path(path: Path) -> Path:
     """Returns the absolute path without links; the path itself if the system does not accept it."""
-    try:
-        return Path(os.path.realpath(path))  # Path.resolve raises for a loop of links
-    except (OSError, ValueError):
-        return path
+    with suppress(OSError, ValueError):
+        path = Path(os.path.realpath(path))  # Path.resolve raises for a loop of links
+    return path
 
 
 def resource_path(*parts: str) -> Path:
@@ -59,10 +56,9 @@ def resource_path(*parts: str) -> Path:
     for root in roots:
         if (path := root.joinpath(*parts)).exists():
             return path
-    raise BadInput(
-        f"{'/'.join(parts)} is missing from this installation (looked in {roots[0]} and "
-        f"{roots[1]}): install lmdiag again, or run `make setup` in a clone"
-    )
+    looked = f"missing from this installation (looked in {roots[0]} and {roots[1]})"
+    remedy = "install lmdiag again, or run `make setup` in a clone"
+    raise BadInput(f"{'/'.join(parts)} is {looked}: {remedy}")
 
 
 @contextmanager
@@ -157,8 +153,8 @@ def parse_yaml(text: str, where: str) -> Any:
     """Returns the value of a YAML text; `BadInput` if it is none, or has impossible values."""
     import yaml
 
-    if len(text) > _MAX_YAML:
-        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most {_MAX_YAML:,} are read")
+    if len(text) > 200_000:  # the parser is slow, and a data set card has a few thousand
+        raise BadInput(f"{where}: {len(text):,} characters of YAML; at most 200,000 are read")
     try:
         return yaml.safe_load(text)
     except Exception as error:  # the constructors of the loader check no dates, numbers or keys
@@ -175,8 +171,8 @@ def read_parquet(
 
     It has those of `columns` that are in the file, or all columns of `schema` in its order and
     types, or else whatever there is. `BadInput` if the file is missing or damaged, lacks a column
-    or names one twice, has text that is not UTF-8, dates or time zones that do not exist, or
-    columns of other types than the schema's.
+    or names one twice, has other types than the schema's, or text, dates or time zones that Python
+    cannot represent.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -186,7 +182,7 @@ def read_parquet(
     try:
         with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
             names = file.schema_arrow.names
-            if twice := sorted({name for name in names if names.count(name) > 1}):
+            if twice := [name for name in names if names.count(name) > 1]:
                 raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
             wanted = [name for name in names if columns is None or name in columns]
             wanted = wanted if schema is None else schema.names
@@ -212,9 +208,8 @@ def read_parquet(
 def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file that replaces `path` when the block ends without an error.
 
-    At any moment the old or the new content is there, complete; an `OSError` leaves the old file. A
-    process that is killed leaves the temporary file behind, which `clear_drafts` removes: nobody
-    holds its lock.
+    At any moment the old or the new content is there, complete; an `OSError` leaves the old file.
+    What a killed process leaves behind, without a lock, `clear_drafts` removes.
     """
     draft = path.with_name(f".{path.name}.draft-{uuid.uuid4().hex}")
     try:
@@ -243,11 +238,10 @@ def clear_drafts(folder: Path) -> None:
             path.unlink()
 
 
-_TOKENS = (
+_PATTERNS = (
     (r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}", "hf_***"),
     (r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@", "***@"),  # user:password@
-)
-_SUSPECTS = (
+    # suspects
     (r"(?<=://)[^\s/@?#:'\"<>]+@", "***@"),  # a token, or the name of a user
     (r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+", r"\1***"),
     (r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}", r"\1***"),
@@ -258,10 +252,9 @@ _VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY", "LMDIAG_SE
 def without_secrets(text: str, *, suspects: bool = True) -> str:
     """Returns a text in which every secret is replaced by asterisks.
 
-    Replaced are: the token in use (`HF_TOKEN`, or the one that `hf auth login` saved) and the keys
-    of servers in the environment, wherever they occur; words that look like a token of the Hub;
-    a password in a URL; and, as `suspects`, anything before `@` in a URL, the value of `token=` and
-    the like in a query, and what follows `Bearer`.
+    Replaced are the token in use (`HF_TOKEN`, or the one that `hf auth login` saved), the keys of
+    servers in the environment, words that look like a token of the Hub, a password in a URL, and,
+    as `suspects`, all before `@` in a URL, `token=` and the like in a query, and `Bearer` tokens.
     """
     from huggingface_hub.constants import HF_TOKEN_PATH
 
@@ -271,7 +264,7 @@ def without_secrets(text: str, *, suspects: bool = True) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= 8:  # a shorter one would match in any text
             text = text.replace(secret, "hf_***")
-    for pattern, replacement in _TOKENS + _SUSPECTS if suspects else _TOKENS:
+    for pattern, replacement in _PATTERNS if suspects else _PATTERNS[:2]:
         text = re.sub(pattern, replacement, text)
     return text
 

@@ -109,13 +109,13 @@ def test_the_lags_of_a_file_are_used() -> None:
 # ---- without a profile --------------------------------------------------------------------------
 
 
-def corpus(n: int = 60, seed: int = 0) -> pd.DataFrame:
+def corpus() -> pd.DataFrame:
     """Two texts, told apart by numbers that sort differently as text."""
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.uniform(1, 9, (n, 2)), columns=["a", "log_frequency"])
-    frame = frame.assign(text=np.repeat([2, 10], n // 2), position=[*range(n // 2)] * 2)
-    frame["word"] = ["word" * (i % 4 + 1) for i in range(n)]
-    return frame.assign(rt=300 + 4 * frame["a"] + rng.normal(0, 5, n), keep=np.arange(n) % 3 > 0)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1, 9, (60, 2)), columns=["a", "log_frequency"])
+    frame = frame.assign(text=np.repeat([2, 10], 30), position=[*range(30)] * 2)
+    frame["word"] = ["word" * (i % 4 + 1) for i in range(60)]
+    return frame.assign(rt=300 + 4 * frame["a"] + rng.normal(0, 5, 60), keep=np.arange(60) % 3 > 0)
 
 
 def test_lags_stay_within_texts_and_precede_filters() -> None:
@@ -258,6 +258,8 @@ def test_bad_input_is_one_line(
         ("human.csv", "rt,a,rt\n1,2,3\n", "csv: the column rt stands there twice: rename one"),
         ("human.csv", "rt,a\n", "human.csv has no rows"),
         ("s.tsv", "text\tposition\tsurprisal\n2\t0\t1\n2\t0\t3\n", "s.tsv:3: a second surprisal"),
+        ("human.csv", "rt,a\n1,2\n1,2,3\n", "is not a table"),
+        ("s.tsv", "text\tbits\n2\t0\n", "needs a column 'surprisal'"),
         ("s.tsv", "text\tsurprisal\n7\t0\n", "s.tsv and rows have no text in common"),
         ("s.json", '{"2": [[1, 2]]}', "must be an object with the texts of rows"),
         ("s.json", '{"2": [[1, 2]], "10": [[1]]}', "text 2 has 2 surprisals; rows has 30 words"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 from hashlib import sha256
 
@@ -50,6 +51,27 @@ def test_runs_are_compared_with_the_first(command: Commands) -> None:
     row = next(line for line in lines if line.startswith("sensitivity "))
     value = results["a"].figure(Place("role88", "none", "sensitivity"))["value"]
     assert f" {100 * value:.1f} " in row
+
+
+@pytest.mark.parametrize("columns", [None, 60, 120])
+def test_no_table_is_cut(
+    command: Commands, monkeypatch: pytest.MonkeyPatch, columns: int | None
+) -> None:
+    """Redirected output is as wide as it needs to be; within COLUMNS, tables are laid out again."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if columns:
+        monkeypatch.setenv("COLUMNS", str(columns))
+    skilled = make_run(command.folder / "skilled", command.data, id="org/skilled", skill=9.0)
+    unskilled = make_run(command.folder / "unskilled", command.data, id="org/weak", skill=0.0)
+    out = command("compare", skilled, unskilled, "--resamples", 50, "--tasks", "neg136")[1]
+    tables = out[out.index("neg136\n") : out.index("95% intervals of")]
+    assert "…" not in tables
+    assert max(map(len, tables.splitlines())) <= (columns or 10_000)
+    for text in ("p adj.", "A − B", "< .001 m", "sensitivity, NAT, negative "):
+        assert text in tables
+    assert re.search(r"< \.001 m +< \.001$", tables, re.MULTILINE)
+    is_one_table = tables.count("───\n") == 1
+    assert is_one_table == (columns != 60)
 
 
 def test_folders_and_names_of_runs(command: Commands) -> None:

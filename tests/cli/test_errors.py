@@ -14,9 +14,8 @@ from commands import Commands
 from launched import SCRIPT, alone, environment, torchrun
 from limits import HANG
 
-from lmdiag import stimuli
+from lmdiag import cli, stimuli
 from lmdiag.analysis.designs import find_conditions
-from lmdiag.cli import exits
 from lmdiag.runs.processes import SharedError
 from lmdiag.types import BadInput
 
@@ -32,7 +31,7 @@ BAD = [
     ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     # which models
-    ("run --models-from x --revisions *", "leave --revisions out"),
+    ("run --models-from x --revisions *", "--models-from has the revisions"),
     ("run --model x y --revisions *", "--revisions is for one model, not 2"),
     ("run --model demo:masked --revisions *", "has no branches"),
     ("run --model x --name a b", "got 2 for 1 models"),
@@ -118,10 +117,10 @@ def test_only_the_first_of_several_processes_speaks(
     command.refused("run", "--modle", "x")
     monkeypatch.setenv("RANK", "1")
     assert command("run", "--modle", "x") == (0, "", "")
-    assert exits.end(KeyboardInterrupt(), "run", "nothing was written") == 130
-    assert exits.end(SharedError("of all processes"), "run", "") == 0
+    assert cli.end(KeyboardInterrupt(), "run", "nothing was written") == 130
+    assert cli.end(SharedError("of all processes"), "run", "") == 0
     assert capsys.readouterr().err == ""
-    assert exits.end(BadInput("of this process alone"), "run", "") == 2
+    assert cli.end(BadInput("of this process alone"), "run", "") == 2
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
 
 

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from runs import make_run
+from runs import ONE_TASK, make_run
 
 import lmdiag
 from lmdiag import diagnostics
@@ -250,3 +250,19 @@ def test_the_page_of_twenty_models(page: Page, many: list[Run], tmp_path: Path) 
     assert interval.is_visible()
     # the first model against each other one
     assert page.get_by_role("region", name="Differences").locator("tbody tr").count() == 19
+
+
+@pytest.mark.slow
+def test_the_page_of_thirty_checkpoints(page: Page, demo_dir: Path, tmp_path: Path) -> None:
+    runs = []
+    for i in range(30):
+        step = {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}
+        facts = {"id": "org/x", "skill": i / 6, "seed": i, **step}
+        runs.append(load_run(make_run(tmp_path / f"{i}", demo_dir, ONE_TASK, **facts)))
+    (path := tmp_path / "report.html").write_text(render(runs[::-1]))
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-drawn]")
+    steps = page.locator("#section-headline .models tbody th").all_inner_texts()
+    assert (steps[:3], len(steps)) == (["step 0", "step 1", "step 2"], 30)
+    titles = page.locator("figure[data-name=role88-steps] svg text").all_text_contents()
+    assert {"accuracy@5", "sensitivity", "training step"} <= set(titles)

@@ -22,7 +22,7 @@ from lmdiag.report import numbers
 from lmdiag.report.formats import render_tables
 from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
-from lmdiag.report.tables import sections
+from lmdiag.report.tables import overview, sections
 from lmdiag.report.terminal import print_results
 from lmdiag.results import Place, Results, Run, SettingResults
 from lmdiag.results.run import joined_runs
@@ -137,6 +137,11 @@ def test_other_rows_and_other_models_have_nothing_published(runs: dict[str, Run]
     role = next(section for section in sections([others[1]]) if section.task == "role88")
     labels = [heading.label for heading in role.tables[1].headings if heading.is_figure]
     assert labels == ["lowest quartile", "second", "third", "highest"]
+
+
+def test_an_overview_of_a_task_without_figures_is_empty(runs: dict[str, Run]) -> None:
+    run = changed(runs["strong"].results, "cprag102", "none", measures={})
+    assert not [row for grid in overview([run, run]).tables for row in grid.rows]
 
 
 def test_runs_of_one_name_are_told_apart_by_what_differs(runs: dict[str, Run]) -> None:

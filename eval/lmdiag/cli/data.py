@@ -11,8 +11,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from lmdiag.cli import options
-from lmdiag.cli.exits import say
+from lmdiag.cli import options, say
 from lmdiag.diagnostics import CORE
 from lmdiag.files import exists, is_file, read_json_lines, read_text, resource_path
 from lmdiag.stimuli.building import script
@@ -87,7 +86,7 @@ def template_command(
 
 
 def _content(suffix: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The content of a file with these rows, as `lmdiag.stimuli.columns` reads them."""
+    """The content of a file with these rows, as `lmdiag.stimuli` reads it."""
     if suffix == ".jsonl":
         return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
     from pandas import DataFrame

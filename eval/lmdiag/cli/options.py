@@ -87,8 +87,7 @@ class Models:
         if bool(self.model) == (self.models_from is not None):
             raise BadInput("give --model or --models-from, and not both")
         if self.models_from is not None and (self.revision or self.revisions is not None):
-            option = "--revision" if self.revision else "--revisions"
-            raise BadInput(f"--models-from names the revisions: leave {option} out")
+            raise BadInput("--models-from has the revisions: leave --revision and --revisions out")
         if self.revision and self.revisions is not None:
             raise BadInput("--revision and --revisions exclude each other: leave one out")
         if self.revisions is not None and len(self.model) != 1:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lmdiag.cli import options
-from lmdiag.cli.exits import say
+from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names

@@ -12,8 +12,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 import lmdiag
-from lmdiag.cli import options
-from lmdiag.cli.exits import say
+from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import suggest, visible
@@ -141,7 +140,7 @@ def compare_command(
     from pydantic_core import to_jsonable_python
 
     from lmdiag.comparison import not_compared
-    from lmdiag.report.labels import model_facts, model_label, run_letter, short_commit
+    from lmdiag.report.labels import model_facts, model_label, run_letter
     from lmdiag.report.terminal import output_console
 
     loaded = options.runs_in(runs, data)
@@ -157,9 +156,8 @@ def compare_command(
         model = results.model
         known = {"name": model.name, "commit": model.commit, "server": model.server}
         models[letter] = {"model": model.id} | {k: v for k, v in known.items() if v is not None}
-        facts = f"{f'{model.id}, ' if model.name else ''}commit {short_commit(model.commit)}"
-        facts = ", ".join(model_facts(model)[1:]) if model.server is not None else facts
-        compared.names.append(f"{model_label(results)}  {facts}")
+        facts = [model.id] * bool(model.name) + model_facts(model)[1 if model.server else -1 :]
+        compared.names.append(f"{model_label(results)}  {', '.join(facts)}")
     if not as_json:
         compared.show(output_console())
         return
@@ -214,10 +212,7 @@ def report_command(
     of_all = Multiverse.read(folder) if len(runs) == 1 and (folder / MULTIVERSE).is_file() else None
     if figures or format in _FIGURES:
         if not figures or format not in (None, *_FIGURES):
-            raise BadInput(
-                "figures need a directory and one of the formats svg, pdf, png: give --figures DIR "
-                "--format svg"
-            )
+            raise BadInput("figures are svg, pdf or png files: give --figures DIR --format svg")
         if of_all:
             plots = [plot for _, plot in multiverse.multiverse_plots(of_all)]
         else:

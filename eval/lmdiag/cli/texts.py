@@ -13,8 +13,7 @@ from cyclopts import Parameter
 
 import lmdiag
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.cli import options
-from lmdiag.cli.exits import say
+from lmdiag.cli import options, say
 from lmdiag.files import decoded, read_text, user_path, write_atomically
 from lmdiag.text import visible
 from lmdiag.types import BadInput

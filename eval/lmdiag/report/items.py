@@ -235,10 +235,9 @@ Chosen = tuple[Choice, Mapping[str, Choice | None]]
 def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> dict[str, Scores]:
     """Returns measure -> its per-item scores, computed from the predictions of the run."""
     model, predictions = run.results.model, run.predictions[task][setting, shuffle]
-    computed = evaluation.scores(
+    return evaluation.scores(
         run.stimuli[task], predictions, run.results.protocol, cased=model.cased, kind=model.kind
     )
-    return {scores.name: scores for scores in computed}
 
 
 def items(run: Run, task: str, setting: str = NONE) -> list[Item]:

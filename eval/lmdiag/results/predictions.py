@@ -107,13 +107,9 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
 def read(path: Path) -> dict[SettingKey, Predictions]:
     """Returns setting -> predictions; `UNNAMED` -> predictions of a file that names no settings.
 
-    Args:
-        path: Parquet or JSON lines, of a run or of another program. All columns but `id` may be
-            absent.
-
-    Raises:
-        BadInput: the file is missing or damaged, or a value is not what its column holds; the
-            message names file, row and column.
+    The file is Parquet or JSON lines, of a run or of another program. All columns but `id` may be
+    absent. `BadInput` if it is missing or damaged, or a value is not what its column holds; the
+    message names file, row and column.
     """
     if not has_file(path):
         raise BadInput(f"{path} does not exist")
@@ -168,11 +164,8 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
 def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
     """Returns checked predictions, in the order of the records.
 
-    Args:
-        records: where each is, e.g. "FILE:3", and its values by column.
-
-    Raises:
-        BadInput: a value is not what its column holds; the message names record and column.
+    A record is where it is, e.g. "FILE:3", and its values by column. `BadInput` for a value that is
+    not what its column holds names both.
     """
     places, values = tuple(zip(*records, strict=True)) or ((), ())
     names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
@@ -199,11 +192,10 @@ def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dic
             raise BadInput(f"{place(int(row))}: {message}") from None
     lists = zip(*(columns[name] for name in ("top_words", "top_log_probs", "words")), strict=True)
     for row, (tops, log_probs, words) in enumerate(lists):
-        if log_probs is not None and len(log_probs) != len(tops or ()):
-            raise BadInput(
-                f"{place(row)}: top_log_probs has {len(log_probs)} values, top_words "
-                f"{len(tops or ())}: give as many"
-            )
+        n_tops = len(tops or ())
+        if log_probs is not None and len(log_probs) != n_tops:
+            problem = f"top_log_probs has {len(log_probs)} values, top_words {n_tops}: give as many"
+            raise BadInput(f"{place(row)}: {problem}")
         reached = 0
         for number, word in enumerate(words or ()):
             if not reached <= word.start <= word.end:
@@ -239,15 +231,14 @@ def align(
 ) -> Predictions:
     """Returns the predictions in the order of the rows, exactly one for each.
 
+    `BadInput` names the first few ids that are missing, doubled or foreign.
+
     Args:
         part: predictions in any order.
         rows: ids of the rows.
         where: the file, for messages.
         partial: give rows without a prediction None for all values.
         foreign: leave out predictions of other rows, instead of refusing them.
-
-    Raises:
-        BadInput: ids are missing, doubled or foreign; the first few are named.
     """
     if part.id == list(rows):
         return part
@@ -267,11 +258,7 @@ def align(
 
 
 def ids(names: Sequence[str]) -> str:
-    """Returns how many ids and the first few, as the start of a message.
-
-    >>> ids(["a", "b", "c", "d"])
-    '4 ids (a, b, c, …)'
-    """
+    """Returns how many ids and the first few, as in "4 ids (a, b, c, …)"."""
     named = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
     return f"id {named}" if len(names) == 1 else f"{len(names)} ids ({named})"
 
@@ -282,11 +269,9 @@ def read_run(
     """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
 
     Args:
-        file: `predictions.parquet` of a run.
+        file: `predictions.parquet` of a run; `BadInput` if it is missing or damaged, or a setting
+            has other ids than a task's rows.
         stimuli: task -> its rows.
-
-    Raises:
-        BadInput: the file is missing or damaged, or a setting has other ids than a task's rows.
     """
     with advice_to_overwrite():
         parts = read(file)

@@ -3,11 +3,10 @@
 `published.json` holds tables 4, 5, 7, 8, 9, 11, 12 and 14 of Ettinger (2020) for BERT base and
 large (uncased); the accuracies of tables 2 to 5 of Shivagunde et al. (2023) for the 21 models that
 are on the Hub, but for those of BERT on the small sets, which Ettinger has too; and averages of
-human studies. 26 accuracies that the authors' own lists of predictions contradict are left out;
-docs/diagnostics/extended-sets.md names them and the causes. What table 2 calls sensitivity, how
-often "not" changes the most probable word, is not the measure `sensitivity`, and is left out. No
-table of Newman et al. (2021) is kept: their text, as it is available here, has none with MW, EW and
-TSE.
+human studies. 26 accuracies that the authors' own lists of predictions contradict are left out, as
+docs/diagnostics/extended-sets.md explains. What table 2 calls sensitivity, how often "not" changes
+the most probable word, is not the measure `sensitivity`. Newman et al. (2021), in the text that is
+available here, have no table with MW, EW and TSE.
 """
 
 from __future__ import annotations
@@ -55,21 +54,19 @@ class PublishedFigure:
         return 100 * (figure.value or 0.0) - self.value
 
     def is_within(self, figure: Figure) -> bool | None:
-        """Returns whether the published figure, but for its rounding, lies in an interval.
+        """Returns whether it lies in the interval of a figure, but for its rounding to a decimal.
 
-        None where the figure of the run has no interval.
+        None where the figure has no interval.
         """
         if figure.ci_low is None or figure.ci_high is None:
             return None
-        rounding = 0.05  # of one decimal
-        return 100 * figure.ci_low - rounding <= self.value <= 100 * figure.ci_high + rounding
+        return 100 * figure.ci_low - 0.05 <= self.value <= 100 * figure.ci_high + 0.05
 
 
 @cache
 def document() -> Mapping[str, Any]:
     """Returns the content of `published.json`."""
-    text = Path(__file__).with_name("published.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
+    content: dict[str, Any] = json.loads(Path(__file__).with_name("published.json").read_bytes())
     return content
 
 

@@ -300,9 +300,8 @@ class Results:
     def read(cls, file: Path, most: int = MAX_DOCUMENT) -> Results:
         """Reads a `results.json` of at most so many bytes; keys that are not known are ignored.
 
-        Raises:
-            BadInput: the file is missing, not JSON or of another version, or a value is missing or
-                of the wrong type; the message names file and field.
+        `BadInput` names file and field where the file is missing, not JSON or of another version,
+        or a value is missing or of the wrong type.
         """
         return read_record(cls, file, most)
 

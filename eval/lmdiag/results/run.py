@@ -7,7 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,11 +132,7 @@ def digests(path: Path) -> dict[str, str]:
 
 
 def check_files(path: Path, results: Results) -> None:
-    """Checks that the results of a run were computed from the predictions beside them.
-
-    Raises:
-        BadInput: a file differs from the one that the run wrote, or is missing.
-    """
+    """Checks that results were computed from the predictions beside them; `BadInput` if not."""
     if not (path / PREDICTIONS).exists():
         raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
     if results.files and results.files != digests(path):
@@ -155,22 +151,15 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     """
     folders = []
     for path in paths:
-        found: list[Path] = []
-        if files.is_folder(path) and not files.is_file(path / RESULTS):
-            with files.readable(path):
-                found = [
-                    x.parent for depth in ("*", "*/*") for x in path.glob(f"{depth}/{RESULTS}")
-                ]
-        folders += sorted(found) or [path]
+        is_output = files.is_folder(path) and not files.is_file(path / RESULTS)
+        with files.readable(path):
+            found = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")] if is_output else []
+        folders += sorted(file.parent for file in found) or [path]
     return folders
 
 
 def read_results(path: Path) -> Results:
-    """Returns the results of a run directory.
-
-    Raises:
-        BadInput: there are none, or they cannot be read; see `Results.read`.
-    """
+    """Returns the results of a run directory; `BadInput` if there are none, see `Results.read`."""
     if not files.has_file(path / RESULTS):
         if (first := run_folders([path])[0]) != path:
             raise BadInput(f"{path} has several runs: name one of them, as {first}")
@@ -266,15 +255,13 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
         source = str(next((x for x in near if files.exists(x) and stimuli.is_data(x)), source))
     revision = results.data.revision if data is None else None
     loaded = {}
+    how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": protocol.seed}
     for task, facts in results.data.tasks.items():
-        loaded[task] = stimuli.load(
-            source, task, revision=revision, limit=protocol.limit, seed=protocol.seed
-        )
-        if loaded[task].fingerprint != facts.fingerprint:
+        loaded[task] = stimuli.load(source, task, **how)
+        if (found := loaded[task].fingerprint) != facts.fingerprint:
             raise BadInput(
-                f"{source} is not the data {path} was made on: its {task} has fingerprint "
-                f"{loaded[task].fingerprint}, the run's is {facts.fingerprint}; "
-                "name the right one by --data"
+                f"{source} is not the data {path} was made on: its {task} has fingerprint {found}, "
+                f"the run's is {facts.fingerprint}; name the right one by --data"
             )
     return Run(path, results, loaded)
 
@@ -306,8 +293,8 @@ def _groups(results: Sequence[Results]) -> list[list[int]]:
     """The numbers of the results that are joined, group by group."""
     groups: list[tuple[Any, list[int]]] = []
     for number, result in enumerate(results):
-        protocol = asdict(result.protocol) | dict.fromkeys(("tasks", "perturb", "verbs"))
-        key, tasks = (result.model, protocol), result.tasks.keys()
+        key = result.model, replace(result.protocol, tasks=(), perturb=(), verbs=None)
+        tasks = result.tasks.keys()
         for other, group in groups:
             if other == key and all(tasks.isdisjoint(results[x].tasks) for x in group):
                 group.append(number)

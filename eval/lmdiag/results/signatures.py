@@ -34,9 +34,8 @@ def signature(
     >>> signature(Protocol(), "1a2b3c4d")
     'lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
     """
-    version = ".".join(__version__.split(".")[:2])
     parts = {
-        "lmdiag": version,
+        "lmdiag": ".".join(__version__.split(".")[:2]),
         "data": fingerprint,
         "unit": protocol.unit,
         "k": ",".join(map(str, protocol.k)) if asks_words else None,

@@ -21,7 +21,6 @@ from lmdiag.text import visible
 if TYPE_CHECKING:
     from lmdiag.report.charts.kinds import TaskRuns
 
-_CORRELATIONS = ("spearman", "pearson")
 _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""
 
