@@ -1,8 +1,12 @@
 """Each distinct context is asked once, and its answer reaches every row that shares it."""
 
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from lmdiag.perturb import perturb
 from lmdiag.questions import Setting, collect, spread, with_first_letter
 from lmdiag.stimuli import Stimuli, load
 from lmdiag.types import Answer, Query, Question, Sentence, SentenceAnswer, WordScore, WordSpan
@@ -28,6 +32,23 @@ def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() 
     # perturbed rows are in other batches than the published ones
     parts = collect([setting(rows[0]), setting(*rows, name="trunc")], kind="masked", cased=True)
     assert parts == [[first], [second]]
+
+
+def test_published_rows_and_their_contexts(data_dir: Path) -> None:
+    settings = [Setting(load(str(data_dir), task)) for task in ("cprag102", "role88", "neg136")]
+    assert sum(len(setting.stimuli) for setting in settings) == 326
+    assert len(asked(*settings, cased=False)) == 198
+    rows = settings[1].stimuli
+    settings = [Setting(perturb(rows, name, 0, 0), name) for name in ("obj", "sub", "both")]
+    texts = {context for s in settings for context in s.stimuli.columns()["context"]}
+    assert len(asked(*settings, kind="causal")) == len(texts) < 3 * 88
+
+
+@pytest.mark.slow
+def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir: Path) -> None:
+    rows = Setting(load(str(agreement_dir), "agreement"))
+    for kind, n in (("masked", 78_153), ("causal", 15_588)):
+        assert len({question.query for question in asked(rows, kind=kind, cased=False)}) == n
 
 
 def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context() -> None:
