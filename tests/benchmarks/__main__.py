@@ -30,9 +30,9 @@ from typing import Any, Literal, get_args
 
 import cyclopts
 import tokenizer_files
+from benchmarks.bare import Rows, bare
 
 import lmdiag
-from benchmarks.bare import Rows, bare
 from lmdiag import cli
 
 ROOT = Path(__file__).resolve().parents[2]
