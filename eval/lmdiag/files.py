@@ -238,10 +238,11 @@ def clear_drafts(folder: Path) -> None:
             path.unlink()
 
 
-_PATTERNS = (
+_TOKENS = (
     (r"(?<![A-Za-z0-9_])(?:hf|api_org)_[A-Za-z0-9]{8,}", "hf_***"),
     (r"(?<=://)[^\s/@?#'\"<>]*:[^\s/@?#'\"<>]*@", "***@"),  # user:password@
-    # suspects
+)
+_SUSPECTS = (
     (r"(?<=://)[^\s/@?#:'\"<>]+@", "***@"),  # a token, or the name of a user
     (r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+", r"\1***"),
     (r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}", r"\1***"),
@@ -264,7 +265,7 @@ def without_secrets(text: str, *, suspects: bool = True) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= 8:  # a shorter one would match in any text
             text = text.replace(secret, "hf_***")
-    for pattern, replacement in _PATTERNS if suspects else _PATTERNS[:2]:
+    for pattern, replacement in _TOKENS + _SUSPECTS if suspects else _TOKENS:
         text = re.sub(pattern, replacement, text)
     return text
 
