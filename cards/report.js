@@ -330,7 +330,7 @@
       });
       box.append(button);
     }
-    figure.querySelector("figcaption").append(box);
+    figure.querySelector("figcaption").append(" ", box);
   }
 
   // ---- start --------------------------------------------------------------------------------------
