@@ -14,7 +14,7 @@ from runs import model_info
 import lmdiag
 from lmdiag import stimuli
 from lmdiag.hub.benchmark import protocol_problem
-from lmdiag.protocol import Asking, Protocol, without_effect
+from lmdiag.protocol import Protocol, QueryOptions, without_effect
 from lmdiag.results import identity, load_run, protocol_slug, signature
 
 PROMPT = "Go on:\n{context}"
@@ -65,10 +65,10 @@ def test_options_without_effect_are_named(
     options: dict[str, Any], kind: Any, asks: str, line: str
 ) -> None:
     info = model_info(kind=kind)
-    [(name, told)] = without_effect(Asking(**options), info, asks).items()
+    [(name, told)] = without_effect(QueryOptions(**options), info, asks).items()
     assert {name} == options.keys()
     assert line in told
-    knobs = Asking(unit="word", bos="never", prompt="{context}", first_letter="upper")
+    knobs = QueryOptions(unit="word", bos="never", prompt="{context}", first_letter="upper")
     for cased, names in ((True, []), (False, ["first_letter"])):
         assert [*without_effect(knobs, model_info(kind="causal", cased=cased), "word")] == names
 

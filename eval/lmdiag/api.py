@@ -37,12 +37,12 @@ from lmdiag.display import (
 )
 from lmdiag.display import load_finished as load_run
 from lmdiag.protocol import (
-    Asking,
     Predictions,
     Protocol,
-    asking_of,
+    QueryOptions,
     checked_ranks,
     checked_threshold,
+    query_options,
     without_effect,
 )
 from lmdiag.questions import Setting
@@ -135,7 +135,7 @@ class LanguageModel:
         setting = Setting(stimuli, perturbation, run)
         idle = without_effect(self.options, self.info, stimuli.diagnostic.asks)
         _warn(control_warning(self.model, [setting]), *idle.values())
-        asked = asking_of(self.options) | {name: getattr(Asking(), name) for name in idle}
+        asked = query_options(self.options) | {name: getattr(QueryOptions(), name) for name in idle}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs}
         label = None if quiet else self.info.id
         (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
@@ -210,7 +210,7 @@ def measure(
     """
     if cased is None:
         cased = predictions.model is None or predictions.model.cased
-    perturbation, asked = predictions.perturbation, asking_of(predictions)
+    perturbation, asked = predictions.perturbation, query_options(predictions)
     if perturb.is_shuffled(stimuli.task, perturbation):
         asked["shuffles"] = 1
     protocol = Protocol(

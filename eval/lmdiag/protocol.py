@@ -1,8 +1,8 @@
 """How a model is asked: the one record that all parts share, and the protocol of a run.
 
-The command line, the loading of models, predictions and signatures take the knobs from `Asking`. A
-new knob is a field here, whose type has its choices and whose text is its help, the place where it
-takes effect, and its text in `docs/protocol.md`.
+The command line, the loading of models, predictions and signatures take the knobs from
+`QueryOptions`. A new knob is a field here, whose type has its choices and whose text is its help,
+the place where it takes effect, and its text in `docs/protocol.md`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INSTRUCTION = "Complete the sentence."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conventions:
+class ScoringOptions:
     """What a probability is about. The texts of the fields are the help of the command line."""
 
     unit: Unit = "token"
@@ -43,7 +43,7 @@ class Conventions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking(Conventions):
+class QueryOptions(ScoringOptions):
     """Every knob: what a probability is about, and what stands around contexts."""
 
     prompt: str = ""
@@ -62,16 +62,16 @@ class Asking(Conventions):
             object.__setattr__(self, "instruction", INSTRUCTION)
 
 
-def asking_of(record: Asking) -> dict[str, Any]:
+def query_options(record: QueryOptions) -> dict[str, Any]:
     """Returns the knobs of a record that has more fields, by name."""
-    return {knob.name: getattr(record, knob.name) for knob in fields(Asking)}
+    return {knob.name: getattr(record, knob.name) for knob in fields(QueryOptions)}
 
 
 _SHORT = {"final_period": "period", "first_letter": "letter"}
 
 KNOBS = {
     name.replace("_", "-"): _SHORT.get(name, name)
-    for name in asking_of(Asking())
+    for name in query_options(QueryOptions())
     if name not in ("chat", "instruction")  # which make the prompt
 }
 """Option that decides how the same rows are asked -> its key in signatures."""
@@ -79,7 +79,7 @@ KNOBS = {
 KNOB_VALUES = {
     option: values
     for option in KNOBS
-    if (values := get_args(get_type_hints(Asking)[option.replace("-", "_")]))
+    if (values := get_args(get_type_hints(QueryOptions)[option.replace("-", "_")]))
 }
 """Knob -> its values, the default first; those of `prompt` are texts of the user."""
 
@@ -98,11 +98,11 @@ _REFUSED = {"word": ("prompt",), "sentence": ("prompt", "final-period", "first-l
 """What rows ask -> knobs that are refused where they do not apply."""
 
 
-def without_effect(asking: Asking, info: ModelInfo, asks: str) -> dict[str, str]:
+def without_effect(query: QueryOptions, info: ModelInfo, asks: str) -> dict[str, str]:
     """Returns the knobs that are not at their default and cannot change any number.
 
     Args:
-        asking: all knobs.
+        query: all knobs.
         info: of the model.
         asks: what the rows ask, see `Diagnostic.asks`.
 
@@ -112,7 +112,7 @@ def without_effect(asking: Asking, info: ModelInfo, asks: str) -> dict[str, str]
     lines = {}
     for option in KNOBS:
         name = option.replace("-", "_")
-        value, default = getattr(asking, name), getattr(Asking(), name)
+        value, default = getattr(query, name), getattr(QueryOptions(), name)
         applies = option in APPLICABLE[info.kind, asks] or option in _REFUSED[asks]
         is_caseless = option == "first-letter" and asks == "word" and not info.cased
         if value == default or (applies and not is_caseless):
@@ -126,7 +126,7 @@ def without_effect(asking: Asking, info: ModelInfo, asks: str) -> dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol(Asking):
+class Protocol(QueryOptions):
     """Everything that decides what is asked and how it is scored, apart from model and data.
 
     Attributes:
@@ -184,7 +184,7 @@ def checked_threshold(threshold: Any) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class Predictions(Asking):
+class Predictions(QueryOptions):
     """Columns of `predictions.parquet`, one entry per stimulus row, in the rows' order.
 
     They record how the model was asked, so that measures of different questions are not compared.

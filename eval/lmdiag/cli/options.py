@@ -14,7 +14,7 @@ from cyclopts import Group, Parameter, Token
 
 from lmdiag.files import is_file, is_folder, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
-from lmdiag.protocol import Conventions, Protocol, checked_ranks, checked_threshold
+from lmdiag.protocol import Protocol, ScoringOptions, checked_ranks, checked_threshold
 from lmdiag.text import first_few
 from lmdiag.training_steps import by_step
 from lmdiag.types import BadInput
@@ -191,14 +191,14 @@ class TextOptions:
 
     revision: str | None = None
     """branch, tag or commit of the model"""
-    conventions: Annotated[Conventions, section("Scoring")] = Conventions()
+    scoring: Annotated[ScoringOptions, section("Scoring")] = ScoringOptions()
     loading: Annotated[Loading, section("Loading the model")] = Loading()
     serving: Annotated[Serving, section("A model behind a server")] = Serving()
     batching: Annotated[Batching, section("Running")] = Batching()
 
     def keywords(self) -> dict[str, Any]:
         """Returns the options of `lmdiag.load_model`."""
-        options = vars(self.conventions) | vars(self.loading) | vars(self.serving)
+        options = vars(self.scoring) | vars(self.loading) | vars(self.serving)
         return {"revision": self.revision, **options}
 
 

@@ -16,7 +16,7 @@ from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
-from lmdiag.protocol import APPLICABLE, KNOBS, Asking, Protocol, asking_of
+from lmdiag.protocol import APPLICABLE, KNOBS, Protocol, QueryOptions, query_options
 from lmdiag.text import suggest, visible
 from lmdiag.types import DIAGNOSTICS, BadInput
 
@@ -51,7 +51,7 @@ class Data:
     verbs: str | None = None
     """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
 
-    def load(self, asking: Asking, scoring: options.Scoring) -> Inputs:
+    def load(self, query: QueryOptions, scoring: options.Scoring) -> Inputs:
         """Loads the rows in every setting, with the protocol."""
         from lmdiag import stimuli
         from lmdiag.runs.inputs import load_inputs
@@ -62,7 +62,7 @@ class Data:
             tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
         protocol = Protocol(
             tasks=tuple(dict.fromkeys(tasks)), perturb=chosen(self.perturb, tasks),
-            shuffles=self.shuffles, seed=self.seed, limit=self.limit, **asking_of(asking),
+            shuffles=self.shuffles, seed=self.seed, limit=self.limit, **query_options(query),
         )  # fmt: skip
         return load_inputs(self.data, scoring.of(protocol), revision=revision, verbs=self.verbs)
 
@@ -92,7 +92,7 @@ def run_command(
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
     data: Annotated[Data, options.section("Data")] = Data(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
-    asking: Annotated[Asking, options.section("How models are asked")] = Asking(),
+    query: Annotated[QueryOptions, options.section("How models are asked")] = QueryOptions(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
     running: Annotated[Running, options.section("Running")] = Running(),
@@ -101,14 +101,14 @@ def run_command(
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import run_model
 
-    asking = replace(asking, prompt=options.text_or_file(asking.prompt))
-    load_options = LoadOptions(tp=running.tp, **vars(asking), **vars(loading), **vars(serving))
+    query = replace(query, prompt=options.text_or_file(query.prompt))
+    load_options = LoadOptions(tp=running.tp, **vars(query), **vars(loading), **vars(serving))
     runs: list[Run] = []  # on the first process
     failures: list[str] = []
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
             requested = models.requested(running.output)
-            inputs = data.load(asking, scoring)
+            inputs = data.load(query, scoring)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
@@ -241,7 +241,7 @@ def multiverse_command(
         with processes.shared_errors():
             requested = models.requested(running.output)
             load_options = LoadOptions(tp=running.tp, device=processes.device, **vars(loading))
-            inputs = data.load(Asking(), scoring)
+            inputs = data.load(QueryOptions(), scoring)
             framings = knobs.framings(inputs.asks)
         members = []
         for model, revision, name in requested:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lmdiag import diagnostics
 from lmdiag.comparison import Comparison, differing
-from lmdiag.protocol import KNOBS, Conventions, Protocol
+from lmdiag.protocol import KNOBS, Protocol, ScoringOptions
 from lmdiag.report import numbers
 from lmdiag.results import Results
 from lmdiag.text import visible
@@ -87,7 +87,7 @@ def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
     for option in KNOBS:
         knob = option.replace("-", "_")
         text = getattr(protocol, knob)
-        if knob not in (*vars(Conventions()), "prompt") and text != getattr(Protocol(), knob):
+        if knob not in (*vars(ScoringOptions()), "prompt") and text != getattr(Protocol(), knob):
             facts[option.replace("-", " ")] = text
     return [(name, visible(text)) for name, text in facts.items() if text]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import files
-from lmdiag.protocol import Predictions, asking_of
+from lmdiag.protocol import Predictions, query_options
 from lmdiag.results.predictions import SettingKey, read_run
 from lmdiag.results.results import (
     PREDICTIONS,
@@ -194,7 +194,7 @@ class Run:
             return {task: rows for part in self.parts for task, rows in part.predictions.items()}
         check_files(self.path, self.results)
         model, protocol = self.results.model, self.results.protocol
-        asked = asking_of(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
+        asked = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
         predictions = read_run(self.path / PREDICTIONS, self.stimuli)
         for task, settings in self.results.tasks.items():
             if lacking := [name for name in settings if (name, 0) not in predictions[task]]:

@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.protocol import APPLICABLE, KNOB_VALUES, asking_of
+from lmdiag.protocol import APPLICABLE, KNOB_VALUES, query_options
 from lmdiag.questions import collect
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_model
@@ -92,7 +92,7 @@ def run_members(
             owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
             run = run_model(
                 model_id, chosen,
-                replace(inputs, protocol=replace(inputs.protocol, **asking_of(chosen))),
+                replace(inputs, protocol=replace(inputs.protocol, **query_options(chosen))),
                 run_options, processes, loaded=variant, warns=not runs,
                 journal=Journal(shared, processes.rank, owner),
             )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
 from lmdiag.files import without_secrets
-from lmdiag.protocol import Asking, Predictions, without_effect
+from lmdiag.protocol import Predictions, QueryOptions, without_effect
 from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
 from lmdiag.results.predictions import read_run, write
 from lmdiag.runs.asking import predict
@@ -88,7 +88,7 @@ def run_model(
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
     idle = without_effect(protocol, info, inputs.asks)
-    protocol = replace(protocol, **{name: getattr(Asking(), name) for name in idle})
+    protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in idle})
     inputs = replace(inputs, protocol=protocol)
     if processes.first:
         for line in idle.values():

@@ -9,7 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lmdiag.models.tokens.framing import SLOT
-from lmdiag.protocol import Asking
+from lmdiag.protocol import QueryOptions
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
@@ -61,7 +61,7 @@ class Serving:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadOptions(Asking, Loading, Serving):
+class LoadOptions(QueryOptions, Loading, Serving):
     """How a model is loaded and queried: the fields of the three records, and those below.
 
     Attributes:
