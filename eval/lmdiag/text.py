@@ -42,6 +42,21 @@ def change_texts(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
+def in_order(texts: Iterable[str]) -> tuple[str, ...]:
+    """Returns texts in alphabetical order without regard to case and accents, numbers by size."""
+
+    def key(text: str) -> tuple[str, str]:
+        letters = unicodedata.normalize("NFKD", text).casefold()
+        plain = "".join(x for x in letters if not unicodedata.combining(x))
+        return plain, text.swapcase()  # of two spellings, lower case first, as in R's locales
+
+    found = sorted(texts, key=key)
+    try:
+        return tuple(sorted(found, key=float))
+    except ValueError:
+        return tuple(found)
+
+
 def csv_cell(value: Any) -> Any:
     """Returns a value that no spreadsheet takes for a formula.
 

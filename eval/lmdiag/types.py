@@ -226,3 +226,44 @@ class ModelInfo:
     attention: str | None = None
     name: str | None = None
     server: str | None = None
+
+
+# ---- designs -------------------------------------------------------------------------------------
+
+Coding = Literal["sum", "treatment", "difference"]
+"""Contrasts of a factor: levels against their mean, against the first, or each against the one
+before it. Two levels are -0.5 and 0.5; with "treatment", 0 and 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions:
+    """How the items of a user's own data are analysed; what is not given is found in the data."""
+
+    conditions: tuple[str, ...] = ()
+    """columns of the conditions (default: those with 2 to 6 levels that differ within items)"""
+    item: str = ""
+    """column that names the items (default: item)"""
+    region: str = ""
+    """number or name of the region whose surprisal is the response"""
+    levels: tuple[str, ...] = ()
+    """order of the levels of columns, COLUMN=a,b,c (default: alphabetical; numbers by size)"""
+    coding: Coding = "sum"
+    """of conditions in a formula: sum (-0.5 and 0.5), treatment (0 and 1) or difference (each level
+    less the one before it; then also in the tests of more than two levels)"""
+    by: str = ""
+    """column that differs between items only: effects at each of its levels"""
+
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments of `lmdiag.analysis.designs.analyse_table`."""
+        orders = {}
+        for text in self.levels:
+            column, _, levels = text.rpartition("=")
+            if not column:
+                raise BadInput(f"--levels {text!r}: write COLUMN=a,b,c")
+            orders[column] = levels.split(",")
+        return vars(self) | {"levels": orders}
+
+    def given(self) -> dict[str, Any]:
+        """Returns the arguments that are not the defaults."""
+        default = DesignOptions().arguments()
+        return {name: x for name, x in self.arguments().items() if x != default[name]}

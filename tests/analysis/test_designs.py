@@ -54,7 +54,8 @@ def test_cell_means_and_intervals_by_hand() -> None:
     (effect,) = found.to_json()["effects"]
     t = math.sqrt(3)
     assert effect == {
-        "effect": "a", "n": 3, "estimate": pytest.approx(2), "t": pytest.approx(t), "df": 2,
+        "effect": "a", "label": "a[y - x]", "n": 3, "df": 2,
+        "estimate": pytest.approx(2), "t": pytest.approx(t),
         "ci_low": pytest.approx(2 - 4.302652729696142 * 2 / t),
         "ci_high": pytest.approx(2 + 4.302652729696142 * 2 / t),
         "p": pytest.approx(2 * scipy.stats.t.sf(t, 2)), "d_z": pytest.approx(1),
@@ -112,7 +113,75 @@ def test_the_difference_of_effects_between_two_models() -> None:
     assert difference["t"] == pytest.approx(scipy.stats.ttest_rel(*by_item).statistic)
 
 
+@pytest.mark.parametrize("by_levels", [("high", "low"), ("e", "f", "g")])
+def test_effects_by_a_factor_between_items(by_levels: tuple[str, ...]) -> None:
+    table = design(TWO, 13, seed=4)
+    table["group"] = [by_levels[i % len(by_levels)] for i in range(13) for _ in range(4)]
+    record = analyse_table(table, by="group").to_json()["by"]
+    effect = (table.surprisal * table.a.map({"x": -0.5, "y": 0.5})).groupby(table.item).sum()
+    group = table.groupby("item")["group"].first()
+    found = {row["level"]: row for row in record if row["effect"] == "a"}
+    pairs = [*itertools.combinations(by_levels, 2)]
+    assert [*found] == [*by_levels, *(f"{high} - {low}" for low, high in pairs)]
+    for level in by_levels:
+        expected = scipy.stats.ttest_1samp(effect[group == level], 0)
+        assert (found[level]["n"], found[level]["p"]) == (
+            (group == level).sum(), pytest.approx(expected.pvalue)
+        )  # fmt: skip
+    for low, high in pairs:
+        welch = scipy.stats.ttest_ind(effect[group == high], effect[group == low], equal_var=False)
+        row = found[f"{high} - {low}"]
+        assert [row["t"], row["df"], row["p"]] == pytest.approx(
+            [welch.statistic, welch.df, welch.pvalue]
+        )
+        assert [row["ci_low"], row["ci_high"]] == pytest.approx([*welch.confidence_interval()])
+        assert len(pairs) == 1 or row["p_holm"] >= row["p"]
+    with pytest.raises(BadInput, match="b differs within item i0: --by takes a column"):
+        analyse_table(table, conditions=["a"], by="b")
+
+
 # ---- the table -----------------------------------------------------------------------------------
+
+
+RESERVED = ("mean", "n", "ci_low", "value", "model", "task", "suite", "number", "self", "mean_data")
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_any_column_name_is_a_condition(name: str) -> None:
+    """Figures, levels in the cells, and the mixed model are those of the same data with `a`."""
+    table = design(TWO, 8, seed=2).drop(columns="model")
+    formula = "surprisal ~ {0} * b + (1 + {0} | item)"
+    expected = analyse_table(table, conditions=["a", "b"], formula=formula.format("a"))
+    found = analyse_table(
+        table.rename(columns={"a": name}), conditions=[name, "b"], formula=formula.format(name)
+    )
+    assert [*found.conditions] == [name, "b"]
+    assert [*found.effects["effect"]] == [name, "b", f"{name}:b"]
+    assert [*found.effects["p"]] == pytest.approx([*expected.effects["p"]])
+    column = name if name in ("self", "mean_data", "task", "number") else f"{name}_data"
+    assert [*found.cells[column]] == [*expected.cells["a"]] == ["x", "x", "y", "y"]
+    assert [*found.cells["mean"]] == [*expected.cells["mean"]]
+    (fit,), (fit_expected,) = found.mixed.values(), expected.mixed.values()
+    assert fit.terms[1].estimate == fit_expected.terms[1].estimate
+
+
+def test_levels_are_in_the_order_of_the_alphabet_or_of_the_user() -> None:
+    levels = ("Éa", "b", "Ab")  # without case and accents: Ab, b, Éa; by code point Ab, b, Éa
+    table = design({"c": (*levels, "Zb", "a")}, 12, seed=5)
+    assert analyse_table(table).conditions == {"c": ("a", "Ab", "b", "Éa", "Zb")}
+    order = ("b", "Zb", "a", "Éa", "Ab")
+    formula = "surprisal ~ c + (1 | item)"
+    options = {"levels": {"c": order}, "coding": "difference", "formula": formula}
+    found = analyse_table(table, **options)
+    pairs = [f"c[{high} - {low}]" for low, high in itertools.pairwise(order)]
+    assert [*found.effects["effect"]] == pairs
+    terms = {term.term: term.estimate for term in found.mixed["m"].terms[1:]}
+    means = table.groupby("c")["surprisal"].mean()
+    steps = [means[high] - means[low] for low, high in itertools.pairwise(order)]
+    assert [*found.effects["estimate"]] == pytest.approx(steps)
+    assert terms == pytest.approx(dict(zip(pairs, steps, strict=True)))
+    with pytest.raises(BadInput, match="does not name each level of c once: a, Ab, b, Éa, Zb"):
+        analyse_table(table, levels={"c": ("a", "b")})
 
 
 def test_conditions_differ_within_items_and_follow_from_no_others() -> None:

@@ -49,7 +49,8 @@ def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Page) -> None:
     page.goto(file.as_uri())
     page.wait_for_selector("#section-conditions svg")
     heads = page.locator("#section-conditions tbody th").all_inner_texts()
-    assert heads == ["a", "b", "a:b", "x, <b>q", "x, p", "y, <b>q", "y, p"]
+    labels = ["a[y - x]", "b[p - <b>q]", "a[y - x]:b[p - <b>q]"]
+    assert heads == [*labels, "x, <b>q", "x, p", "y, <b>q", "y, p"]
     caption = page.locator("#section-conditions figcaption").inner_text()
     assert "Mean surprisal by condition" in caption
     for width in (1400, 420):

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmdiag import stats
 from lmdiag.analysis.items import PARTS, SCORES
-from lmdiag.analysis.linear import Coding, LinearFit, fit_mixed
+from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.perturb import NONE
-from lmdiag.text import shortened
-from lmdiag.types import BadInput
+from lmdiag.text import in_order, shortened
+from lmdiag.types import BadInput, Coding
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 Levels = Mapping[str, tuple[str, ...]]
-"""Condition -> its levels in alphabetical order, numbers by size."""
+"""Condition -> its levels in order."""
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 """Response -> its unit; others have none, or it is not known."""
@@ -37,6 +37,18 @@ _NEVER_FOUND = {
     "regions", "formulas",
 }  # fmt: skip
 """Columns that are conditions only where they are named."""
+
+_DATA = "_data"
+"""End of the name of a column of the data whose own name means something else in a table."""
+
+_OWN = {"model", "signature", "task", "perturbation", "shuffle", "suite", *PARTS, *SCORES}
+"""Columns of tables of items that are not columns of the data; see `items_of`."""
+
+_CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
+"""Columns of `Analysis.cells` and `Analysis.items` beside the conditions."""
+
+_MODEL = re.compile(r"(?<!\w)model(?!\w)")
+"""The column `model` in a formula."""
 
 _ROUNDING = 1e-6
 """Contrasts that are smaller, relative to the largest response, are rounding of float32."""
@@ -55,13 +67,19 @@ class Analysis:
         items: the mean response of each item in each cell: model, item, the conditions, value.
         left_out: suite and model -> number of items that lack a cell.
         cells: a row per model and cell: model, the conditions, n (items), mean, ci_low, ci_high
-            (95% within items).
-        effects: a row per model and effect: model, effect, n (items), estimate (second less first
-            level; of an interaction, the difference of these differences), ci_low, ci_high (95%),
-            t, df, p, p_sign_flip (for n up to 16), p_holm (over the pairs of levels, for conditions
-            of more than two), d_z (estimate in standard deviations over items).
+            (95% within items). A condition with one of these names has `_data` at its end.
+        effects: a row per model and effect: model, effect, label (the effect with its levels),
+            n (items), estimate (second less first level; of an interaction, the difference of these
+            differences), ci_low, ci_high (95%), t, df, p, p_sign_flip (for n up to 16), p_holm
+            (over the pairs of levels, for conditions of more than two), d_z (estimate in standard
+            deviations over items).
         differences: the same, of the effects of the first model less those of each other one.
         mixed: model -> fit; "" for a formula with the column `model`, which is of all rows.
+        by: a factor between items by which effects are broken down; "" for none.
+        by_level: the effects over the items of each of its levels, with a column `level`; then the
+            differences between two levels, Welch's t test over n items in both, p_holm over the
+            pairs of more than two levels.
+        region: number or name of the region; "" for rows as a whole.
     """
 
     response: str
@@ -72,6 +90,9 @@ class Analysis:
     effects: DataFrame
     differences: DataFrame
     mixed: Mapping[str, LinearFit]
+    by: str
+    by_level: DataFrame
+    region: str
 
     @property
     def has_models(self) -> bool:
@@ -89,6 +110,8 @@ class Analysis:
         tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame(terms)}
         if self.has_models:
             tables["differences"] = self.differences
+        if self.by:
+            tables["by"] = self.by_level
         record: dict[str, Any] = {}
         for name, table in tables.items():
             shown = table if self.has_models else table.drop(columns="model", errors="ignore")
@@ -107,6 +130,9 @@ def analyse_table(
     formula: str = "",
     region: str = "",
     coding: Coding = "sum",
+    item: str = "",
+    levels: Mapping[str, Sequence[object]] | None = None,
+    by: str = "",
 ) -> Analysis:
     """Analyses the items of one or several models.
 
@@ -122,22 +148,34 @@ def analyse_table(
         formula: of a mixed model, see `fit_mixed`; fitted to the rows of each model, or to all
             rows if it has the column `model`.
         region: number or name of the region, in a table with a row per region.
-        coding: of conditions and columns of text in the formula, see `fit_mixed`.
+        coding: of conditions and columns of text in the formula, see `fit_mixed`; with "difference"
+            the effects of a condition are those of each level less the one before it.
+        item: the column that names the items; "" for `item` (or `contrast`).
+        levels: column -> its levels in order; of others, alphabetical without regard to case and
+            accents, numbers by size.
+        by: a column that differs between items only, by whose levels effects are broken down.
 
     Raises:
-        BadInput: there is no item column, no condition, no such response or region, no item with
-            all cells, or the formula cannot be fitted.
+        BadInput: there is no item column, no condition, no such response, region or level, no item
+            with all cells, a column `by` that differs within items, or the formula cannot be
+            fitted.
     """
-    table = _chosen(table, region)
+    given = (*conditions, *filter(None, [by]), *(levels or ()))
+    table = _chosen(table, region, item, given)
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
-    if unknown := [name for name in conditions if name not in table]:
-        raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(map(str, table))}")
-    means = _means(table, conditions, response, required=not formula)
+    orders = {name: tuple(map(_level_text, of)) for name, of in (levels or {}).items()}
+    columns = {name: _column(table, name) for name in given}
+    means = _means(table, conditions, response, orders, required=not formula)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
-    levels = {name: levels_in_order(table[name]) for name in names}
+    columns |= {name: _column(table, name) for name in names}
+    ordered = {
+        name: levels_in_order(table[column], orders.get(name, ()))
+        for name, column in columns.items()
+    }
+    found = {name: ordered[name] for name in names}
     complete = {key: wide.dropna() for key, wide in means.items()}
-    scores = {key: effect_scores(wide, levels) for key, wide in complete.items()}
+    scores = {key: effect_scores(wide, found, coding) for key, wide in complete.items()}
     models = dict(iter(table.groupby("model", sort=False)))
     first = next(iter(models), "")
     gaps = {
@@ -145,19 +183,26 @@ def analyse_table(
         for (suite, model), contrasts in scores.items()
         if model != first and (suite, first) in scores
     }
-    fitted = {"": table} if re.search(r"(?<!\w)model(?!\w)", formula) else models
+    groups = _level_of_item(table, by, columns[by]) if by else None
+    broken = (
+        {} if groups is None else {k: _by_level(x, groups, ordered[by]) for k, x in scores.items()}
+    )
+    fitted = {"": table} if _MODEL.search(formula) else models
     return Analysis(
         response=response,
-        conditions=levels,
-        items=_stacked({k: w.melt(ignore_index=False).reset_index() for k, w in complete.items()}),
+        conditions=found,
+        items=_stacked({key: _long(wide) for key, wide in complete.items()}),
         left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
         cells=_stacked({key: _cell_means(wide) for key, wide in complete.items()}),
         effects=_stacked({key: _effect_tests(contrasts) for key, contrasts in scores.items()}),
         differences=_stacked({key: _effect_tests(contrasts) for key, contrasts in gaps.items()}),
         mixed={
-            model: fit_mixed(formula, _typed(rows, levels), coding=coding)
+            model: fit_mixed(formula, _typed(rows, columns, ordered), coding=coding)
             for model, rows in (fitted if formula else {}).items()
         },
+        by=by,
+        by_level=_stacked(broken),
+        region=region,
     )
 
 
@@ -176,11 +221,20 @@ def _stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _chosen(table: DataFrame, region: str) -> DataFrame:
-    """The unperturbed rows of a task and region, with `item` and `model`."""
+def _chosen(table: DataFrame, region: str, item: str, given: Sequence[str]) -> DataFrame:
+    """The unperturbed rows of a task and region, with `item` and `model`.
+
+    Columns of the design whose names mean something else here get the end `_data`.
+    """
     table = table.set_axis(list(map(str, table.columns)), axis=1)
     if not table.columns.is_unique:
         raise BadInput("the table has two columns of one name: rename one of them")
+    if unknown := [x for x in (*given, *filter(None, [item])) if x not in table]:
+        raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
+    own = [name for name in given if name in _OWN and f"{name}{_DATA}" not in table]
+    table = table.rename(columns={name: f"{name}{_DATA}" for name in own})
+    if item:
+        table = table.assign(item=table[_column(table, item)])
     if "perturbation" in table:
         table = table[table["perturbation"] == NONE]
     if "task" in table and table["task"].nunique() > 1:
@@ -239,6 +293,22 @@ def _response(table: DataFrame, response: str) -> Series:
     raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
 
 
+def _column(table: DataFrame, name: str) -> str:
+    """The column of the data that the user calls by this name; see `items_of`."""
+    return f"{name}{_DATA}" if name in _OWN and f"{name}{_DATA}" in table else name
+
+
+def _name(column: str) -> str:
+    """The user's name of a column of the data; the inverse of `_column`."""
+    name = column.removesuffix(_DATA)
+    return name if name in _OWN else column
+
+
+def _level_text(level: object) -> str:
+    """A level as `level_texts` writes it."""
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
 def level_texts(column: Series) -> Series:
     """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
     texts = column.map(str)
@@ -248,27 +318,36 @@ def level_texts(column: Series) -> Series:
     return texts.where(~is_truth, texts.str.lower()).where(column.notna() & (texts != ""))
 
 
-def levels_in_order(column: Series) -> tuple[str, ...]:
-    """Returns the levels of a column in alphabetical order, numbers by size."""
-    levels = sorted(level_texts(column).dropna().unique())
-    try:
-        return tuple(sorted(levels, key=float))
-    except ValueError:
-        return tuple(levels)
+def levels_in_order(column: Series, order: Sequence[str] = ()) -> tuple[str, ...]:
+    """Returns the levels of a column in the given order, or else by `lmdiag.text.in_order`.
+
+    Raises:
+        BadInput: the order does not name each level once.
+    """
+    levels = in_order(level_texts(column).dropna().unique())
+    if order and sorted(order) != sorted(levels):
+        raise BadInput(
+            f"the order {','.join(order)} does not name each level of {_name(str(column.name))} "
+            f"once: {', '.join(levels)}"
+        )
+    return tuple(order) or levels
 
 
-def _typed(table: DataFrame, levels: Levels) -> DataFrame:
-    """The table with conditions as categories, and texts of numbers as numbers."""
-    from pandas import Categorical, to_numeric
+def _typed(table: DataFrame, columns: Mapping[str, str], levels: Levels) -> DataFrame:
+    """The table with texts of numbers as numbers, and the columns of the design as categories.
 
-    columns = {}
+    Those have the user's names.
+    """
+    from pandas import Categorical, DataFrame, to_numeric
+
+    typed = {}
     for name in table.columns:
         texts = level_texts(table[name])
         numbers = to_numeric(texts, errors="coerce")
-        columns[name] = numbers if numbers.count() == texts.count() else texts
-        if name in levels:
-            columns[name] = Categorical(texts, levels[name])
-    return table.assign(**columns)
+        typed[name] = numbers if numbers.count() == texts.count() else texts
+    for name, column in columns.items():
+        typed[name] = Categorical(level_texts(table[column]), levels[name])
+    return DataFrame(typed, table.index)
 
 
 # ---- the design ----------------------------------------------------------------------------------
@@ -298,7 +377,7 @@ def find_conditions(table: DataFrame) -> list[str]:
 
 
 def _means(
-    table: DataFrame, conditions: Sequence[str], response: str, *, required: bool
+    table: DataFrame, conditions: Sequence[str], response: str, orders: Levels, *, required: bool
 ) -> dict[tuple[str, str], DataFrame]:
     """Suite and model -> the mean response of each item (rows) in each cell (columns).
 
@@ -312,7 +391,7 @@ def _means(
     problems = []
     for suite, rows in suites.items():
         try:
-            means |= _means_of_suite(rows, str(suite), conditions, response)
+            means |= _means_of_suite(rows, str(suite), conditions, response, orders)
         except BadInput as error:
             problems.append(error)
     if not means and (conditions or required):
@@ -321,29 +400,32 @@ def _means(
 
 
 def _means_of_suite(
-    table: DataFrame, suite: str, conditions: Sequence[str], response: str
+    table: DataFrame, suite: str, conditions: Sequence[str], response: str, orders: Levels
 ) -> dict[tuple[str, str], DataFrame]:
     """The means of one suite, or of a table without suites; see `_means`."""
     from pandas import DataFrame, MultiIndex
 
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    names = list(conditions) or find_conditions(table)
+    names = list(conditions) or [_name(column) for column in find_conditions(table)]
     if not names:
         raise BadInput(
             "no column with 2 to 6 levels differs within items: name the conditions with "
             "--conditions, and the items in the column item"
         )
-    levels = [levels_in_order(table[name]) for name in names]
+    columns = {name: table[_column(table, name)] for name in names}
+    levels = [levels_in_order(column, orders.get(name, ())) for name, column in columns.items()]
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
-    texts = table.assign(**{name: level_texts(table[name]) for name in ("item", *names)})
+    item, values_of = level_texts(table["item"]), table[response]
+    keys = [item, *(level_texts(column) for column in columns.values())]
     means = {}
-    for model, rows in texts.groupby("model", sort=False):
-        items = rows["item"].dropna().unique()
+    for model, numbers in table.groupby("model", sort=False).indices.items():
+        items = item.iloc[numbers].dropna().unique()
         every = MultiIndex.from_product([items, *levels])
-        values = rows.groupby(["item", *names])[response].mean().reindex(every).to_numpy()
+        of_model = values_of.iloc[numbers].groupby([key.iloc[numbers] for key in keys]).mean()
+        values = of_model.reindex(every).to_numpy()
         wide = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
         if wide.isna().any(axis=1).all():
             raise BadInput(
@@ -371,44 +453,65 @@ def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
     return [stats.mean_interval(column) for column in stretched.T]
 
 
+def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
+    """Returns the column of each condition in `Analysis.cells` and `Analysis.items`."""
+    names = [*conditions]
+    columns: dict[str, str] = {}
+    for name in names:
+        column = name
+        while column in _CELL_COLUMNS or (column != name and column in names):
+            column += _DATA
+        columns[name] = column
+    return columns
+
+
+def _long(means: DataFrame) -> DataFrame:
+    """The columns of `_means` below each other; see `Analysis.items`."""
+    columns = cell_columns(means.columns.names)
+    return means.rename_axis(columns=columns.values()).melt(ignore_index=False).reset_index()
+
+
 def _cell_means(means: DataFrame) -> DataFrame:
     """The mean of each column of `_means` with its interval; see `Analysis.cells`."""
     low, high = np.transpose(within_item_intervals(means.to_numpy()))
-    table = means.columns.to_frame(index=False)
+    table = means.columns.to_frame(index=False, name=[*cell_columns(means.columns.names).values()])
     return table.assign(n=len(means), mean=means.mean().to_numpy(), ci_low=low, ci_high=high)
 
 
-def effect_scores(means: DataFrame, named: Levels) -> DataFrame:
+def effect_scores(means: DataFrame, named: Levels, coding: Coding = "sum") -> DataFrame:
     """Returns the contrast of each item (rows) for each effect (columns).
 
     For a main effect it is the mean of the cells of the second level less that of the first, for an
     interaction the difference of these differences; cells of other conditions are averaged. The
-    columns are pairs of a family, which Holm's method adjusts together, and a name.
+    columns are a family, which Holm's method adjusts together, a name, and a name with levels.
 
     Args:
         means: of each item in each cell, see `_means`.
         named: conditions with more than two levels here have the pair of levels in the name.
+        coding: "difference" for successive levels, else all pairs of levels.
     """
     from pandas import DataFrame, MultiIndex
 
     sides = []  # of each condition: family, name and weights of its levels
     for name in means.columns.names:
         levels = means.columns.unique(name)
-        averaged = ("", "", np.full(len(levels), 1 / len(levels)))
+        averaged = ("", "", "", np.full(len(levels), 1 / len(levels)))
+        compared = pairwise(levels) if coding == "difference" else combinations(levels, 2)
         pairs = [
             (
                 str(name),
                 name if len(named[name]) == 2 else f"{name}[{high} - {low}]",
+                f"{name}[{high} - {low}]",
                 (levels == high) * 1.0 - (levels == low),
             )
-            for low, high in combinations(levels, 2)
+            for low, high in compared
         ]
         sides.append([*pairs, averaged])
     weights = {}
     for crossed in product(*sides):
-        families, labels, vectors = zip(*crossed, strict=True)
-        if 0 < sum(map(bool, families)) <= _MOST_CROSSED:
-            key = ":".join(filter(None, families)), ":".join(filter(None, labels))
+        *texts, vectors = zip(*crossed, strict=True)
+        if 0 < sum(map(bool, texts[0])) <= _MOST_CROSSED:
+            key = tuple(":".join(filter(None, parts)) for parts in texts)
             weights[key] = reduce(np.kron, vectors)
     columns = sorted(weights, key=lambda key: key[0].count(":"))  # main effects first
     values = means.to_numpy()
@@ -422,20 +525,83 @@ def _effect_tests(scores: DataFrame) -> DataFrame:
 
     t, interval and d_z are not defined where the items do not differ.
     """
-    from pandas import DataFrame
-    from scipy.special import stdtr, stdtrit
-
-    n, mean, sd = len(scores), scores.mean(), scores.std()
-    sd = sd.where(sd > 1e-12 * scores.abs().max())
-    t = mean / sd * math.sqrt(n)
-    margin = stdtrit(n - 1, (1 + stats.LEVEL) / 2) * sd / math.sqrt(n) if n > 1 else math.nan
-    table = DataFrame({"effect": scores.columns.get_level_values(1), "n": n}, mean.index)
-    table = table.assign(estimate=mean, ci_low=mean - margin, ci_high=mean + margin, t=t)
-    table = table.assign(df=n - 1, p=2 * stdtr(n - 1, -t.abs()))
+    n, mean, sd = len(scores), scores.mean(), _deviations(scores)
+    table = _t_tests(mean, sd / math.sqrt(n), n - 1).assign(d_z=mean / sd)
+    table.insert(0, "n", n)
     if n <= _EXACT:
         table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()))
     families = table.groupby(level=0)["p"]
     if (has_pairs := families.transform("size") > 1).any():
-        adjusted = families.transform(lambda p: np.array(stats.holm([*p])))
-        table["p_holm"] = adjusted.where(has_pairs)
-    return table.assign(d_z=mean / sd).reset_index(drop=True)
+        table["p_holm"] = families.transform(_holm).where(has_pairs)
+    return _named(table)
+
+
+def _holm(p: Series) -> stats.Values:
+    return np.array(stats.holm([*p]))
+
+
+def _named(table: DataFrame) -> DataFrame:
+    """The table with effect and label, the last two levels of its index, as first columns."""
+    table.insert(0, "effect", table.index.get_level_values(1))
+    table.insert(1, "label", table.index.get_level_values(2))
+    return table.reset_index(drop=True)
+
+
+def _deviations(scores: DataFrame) -> Series:
+    """The standard deviation of each column, NaN where it is rounding."""
+    sd = scores.std()
+    return sd.where(sd > 1e-12 * scores.abs().max())
+
+
+def _t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
+    """Estimates with their 95% intervals and two-sided t tests."""
+    from pandas import DataFrame
+    from scipy.special import stdtr, stdtrit
+
+    margin = stdtrit(df, (1 + stats.LEVEL) / 2) * se
+    t = estimate / se
+    table = DataFrame({"estimate": estimate, "ci_low": estimate - margin})
+    return table.assign(ci_high=estimate + margin, t=t, df=df, p=2 * stdtr(df, -t.abs()))
+
+
+# ---- a factor between items ----------------------------------------------------------------------
+
+
+def _level_of_item(table: DataFrame, by: str, column: str) -> Series:
+    """Item -> its level of a factor between items; `BadInput` if one has several."""
+    if "item" not in table:
+        raise BadInput("the table has no column item, which names the items of the design")
+    levels = level_texts(table[column]).groupby(level_texts(table["item"]))
+    if (several := levels.nunique() > 1).any():
+        raise BadInput(
+            f"{by} differs within item {several.idxmax()}: --by takes a column that differs "
+            "between items only"
+        )
+    return levels.first()
+
+
+def _by_level(scores: DataFrame, groups: Series, order: Sequence[str]) -> DataFrame:
+    """The effects at each level, then Welch's tests of two levels; see `Analysis.by_level`."""
+    from pandas import concat
+
+    levels = groups.reindex(scores.index)
+    parts = {level: scores[levels == level] for level in order if (levels == level).any()}
+    tests = {level: _effect_tests(part) for level, part in parts.items()}
+    pairs = [*combinations(parts, 2)]
+    for low, high in pairs:
+        tests[f"{high} - {low}"] = _welch_tests(parts[high], parts[low])
+    table = concat(tests, names=["level"]).reset_index("level").reset_index(drop=True)
+    if len(pairs) > 1:
+        of_pairs = table["level"].isin([f"{high} - {low}" for low, high in pairs])
+        table.loc[of_pairs, "p_holm"] = table[of_pairs].groupby("label")["p"].transform(_holm)
+    return table
+
+
+def _welch_tests(high: DataFrame, low: DataFrame) -> DataFrame:
+    """Welch's t test of each effect between the items of two levels (Welch 1947)."""
+    squares = _deviations(high) ** 2 / len(high), _deviations(low) ** 2 / len(low)
+    total = squares[0] + squares[1]
+    df = total**2 / (squares[0] ** 2 / (len(high) - 1) + squares[1] ** 2 / (len(low) - 1))
+    table = _t_tests(high.mean() - low.mean(), np.sqrt(total), df)
+    table.insert(0, "n", len(high) + len(low))
+    return _named(table)

@@ -6,18 +6,18 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.stats import LEVEL, Values
-from lmdiag.types import BadInput
+from lmdiag.text import in_order
+from lmdiag.types import BadInput, Coding
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
-Coding = Literal["treatment", "sum"]
+    from pandas import DataFrame, Series
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,9 @@ def fit_mixed(
         table: its columns; rows without a value in one of them are left out.
         reml: restricted maximum likelihood, as lme4 does by default; else maximum likelihood, which
             AIC and likelihood ratios of models with different fixed effects need.
-        coding: of columns of text, levels in alphabetical order. "sum": -0.5 and 0.5 for two
-            levels, deviations from the mean of the levels for more; "treatment": 0 and 1.
+        coding: of categories and columns of text, whose levels are in alphabetical order without
+            regard to case and accents; see
+            `lmdiag.types.Coding`.
 
     Raises:
         BadInput: `mixedlm` is not installed; the formula cannot be read, names an unknown column,
@@ -128,7 +129,11 @@ def fit_mixed(
     texts = [name for name in names if not is_numeric_dtype(used[name])]
     factors = [name for name in texts if name not in parsed.grouping_factors]
     used, labels = _coded(used, factors, coding)
-    contrasts: dict[str, Coding] = {x: coding for x in factors if not is_numeric_dtype(used[x])}
+    contrasts: dict[str, Any] = {
+        x: successive_differences(used[x].nunique()) if coding == "difference" else coding
+        for x in factors
+        if not is_numeric_dtype(used[x])
+    }
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
     try:
         with warnings.catch_warnings():
@@ -181,16 +186,39 @@ def _coded(
 
     `mixedlm` numbers the coefficients of a factor c as c.1, c.2; they are called c[level].
     """
+    from pandas import Categorical
+
     labels: dict[str, str] = {}
+    coded = table.copy()
     for name in factors:
-        levels = table[name].astype("category").cat.categories
+        levels = _levels(table[name])
         if len(levels) == 2:
-            codes = dict(zip(levels, (-0.5, 0.5) if coding == "sum" else (0.0, 1.0), strict=True))
-            table = table.assign(**{name: table[name].map(codes).astype(float)})
-        else:
-            shown = levels[:-1] if coding == "sum" else levels[1:]
-            labels |= {f"{name}.{i}": f"{name}[{level}]" for i, level in enumerate(shown, start=1)}
-    return table, labels
+            upper = 1.0 if coding == "treatment" else 0.5
+            is_second = (table[name] == levels[1]).astype(float)
+            coded[name] = is_second + upper - 1
+            continue
+        coded[name] = Categorical(table[name], levels)
+        shown = levels[:-1] if coding == "sum" else levels[1:]
+        if coding == "difference":
+            shown = [f"{high} - {low}" for low, high in pairwise(levels)]
+        labels |= {f"{name}.{i}": f"{name}[{level}]" for i, level in enumerate(shown, start=1)}
+    return coded, labels
+
+
+def _levels(column: Series) -> list[str]:
+    """The levels that occur, in the order of the categories; of texts, in alphabetical order."""
+    if hasattr(column, "cat"):
+        return [*column.cat.remove_unused_categories().cat.categories]
+    return [*in_order(column.unique())]
+
+
+def successive_differences(n_levels: int) -> Values:
+    """Returns the contrast matrix (k, k - 1) by which a coefficient is a level less the one before.
+
+    Source: Venables and Ripley (2002), `contr.sdif` of MASS.
+    """
+    rows, columns = np.indices((n_levels, n_levels - 1))
+    return np.where(rows > columns, columns + 1, columns + 1 - n_levels) / n_levels
 
 
 # ---- least squares -------------------------------------------------------------------------------

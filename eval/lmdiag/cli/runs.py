@@ -16,7 +16,7 @@ from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import suggest, visible
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -303,10 +303,8 @@ def analyse_command(
     /,
     *,
     response: str = "",
-    conditions: tuple[str, ...] = (),
+    design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
     formula: str = "",
-    coding: Literal["sum", "treatment"] = "sum",
-    region: str = "",
     task: str = "",
     data: options.DataOfRuns = None,
     chart: Path | None = None,
@@ -320,11 +318,7 @@ def analyse_command(
             column item; several models are compared
         response: surprisal, probability, log_odds, correct, or a column of numbers (default: the
             left side of the formula, else surprisal)
-        conditions: columns of the conditions (default: those with 2 to 6 levels that differ within
-            items)
         formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)"
-        coding: of conditions in the formula: -0.5 and 0.5, or 0 and 1
-        region: number or name of the region whose surprisal is the response
         task: one of the tasks of the runs
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
@@ -338,11 +332,10 @@ def analyse_command(
     tables = [path for path in runs if path.suffix in ITEM_SUFFIXES]
     sources = [*tables, *options.runs_in([path for path in runs if path not in tables], data)]
     analysed = lmdiag.analyse(
-        sources, task=task, region=region, response=response, conditions=conditions,
-        formula=formula, coding=coding,
-    )  # fmt: skip
+        sources, task=task, response=response, formula=formula, **design.given()
+    )
     if chart:
-        plot = condition_plot("conditions", {region: analysed})
+        plot = condition_plot("conditions", {analysed.region: analysed})
         write_atomically(chart, figure_file(plot.spec, chart.suffix[1:], 8.0))
     if as_json:
         print(json.dumps(analysed.to_json(), allow_nan=False))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
-from lmdiag.analysis.designs import UNITS, Analysis, analyse_table
+from lmdiag.analysis.designs import UNITS, Analysis, analyse_table, cell_columns
 from lmdiag.analysis.items import items_of
 from lmdiag.report import numbers
 from lmdiag.report.charts import name_part
@@ -103,14 +103,20 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
     """
     from pandas import DataFrame
 
-    of, names = analysis.response.replace("_", " ") + part, [*analysis.conditions]
+    part = part or (f" of region {analysis.region}" if analysis.region else "")
+    of, names = visible(analysis.response.replace("_", " ") + part), [*analysis.conditions]
     gaps = "Differences between models in effects"
     for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):
         if len(tests):
             caption = f"{title} on {of} over items, with 95% interval"
-            yield _grid(analysis, caption, "effect", tests["effect"], tests, _TEST)
+            yield _grid(analysis, caption, "effect", tests["label"], tests, _TEST)
+    if len(tests := analysis.by_level):
+        labels = tests["label"] + ", " + tests["level"]
+        caption = f"Effects on {of} by {visible(analysis.by)}, with 95% interval"
+        yield _grid(analysis, caption, f"effect, {analysis.by}", labels, tests, _TEST)
     if len(cells := analysis.cells):
-        labels = (", ".join(filter(None, of)) for of in cells[names].itertuples(index=False))
+        levels = cells[[*cell_columns(names).values()]]
+        labels = (", ".join(filter(None, of)) for of in levels.itertuples(index=False, name=None))
         caption = f"Mean {of} by condition, with 95% interval within items"
         yield _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
     for model, fit in analysis.mixed.items():
@@ -143,8 +149,8 @@ def _grid(
             text = numbers.decimals(record[name], digits)
             if name.startswith("p"):
                 text = numbers.p_value(record[name])
-            elif isinstance(record[name], int):
-                text = str(record[name])
+            elif name == "n" or (name == "df" and columns is _TEST and record[name] % 1 == 0):
+                text = str(int(record[name]))
             low, high = (record.get(end, math.nan) for end in ("ci_low", "ci_high"))
             has_interval = column.is_figure and not math.isnan(low)
             interval = f"[{numbers.decimals(low)}, {numbers.decimals(high)}]"
@@ -177,14 +183,13 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
         items = f"{n} item{'s' if n > 1 else ''} without a value in every condition"
         if n:
             yield f"left out{f' of {of}' if of else ''}: {items}"
+    pairs = [f"{x}: {of[1]} - {of[0]}" for x, of in analysis.conditions.items() if len(of) == 2]
+    if pairs and analysis.mixed:
+        yield f"mixed model: coefficients of two levels, {'; '.join(pairs)}"
     if len(analysis.effects):
-        pairs = "; ".join(
-            f"{name}: {levels[1]} - {levels[0]}"
-            for name, levels in analysis.conditions.items()
-            if len(levels) == 2
-        )
-        directions = f"; {pairs}" if pairs else ""
-        yield f"effects: paired t tests over items{directions}; d_z: in standard deviations"
+        yield "effects: paired t tests over items; d_z: in standard deviations"
+        if analysis.by:
+            yield f"differences between levels of {analysis.by}: Welch's t test over items"
         if "p_sign_flip" in analysis.effects:
             yield "p exact: sign-flip test over all patterns of signs"
         yield "intervals of cells: within items (Cousineau 2005; Morey 2008)"

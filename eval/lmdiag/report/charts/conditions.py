@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from lmdiag import stats
-from lmdiag.analysis.designs import UNITS, Analysis, within_item_intervals
+from lmdiag.analysis.designs import UNITS, Analysis, cell_columns, within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import Plot, drawing, name_part
@@ -44,9 +44,16 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
         of: what the response is of, for the caption, e.g. " of region 2".
     """
     first = next(iter(analyses.values()))
-    across, *others = first.conditions
-    cells = pd.concat([part.cells.assign(region=region) for region, part in analyses.items()])
-    items = pd.concat([part.items.assign(region=region) for region, part in analyses.items()])
+    titles = [*first.conditions]
+    marked = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
+    across, *others = marked.values()  # no other column has such a name
+    cells, items = (
+        pd.concat([
+            getattr(part, name).rename(columns=marked).assign(region=region)
+            for region, part in analyses.items()
+        ])
+        for name in ("cells", "items")
+    )  # fmt: skip
     keys = [x for x in ("region", "suite", "model", across, *others) if x in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
     names = {"mean": "value", "ci_low": "low", "ci_high": "high"}
@@ -63,7 +70,7 @@ def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") ->
     response = first.response.replace("_", " ")
     possible = _POSSIBLE.get(first.response, (-math.inf, math.inf))
     title = ", ".join(filter(None, (response, UNITS.get(first.response))))
-    chart = means_chart(data, title, *map(visible, [across, *others][:2]), possible=possible)
+    chart = means_chart(data, title, *map(visible, titles[:2]), possible=possible)
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
     shown = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
     caption = (
