@@ -214,7 +214,7 @@ def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
         if name not in KNOBS:
             raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
     parts = differing(a.signature, b.signature, {})
-    option_of = {key: option for option, key in KNOBS.items()}
+    option_of = {knob.key: option for option, knob in KNOBS.items()}
     remedy = "use the same data and options for both"
     if parts.keys() <= option_of.keys():
         remedy += f", or lmdiag compare --across {','.join(option_of[key] for key in parts)}"

@@ -1,15 +1,17 @@
 """How a model is asked: the one record that all parts share, and the protocol of a run.
 
-The command line, the loading of models, predictions and signatures take the knobs from
-`QueryOptions`. A new knob is a field here, whose type has its choices and whose text is its help,
-the place where it takes effect, and its text in `docs/protocol.md`.
+A new knob is a field of `QueryOptions`, whose type has its choices and whose text is its help, a
+record in `KNOBS`, the place where it takes effect, and its text in `docs/protocol.md`. The command
+line, the loading of models, predictions, signatures, names of folders, reports and the multiverse
+read the field and the record.
 """
 
 from __future__ import annotations
 
+import hashlib
 import numbers
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
@@ -18,6 +20,7 @@ from lmdiag.types import DIAGNOSTICS, BadInput, Kind, ModelInfo, WordSpan, WordS
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+Asks = Literal["word", "sentence"]
 Unit = Literal["token", "word"]
 Bos = Literal["auto", "always", "never"]
 Pll = Literal["within-word", "original"]
@@ -67,35 +70,117 @@ def query_options(record: QueryOptions) -> dict[str, Any]:
     return {knob.name: getattr(record, knob.name) for knob in fields(QueryOptions)}
 
 
-_SHORT = {"final_period": "period", "first_letter": "letter"}
+# ---- knobs ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A field of `QueryOptions` that decides how the same rows are asked.
+
+    Attributes:
+        name: of the field.
+        applies: kinds of model and what rows ask, where it changes what is asked, or how.
+        key: in signatures and names of folders.
+        refused: what rows ask, where models refuse it if it does not apply; elsewhere it is left
+            out with a line.
+        template: the flag with which the model's template of that name makes the text of this knob;
+            "" for none.
+    """
+
+    name: str
+    applies: tuple[tuple[Kind, Asks], ...]
+    key: str = ""
+    refused: tuple[Asks, ...] = ()
+    template: str = ""
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line and in a multiverse."""
+        return self.name.replace("_", "-")
+
+    @property
+    def default(self) -> Any:
+        """Its value where none is given."""
+        return getattr(QueryOptions(), self.name)
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """Its values, the default first; () if they are texts of the user."""
+        return get_args(get_type_hints(QueryOptions)[self.name])
+
+    def is_changed(self, query: QueryOptions) -> bool:
+        """Returns whether it is not at its default."""
+        return bool(getattr(query, self.name) != self.default)
+
+    def has_template(self, query: QueryOptions) -> bool:
+        """Returns whether a template of the model makes its text."""
+        return bool(self.template and getattr(query, self.template))
+
+    def in_signature(self, query: QueryOptions) -> str:
+        """Returns its value; of a text, a digest."""
+        value = getattr(query, self.name)
+        return str(value) if self.values else text_digest(value)
+
+    def choice(self, query: QueryOptions) -> str:
+        """Returns its value in words, as a multiverse names it."""
+        return self.template if self.has_template(query) else getattr(query, self.name) or "none"
+
+
+_WORDS: tuple[tuple[Kind, Asks], ...]
+_WORDS = ("causal", "word"), ("masked", "word"), ("seq2seq", "word")
+_BOTH_SIDES = _WORDS[1:]
 
 KNOBS = {
-    name.replace("_", "-"): _SHORT.get(name, name)
-    for name in query_options(QueryOptions())
-    if name not in ("chat", "instruction")  # which make the prompt
+    knob.option: knob
+    for knob in (
+        Knob("unit", (*_WORDS, ("causal", "sentence")), "unit"),
+        Knob("bos", (("causal", "word"), ("causal", "sentence")), "bos"),
+        Knob("pll", (("masked", "sentence"),), "pll"),
+        Knob("prompt", _WORDS[:1], "prompt", refused=("word", "sentence"), template="chat"),
+        Knob("final_period", _BOTH_SIDES, "period", refused=("sentence",)),
+        Knob("first_letter", _WORDS, "letter", refused=("sentence",)),
+    )
 }
-"""Option that decides how the same rows are asked -> its key in signatures."""
+"""Option -> its knob, in the order of signatures. `chat` and `instruction` make the prompt."""
 
-KNOB_VALUES = {
-    option: values
-    for option in KNOBS
-    if (values := get_args(get_type_hints(QueryOptions)[option.replace("-", "_")]))
+
+def text_digest(text: str) -> str:
+    """Returns 8 hexadecimal digits of the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def applicable(asks: str, kind: Kind | None = None) -> list[str]:
+    """Returns the knobs that apply to a kind of model, or to any, on rows that ask this."""
+    known = KNOBS.items()
+    return [
+        option
+        for option, knob in known
+        if any(of == asks and kind in (None, model) for model, of in knob.applies)
+    ]
+
+
+_DEFAULTS = query_options(QueryOptions())
+
+_EXCLUDED = {
+    "chat": (("prompt", "bos"), "the chat template decides what stands before a context"),
 }
-"""Knob -> its values, the default first; those of `prompt` are texts of the user."""
+"""Field -> fields that it excludes, and why."""
+
+_NEEDED = {"instruction": ("chat", "is the user's turn of a chat")}
+"""Field -> the field without which it has no meaning, and what it is."""
 
 
-APPLICABLE: Mapping[tuple[Kind, str], tuple[str, ...]] = {
-    ("causal", "word"): ("unit", "bos", "prompt", "first-letter"),
-    ("masked", "word"): ("unit", "final-period", "first-letter"),
-    ("seq2seq", "word"): ("unit", "final-period", "first-letter"),
-    ("causal", "sentence"): ("unit", "bos"),
-    ("masked", "sentence"): ("pll",),
-    ("seq2seq", "sentence"): (),
-}
-"""Kind of model, and what rows ask -> the knobs that change what it is asked, or how."""
-
-_REFUSED = {"word": ("prompt",), "sentence": ("prompt", "final-period", "first-letter")}
-"""What rows ask -> knobs that are refused where they do not apply."""
+def conflict(query: QueryOptions) -> str:
+    """Returns which options exclude or lack each other, with the remedy; "" for none."""
+    given = {name for name, value in query_options(query).items() if value != _DEFAULTS[name]}
+    for name, (needed, what) in _NEEDED.items():
+        if name in given and needed not in given:
+            return f"option {name} {what}: give {needed}, too"
+    for name, (others, why) in _EXCLUDED.items():
+        for other in others:
+            if {name, other} <= given:
+                return f"options {name} and {other} exclude each other: {why}; leave {other} out"
+    return ""
 
 
 def without_effect(query: QueryOptions, info: ModelInfo, asks: str) -> dict[str, str]:
@@ -110,18 +195,17 @@ def without_effect(query: QueryOptions, info: ModelInfo, asks: str) -> dict[str,
         field -> a line that says so.
     """
     lines = {}
-    for option in KNOBS:
-        name = option.replace("-", "_")
-        value, default = getattr(query, name), getattr(QueryOptions(), name)
-        applies = option in APPLICABLE[info.kind, asks] or option in _REFUSED[asks]
+    for option, knob in KNOBS.items():
+        applies = option in applicable(asks, info.kind) or asks in knob.refused
         is_caseless = option == "first-letter" and asks == "word" and not info.cased
-        if value == default or (applies and not is_caseless):
+        if not knob.is_changed(query) or (applies and not is_caseless):
             continue
-        ever = any(option in APPLICABLE[info.kind, other] for other in ("word", "sentence"))
+        ever = any(kind == info.kind for kind, _ in knob.applies)
         kind = "an encoder-decoder" if info.kind == "seq2seq" else f"a {info.kind} model"
         rows = f"{kind} on {'whole sentences' if asks == 'sentence' else 'rows with a blank'}"
         where = "a model without capital letters" if applies else rows if ever else kind
-        lines[name] = f"--{option} {value} has no effect with {where}: it is left out"
+        value = getattr(query, knob.name)
+        lines[knob.name] = f"--{option} {value} has no effect with {where}: it is left out"
     return lines
 
 

@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +16,7 @@ from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
-from lmdiag.protocol import APPLICABLE, KNOBS, Protocol, QueryOptions, query_options
+from lmdiag.protocol import KNOBS, Knob, Protocol, QueryOptions, applicable, query_options
 from lmdiag.text import suggest, visible
 from lmdiag.types import DIAGNOSTICS, BadInput
 
@@ -101,7 +101,9 @@ def run_command(
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import run_model
 
-    query = replace(query, prompt=options.text_or_file(query.prompt))
+    names = [knob.name for knob in KNOBS.values() if not knob.values]
+    texts: dict[str, Any] = {x: options.text_or_file(getattr(query, x)) for x in names}
+    query = replace(query, **texts)
     load_options = LoadOptions(tp=running.tp, **vars(query), **vars(loading), **vars(serving))
     runs: list[Run] = []  # on the first process
     failures: list[str] = []
@@ -174,6 +176,29 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
 
 
+Texts = make_dataclass(
+    "Texts",
+    [
+        (
+            knob.name,
+            Annotated[
+                tuple[str, ...],
+                Parameter(
+                    help=f"texts for {knob.option}, or files with them, beside none; see run"
+                ),
+            ],
+            (),
+        )
+        for knob in KNOBS.values()
+        if not knob.values
+    ],
+    frozen=True,
+    kw_only=True,
+    namespace={"__module__": __name__},  # cyclopts takes classes of the standard library as values
+)
+"""The values of knobs that are texts of the user: one option for each."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Knobs:
     """What varies."""
@@ -182,41 +207,52 @@ class Knobs:
         options.Names,
         Parameter(help=f"what varies (default: all that apply of {', '.join(KNOBS)})"),
     ] = tuple(KNOBS)
-    prompt: tuple[str, ...] = ()
-    """texts around every context, with {context} in them, or files with such texts, beside none;
-    models that are not causal are asked without"""
+    texts: Annotated[Texts, options.RECORD] = Texts()  # type: ignore[valid-type]
     chat: bool = False
     """ask in the assistant's turn of the model's chat template, too"""
     instruction: str = ""
     """with chat, the user's turn before it (default: Complete the sentence.)"""
 
-    def framings(self, asks: str) -> list[dict[str, Any]]:
-        """Returns the fields of `LoadOptions` for each value of the knob `prompt`, none first.
+    def values(self, asks: str) -> dict[str, list[dict[str, Any]]]:
+        """Returns knob -> the fields of `LoadOptions` for each of its values, the default first.
 
-        `BadInput` for knobs, prompts and instructions that do not apply to rows that ask this, see
+        `BadInput` for knobs and texts that do not apply to rows that ask this, see
         `Diagnostic.asks`.
         """
-        applicable = {k for (_, of), knobs in APPLICABLE.items() if of == asks for k in knobs}
+        known = applicable(asks)
         rows = "whole sentences" if asks == "sentence" else "rows with a blank"
         for name in self.knobs:
             if name not in KNOBS:
                 close = suggest(name, KNOBS)
                 raise BadInput(f"--knobs {name}{close}: choose from {', '.join(KNOBS)}")
-            if name not in applicable and self.knobs != tuple(KNOBS):
-                choice = ", ".join(knob for knob in KNOBS if knob in applicable)
+            if name not in known and self.knobs != tuple(KNOBS):
+                choice = ", ".join(known)
                 raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
-        texts = dict.fromkeys(map(options.text_or_file, self.prompt))
-        framings: list[dict[str, Any]] = [{"prompt": text} for text in texts]
-        chat = {"chat": self.chat, "instruction": self.instruction}
-        for framing in (*framings, chat):
-            LoadOptions(**framing)
-        framings += [chat] if self.chat else []
-        option = "--prompt" if texts else "--chat"
-        if framings and asks == "sentence":
-            raise BadInput(f"{option} is for rows with a blank: leave it out")
-        if framings and "prompt" not in self.knobs:
-            raise BadInput(f"{option} is the knob prompt: leave it out, or add prompt to --knobs")
-        return [{"prompt": ""}, *framings]
+        values = {}
+        for name, knob in KNOBS.items():
+            of_knob = [{knob.name: value} for value in knob.values] or self._texts(knob)
+            if not knob.values and of_knob[1:]:
+                option = f"--{name if knob.name in of_knob[1] else knob.template}"
+                if name not in known:
+                    raise BadInput(f"{option} is for rows with a blank: leave it out")
+                if name not in self.knobs:
+                    raise BadInput(
+                        f"{option} is the knob {name}: leave it out, or add {name} to --knobs"
+                    )
+            values[name] = of_knob
+        return {name: values[name] for name in self.knobs}
+
+    def _texts(self, knob: Knob) -> list[dict[str, Any]]:
+        """Returns the fields for each text of a knob, none first and the model's template last."""
+        texts = dict.fromkeys(map(options.text_or_file, getattr(self.texts, knob.name)))
+        given: list[dict[str, Any]] = [{knob.name: text} for text in texts]
+        if knob.template:
+            fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
+            LoadOptions(**fields)
+            given += [fields] if self.chat else []
+        for fields in given:
+            LoadOptions(**fields)
+        return [{knob.name: ""}, *given]
 
 
 def multiverse_command(
@@ -242,10 +278,10 @@ def multiverse_command(
             requested = models.requested(running.output)
             load_options = LoadOptions(tp=running.tp, device=processes.device, **vars(loading))
             inputs = data.load(QueryOptions(), scoring)
-            framings = knobs.framings(inputs.asks)
+            values = knobs.values(inputs.asks)
         members = []
         for model, revision, name in requested:
-            of_model = replace(load_options, revision=revision), inputs, knobs.knobs, framings
+            of_model = replace(load_options, revision=revision), inputs, values
             members.append(run_members(model, *of_model, running.of(name), processes))
         if processes.first:
             _finish_multiverse(members, resamples, running)

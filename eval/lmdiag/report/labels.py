@@ -82,13 +82,11 @@ def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
     >>> framing_facts(Protocol(prompt="Complete: {context}", final_period="never"))
     [('prompt', 'Complete: {context}'), ('final period', 'never')]
     """
-    name = "chat template" if protocol.chat else "prompt"
-    facts = {"instruction": protocol.instruction, name: protocol.prompt.replace("\n", "⏎")}
-    for option in KNOBS:
-        knob = option.replace("-", "_")
-        text = getattr(protocol, knob)
-        if knob not in (*vars(ScoringOptions()), "prompt") and text != getattr(Protocol(), knob):
-            facts[option.replace("-", " ")] = text
+    facts = {"instruction": protocol.instruction}
+    for option, knob in KNOBS.items():
+        if knob.is_changed(protocol) and knob.name not in vars(ScoringOptions()):
+            name = f"{knob.template} template" if knob.has_template(protocol) else option
+            facts[name.replace("-", " ")] = getattr(protocol, knob.name).replace("\n", "⏎")
     return [(name, visible(text)) for name, text in facts.items() if text]
 
 
@@ -111,8 +109,7 @@ def asked_differently(signatures: Sequence[str]) -> list[str]:
     >>> asked_differently(["unit:token", "unit:word|bos:never"])
     ['A and B were asked differently: unit (token and word); bos (auto and never)']
     """
-    usual = {key: getattr(Protocol(), knob.replace("-", "_")) for knob, key in KNOBS.items()}
-    missing = {key: value or "none" for key, value in usual.items()}
+    missing = {knob.key: knob.default or "none" for knob in KNOBS.values()}
     parts = [differing(signatures[0], signature, missing) for signature in signatures]
     return [
         f"A and {run_letter(number)} were asked differently: {'; '.join(different.values())}"

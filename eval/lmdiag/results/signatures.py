@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from typing import Any
 
 from lmdiag import __version__
 from lmdiag.files import is_folder, real_path, user_path, without_secrets
-from lmdiag.protocol import KNOBS, Protocol
+from lmdiag.protocol import KNOBS, Knob, Protocol, text_digest
 from lmdiag.text import change_texts
 from lmdiag.training_steps import trained_model
 from lmdiag.types import DIAGNOSTICS, ModelInfo
@@ -43,7 +42,7 @@ def signature(
         "shuf": protocol.shuffles if asks_words else None,
         "seed": protocol.seed,
         "perturb": "+".join(protocol.perturb) or None,
-        **_changed_knobs(protocol),
+        **{knob.key: knob.in_signature(protocol) for knob in _changed_knobs(protocol)},
         # "sample" distinguishes these runs from runs of versions that took the first rows
         "limit": protocol.limit and f"sample{protocol.limit}",
         "verbs": protocol.verbs,
@@ -52,15 +51,13 @@ def signature(
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
 
 
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
 def combine(fingerprints: Mapping[str, str]) -> str:
     """Returns the fingerprint of several tasks' data; of a single task, its own."""
     if len(fingerprints) == 1:
         return next(iter(fingerprints.values()))
-    return _digest("\n".join(f"{task}:{digest}" for task, digest in sorted(fingerprints.items())))
+    return text_digest(
+        "\n".join(f"{task}:{of_rows}" for task, of_rows in sorted(fingerprints.items()))
+    )
 
 
 def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
@@ -95,24 +92,20 @@ def protocol_slug(protocol: Protocol) -> str:
     """
     tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
     if len(tasks) > 100:
-        tasks = f"{len(protocol.tasks)}tasks+{_digest(tasks)}"
+        tasks = f"{len(protocol.tasks)}tasks+{text_digest(tasks)}"
     parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
     for name in ("shuffles", "seed", "k", "threshold", "limit", "verbs"):
         if (value := getattr(protocol, name)) != getattr(Protocol(), name):
             parts.append(f"{name}{'+'.join(map(str, value)) if name == 'k' else value}")
-    for key, value in _changed_knobs(protocol).items():
-        parts.append(f"{'chat' if key == 'prompt' and protocol.chat else key}{value}")
+    for knob in _changed_knobs(protocol):
+        name = knob.template if knob.has_template(protocol) else knob.key
+        parts.append(f"{name}{knob.in_signature(protocol)}")
     return "-".join(parts)
 
 
-def _changed_knobs(protocol: Protocol) -> dict[str, str]:
-    """Key -> value of the changed knobs, without `unit`; of a prompt, its digest."""
-    values = {key: option.replace("-", "_") for option, key in KNOBS.items() if key != "unit"}
-    return {
-        key: _digest(value) if key == "prompt" else value
-        for key, name in values.items()
-        if (value := getattr(protocol, name)) != getattr(Protocol(), name)
-    }
+def _changed_knobs(protocol: Protocol) -> list[Knob]:
+    """The changed knobs, without `unit`, which every signature and folder name has."""
+    return [knob for key, knob in KNOBS.items() if key != "unit" and knob.is_changed(protocol)]
 
 
 def identity(

@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.protocol import APPLICABLE, KNOB_VALUES, query_options
+from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict, query_options
 from lmdiag.questions import collect
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_model
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
 
+KnobValues = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Knob that varies -> the fields of `LoadOptions` for each of its values, the default first."""
+
 
 def run_members(
     model_id: str,
     options: LoadOptions,
     inputs: Inputs,
-    knobs: Sequence[str],
-    framings: Sequence[Mapping[str, Any]],
+    values: KnobValues,
     run_options: RunOptions,
     processes: Processes,
 ) -> MemberRuns:
@@ -44,17 +46,18 @@ def run_members(
         model_id, run_options, processes: see `run_model`.
         options: how the model is loaded; the options of knobs have their defaults.
         inputs: what is asked; likewise.
-        knobs: what varies; one that does not apply to the model is left out.
-        framings: fields of `LoadOptions` for each value of the knob `prompt`, none first.
+        values: what varies; a knob that does not apply to the model is left out.
 
     Raises:
         BadInput: see `run_model`; a combination cannot be asked.
     """
     model = load_everywhere(model_id, options, processes)
-    info, applicable = model.info, APPLICABLE[model.info.kind, inputs.asks]
-    if processes.first and len(framings) > 1 and "prompt" not in applicable:
-        print(f"lmdiag: {model_id} is not causal: it is asked without a prompt", file=sys.stderr)
-    open_knobs = [knob for knob in applicable if knob in knobs]
+    info = model.info
+    open_knobs = [knob for knob in applicable(inputs.asks, info.kind) if knob in values]
+    for knob, of_knob in values.items() if processes.first else ():
+        if knob not in open_knobs and not KNOBS[knob].values and len(of_knob) > 1:
+            line = f"{model_id} is not causal: it is asked without a {knob}"
+            print(f"lmdiag: {line}", file=sys.stderr)
     coarse = options.quantization or options.dtype
     if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in open_knobs:
         raise BadInput(
@@ -65,7 +68,7 @@ def run_members(
     shared = run_options.output / slug / "shared"
     runs: list[tuple[dict[str, str], Run | None]] = []
     asked: list[tuple[dict[str, str], tuple[str, ...]]] = []  # choices, and keys of the questions
-    for fields in _combinations(open_knobs, framings):
+    for fields in _combinations({knob: values[knob] for knob in open_knobs}):
         chosen = replace(options, **fields)
         try:
             with processes.shared_errors():
@@ -103,18 +106,11 @@ def run_members(
     return runs, len(asked), len(of_all), len({*of_all})
 
 
-def _combinations(
-    knobs: Sequence[str], framings: Sequence[Mapping[str, Any]]
-) -> Iterator[dict[str, Any]]:
+def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:
     """Yields the fields of `LoadOptions` for each combination of values, the default one first."""
-    values = [
-        framings if knob == "prompt" else [{knob.replace("-", "_"): x} for x in KNOB_VALUES[knob]]
-        for knob in knobs
-    ]
-    for parts in product(*values):
+    for parts in product(*values.values()):
         fields = {name: value for part in parts for name, value in part.items()}
-        # a chat template decides what stands before a context
-        if not fields.get("chat") or fields.get("bos", "auto") == "auto":
+        if not conflict(QueryOptions(**fields)):
             yield fields
 
 
@@ -132,6 +128,4 @@ def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:
     if knob == "bos" and chosen.bos == "auto":
         has_bos = model.info.sentence_bos if asks == "sentence" else model.info.bos
         return "always" if has_bos else "never"
-    if knob == "prompt":
-        return "chat" if chosen.chat else chosen.prompt or "none"
-    return str(getattr(chosen, knob.replace("-", "_")))
+    return KNOBS[knob].choice(chosen)

@@ -9,7 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from lmdiag.models.tokens.framing import SLOT
-from lmdiag.protocol import QueryOptions
+from lmdiag.protocol import QueryOptions, conflict
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
@@ -88,17 +88,11 @@ class LoadOptions(QueryOptions, Loading, Serving):
                 f"option prompt must be a text, or a file with a text, that has {SLOT} in it once, "
                 f"where the context goes, not {reprlib.repr(self.prompt)}"
             )
-        if self.instruction and not self.chat:
-            raise BadInput("option instruction is the user's turn of a chat: give chat, too")
+        if problem := conflict(self):
+            raise BadInput(problem)
         if SLOT in self.instruction:
             raise BadInput(
                 f"option instruction must not have {SLOT} in it: the context begins the answer"
-            )
-        if self.chat and (self.prompt or self.bos != "auto"):
-            other = "prompt" if self.prompt else "bos"
-            raise BadInput(
-                f"options chat and {other} exclude each other: the chat template decides what "
-                f"stands before a context; leave {other} out"
             )
         if self.server is None and (self.tokenizer is not None or self.in_flight != IN_FLIGHT):
             raise BadInput("options tokenizer and in_flight are for a server: give server, too")
