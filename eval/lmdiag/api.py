@@ -25,6 +25,7 @@ from lmdiag import perturb
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure
+from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import RESAMPLES, compare_runs, side_of
 from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import (
@@ -261,6 +262,8 @@ def fit(
     table = read_human(human, profile, Procedure(**procedure | lists))
     files = [surprisal] if isinstance(surprisal, str) else surprisal
     sources = [read_surprisals(table, source) for source in files]
+    if models:
+        check_table(table)  # before any model is loaded
     for given in [models] if isinstance(models, str | LanguageModel) else models:
         model = load_model(given) if isinstance(given, str) else given
         sources.append(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
+from scipy.stats import f as f_distribution
 from wordfreq import word_frequency
 
 import lmdiag
@@ -82,7 +83,13 @@ def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
     assert (model.ci_low, model.ci_high) == pytest.approx(
         (delta.mean() - margin, delta.mean() + margin)
     )
-    assert model.p < 0.001
+    assert model.published_p < 0.001
+    rss = [np.linalg.lstsq(columns, y)[1].item() for columns in (x[:, :7], x)]
+    assert model.statistic == pytest.approx((rss[0] - rss[1]) / 3 / (rss[1] / (n - 10)))
+    assert (model.test, model.df) == ("F", (3, n - 10))
+    assert model.p == pytest.approx(f_distribution.sf(model.statistic, 3, n - 10))
+    (other,) = fitted(frame, "bits", response="rt", controls=("len",), folds=5).models
+    assert math.isnan(other.published_p)
 
 
 def test_the_lags_of_a_file_are_used() -> None:
@@ -131,6 +138,7 @@ def test_lags_stay_within_texts_and_precede_filters() -> None:
     likelihood = -len(y) / 2 * (math.log(2 * math.pi * rss[0] / len(y)) + 1)
     assert coefficients(model)["surprisal"] == pytest.approx(beta[1])
     assert model.aic == pytest.approx(2 * 11 - 2 * likelihood)  # ten coefficients, a variance
+    assert math.isnan(model.ci_low)  # a delta in sample cannot be negative
     # of each text's 30 rows 10 are filtered, and of its first two words the second
     assert model.left_out == {"not keep=True": 20, "surprisal_prev_2 is missing": 2}
     assert "length: characters of word" in fit.notes
@@ -197,7 +205,9 @@ def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_s
     fit = fitted(frame, name, formula="rt ~ surprisal + position + (1 + position | s)")
     (model,) = fit.models
     assert fit.baseline == "rt ~ position + (1 + position | s)"
-    assert model.p == pytest.approx(chi2.sf(2 * model.delta_log_likelihood, 1))
+    assert (model.test, model.df) == ("LR", (1,))
+    assert model.statistic == pytest.approx(2 * model.delta_log_likelihood)
+    assert model.p == pytest.approx(chi2.sf(model.statistic, 1))
     assert math.isnan(model.ci_low)
     other = fitted(frame, name, profile="michaelov2024", formula=fit.full).models[0]
     assert other.aic == model.aic  # no row is repeated
@@ -205,6 +215,70 @@ def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_s
     assert without_terms(formula, "surprisal") == "y ~ a + (1 | s) + (1 + a || i:j)"
     formula = "y ~ 0 + a + surprisal + (0 + surprisal | s) + (1 | i)"
     assert without_terms(formula, "surprisal") == "y ~ 0 + a + (1 | i)"
+
+
+# ---- readers, gaps, predictors -------------------------------------------------------------------
+
+
+def readers(n: int = 3) -> pd.DataFrame:
+    """Rows of word and reader; the words of positions 0 to 2 and 5 of both texts are missing."""
+    frame = corpus().loc[lambda words: ~words["position"].isin([0, 1, 2, 5])]
+    rows = frame.loc[frame.index.repeat(n)].assign(subject=[*range(n)] * len(frame))
+    return rows.assign(rt=rows["rt"] + rows["subject"] ** 2).reset_index(drop=True)
+
+
+def test_rows_of_a_word_are_averaged_unless_the_formula_groups_by_reader() -> None:
+    frame = readers()
+    averaged = fitted(frame, "a", response="rt", lags=0)
+    # the mean of 0, 1 and 4 is added to each word
+    words = frame[frame["subject"] == 0].assign(rt=lambda rows: rows["rt"] + 5 / 3)
+    alone = fitted(words, "a", response="rt", lags=0)
+    assert averaged.models[0].figures() == pytest.approx(alone.models[0].figures(), nan_ok=True)
+    assert any("rt: mean over subject, 156 rows of 52 words" in note for note in averaged.notes)
+    assert not any("mean" in note for note in alone.notes)
+    by_text = fitted(frame, "a", formula="rt ~ surprisal + (1 | text)").models[0]
+    by_reader = fitted(frame, "a", formula="rt ~ surprisal + (1 | subject)").models[0]
+    assert (by_text.n, by_reader.n) == (52, 156)
+
+
+def test_gaps_in_positions_are_counted_on_the_fitted_rows() -> None:
+    notes = fitted(readers(1), "a", response="rt", filter=("text=10",)).notes
+    # of positions 3, 4, 6, 7, ... the words 6 and 7 have an earlier word beyond the gap
+    assert "earlier words of 2 rows are beyond a gap in the column position" in notes[-1]
+    assert "the first time in rows:29" in notes[-1]
+
+
+def test_predictors_are_fitted_alone_together_and_beyond_each_other(tmp_path: Path) -> None:
+    frame = corpus().assign(entropy=np.random.default_rng(3).uniform(1, 9, 60))
+    chosen = {"response": "rt", "lags": 1, "controls": ("log_frequency",)}
+    fit = fitted(frame, "a", predictors=("surprisal", "entropy"), **chosen)
+    names = [model.name.removeprefix("a: ") for model in fit.models]
+    assert names[:3] == ["surprisal", "entropy", "surprisal + entropy"]
+    assert names[3:] == ["surprisal beyond entropy", "entropy beyond surprisal"]
+    surprisal, entropy, both, _, beyond = fit.models
+    (alone,) = fitted(frame, "a", **chosen).models
+    assert surprisal.statistic == pytest.approx(alone.statistic)
+    (alone,) = fitted(frame, "entropy", **chosen).models
+    assert entropy.statistic == pytest.approx(alone.statistic)
+    controls = ("log_frequency", "a")
+    (rest,) = fitted(frame, "entropy", **{**chosen, "controls": controls}).models
+    assert (beyond.statistic, beyond.df) == (pytest.approx(rest.statistic), (2, 58 - 7))
+    assert both.delta_log_likelihood == pytest.approx(
+        surprisal.delta_log_likelihood + beyond.delta_log_likelihood
+    )
+    made = frame[["text", "position", "entropy"]].assign(surprisal=frame["a"])
+    made.to_csv(tmp_path / "a.csv", index=False)
+    plain = frame.drop(columns="entropy")
+    read = fitted(plain, str(tmp_path / "a.csv"), predictors=("surprisal", "entropy"), **chosen)
+    assert [m.p for m in read.models] == pytest.approx([m.p for m in fit.models])
+
+
+def test_a_misspelt_column_is_refused_before_a_model_is_loaded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lmdiag.api.load_model", None)
+    with pytest.raises(BadInput, match="rows: no column 'RT'; did you mean 'rt'"):
+        lmdiag.fit(texts(), models="demo:causal", response="RT")
 
 
 # ---- bad input ----------------------------------------------------------------------------------
@@ -231,7 +305,13 @@ def changed(**columns: object) -> pd.DataFrame:
         (changed(rt=(4, 0.0)), {"formula": "log(rt) ~ surprisal"}, "rows:5: log(rt) is not"),
         (changed(b=corpus()["a"]), {"controls": ("b",), "lags": 0}, "column b repeats predictors"),
         (changed(position=(4, None)), {}, "rows:5: column position is missing"),
-        (changed(position=0), {}, "in an earlier row of the same word"),
+        (changed(position=0), {}, "rows:2: column word: 'wordword' stands where rows:1 has 'word'"),
+        (changed(position=0, word="a"), {}, "in an earlier row of the same word"),
+        (pd.concat([readers(), readers()[4:5]]), {}, "rows:157: a second row of subject 1 for the "
+         "word of row 5"),
+        (readers().assign(age=readers()["subject"]), {"controls": ("age",), "lags": 0},
+         "column age is 1 but was 0 in an earlier row of the same word"),
+        (changed(), {"predictors": ("entropy",)}, "no column 'entropy'"),
         (changed(), {"filter": ("keep",)}, "filter 'keep': write it as COLUMN=VALUE"),
         (changed(), {"filter": ("rt>9999",)}, "a: no row is left: not rt>9999 (60)"),
         (changed(), {"formula": "b ~ surprisal"}, "is not about rt: name one"),

@@ -6,14 +6,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmdiag import stats
+from lmdiag import __version__, stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
-from lmdiag.analysis.linear import Term
-from lmdiag.analysis.procedures import SURPRISAL
+from lmdiag.analysis.linear import Term, nested_test
+from lmdiag.analysis.procedures import SURPRISAL, Regression
 from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, sides
 from lmdiag.analysis.selection import Selection
 from lmdiag.stats import Values
@@ -28,14 +28,15 @@ class ModelFit:
     """How well one model's surprisals predict the response.
 
     Attributes:
-        name: of the model.
+        name: of the model; with several predictors, and of those that are tested.
+        source: of the model.
         n: number of rows.
         delta_log_likelihood: log-likelihood of the full model less that of the baseline.
         per_word: delta_log_likelihood / n.
-        ci_low, ci_high: per_word -+ 1.96 standard errors over rows; NaN for mixed models.
-        p: sign-flip test over rows that per_word is 0; for mixed models, whose rows depend on each
-            other, the likelihood-ratio test (chi-squared), NaN if the full model has no further
-            parameters.
+        ci_low, ci_high: held out, per_word -+ 1.96 standard errors over rows; else NaN.
+        test, statistic, df, p: of the full model against the baseline on all rows, in sample, see
+            `NestedTest`.
+        published_p: of the test of the profile, where it has one of its own; else NaN.
         aic, baseline_aic: of both models, in sample.
         mean_surprisal: of the rows, bits.
         terms: of the full model in sample, per unit of the surprisals that were read.
@@ -50,12 +51,17 @@ class ModelFit:
     """
 
     name: str
+    source: str
     n: int
     delta_log_likelihood: float
     per_word: float
     ci_low: float
     ci_high: float
+    test: Literal["F", "LR"]
+    statistic: float
+    df: tuple[int, ...]
     p: float
+    published_p: float
     aic: float
     baseline_aic: float
     mean_surprisal: float
@@ -80,7 +86,7 @@ class DeltaComparison:
         first, second: names of the models.
         difference: mean of first less second delta log density per row.
         ci_low, ci_high: difference -+ 1.96 standard errors.
-        p: sign-flip test; p_adjusted: by Holm's method over all comparisons.
+        p: sign-flip test; p_adjusted: by Holm's method over all comparisons, n_tests.
     """
 
     first: str
@@ -90,6 +96,7 @@ class DeltaComparison:
     ci_high: float
     p: float
     p_adjusted: float
+    n_tests: int
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,9 @@ class HumanFit:
         models = [
             fit.figures()
             | {"pearson": fit.pearson, "spearman": fit.spearman, "left_out": fit.left_out}
-            | {"coefficients": {term.term: term.estimate for term in fit.terms}}
+            | {"df": fit.df, "coefficients": {term.term: term.estimate for term in fit.terms}}
+            | {"standard_errors": {term.term: term.se for term in fit.terms}}
+            | {"t": {term.term: term.t for term in fit.terms}}
             | {"intervals": {term.term: term.interval for term in fit.terms}}
             for fit in self.models
         ]
@@ -164,47 +173,66 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     if doubled := [name for name in names if names.count(name) > 1]:
         raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")
     full, baseline = table.procedure.formulas()
+    regressions = table.procedure.regressions()
     selections = [Selection(table, source, f"{full} + {baseline}") for source in sources]
     common = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
         selection.leave_out("no surprisal of another model", ~common)
-    fits = [_fit(selection, full, baseline) for selection in selections]
-    pairs = []
-    if not is_mixed(full):
-        first = fits[0].words["delta"].to_numpy()
-        pairs = [(fit.name, first - fit.words["delta"].to_numpy()) for fit in fits[1:]]
-    p_values = [stats.sign_flip(apart) for _, apart in pairs]
-    compared = [
-        DeltaComparison(names[0], other, float(apart.mean()), *_interval(apart), p, adjusted)
-        for (other, apart), p, adjusted in zip(pairs, p_values, stats.holm(p_values), strict=True)
-    ]
+    fits = [_fit(selection, how) for selection in selections for how in regressions]
+    together = regressions.index(
+        next(how for how in regressions if how.baseline == baseline and how.full == full)
+    )
+    compared = [] if is_mixed(full) else _compared(fits[together :: len(regressions)])
     notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
-    signature = f"lmdiag:fit|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
+    version = ".".join(__version__.split(".")[:2])
+    signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
     return HumanFit(signature, full, baseline, fits, compared, list(notes), table)
 
 
-def _fit(selection: Selection, full: str, baseline: str) -> ModelFit:
+def _compared(fits: Sequence[ModelFit]) -> list[DeltaComparison]:
+    """The first model with each of the others, paired by row, p adjusted by Holm's method."""
+    first, *others = (fit.words["delta"].to_numpy() for fit in fits)
+    differences = [first - other for other in others]
+    p_values = [stats.sign_flip(values) for values in differences]
+    adjusted = stats.holm(p_values)
+    return [
+        DeltaComparison(
+            first=fits[0].name,
+            second=fit.name,
+            difference=float(values.mean()),
+            ci_low=_interval(values)[0],
+            ci_high=_interval(values)[1],
+            p=p,
+            p_adjusted=p_holm,
+            n_tests=len(p_values),
+        )
+        for fit, values, p, p_holm in zip(fits[1:], differences, p_values, adjusted, strict=True)
+    ]
+
+
+def _fit(selection: Selection, regression: Regression) -> ModelFit:
     """The fit of one model's surprisals to the rows that are left."""
     from pandas import DataFrame
-    from scipy.special import chdtrc
 
     source, how = selection.source, selection.table.procedure
     if not selection.kept.any():
         reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
         raise BadInput(f"{source.name}: no row is left: {reasons}")
     rows, kept = selection.rows(), np.flatnonzero(selection.kept)
-    first, second = (fit_formula(formula, rows, how.folds or 0) for formula in (full, baseline))
+    full = regression.full
+    first = fit_formula(full, rows, how.folds or 0)
+    second = fit_formula(regression.baseline, rows, how.folds or 0)
+    tested = nested_test(first, second)
     unit = math.log(2) if how.units == "nats" else 1.0
     bits, response = source.values[kept] / unit, rows[selection.response].to_numpy()
     delta, deltas = first.log_likelihood - second.log_likelihood, None
-    low = high = math.nan
     if first.densities is not None and second.densities is not None:
         deltas = first.densities - second.densities
-        (low, high), p = _interval(deltas), stats.sign_flip(deltas)
-    else:  # likelihood ratio; AIC = 2 parameters - 2 log-likelihood
-        further = round((first.aic - second.aic) / 2 + delta)
-        p = float(chdtrc(further, 2 * delta)) if further > 0 else math.nan
+    low, high = _interval(deltas) if how.folds and deltas is not None else (math.nan, math.nan)
+    published_p = math.nan
+    if how.published_test and deltas is not None:
+        published_p = stats.sign_flip(deltas)
     # the coefficient of the current word's surprisal, of both as they were before `scale`
     values = {term.term: term.estimate for term in first.terms}
     per_bit = values.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
@@ -214,13 +242,18 @@ def _fit(selection: Selection, full: str, baseline: str) -> ModelFit:
     both = np.column_stack([bits, response])
     words = {"surprisal": bits, "response": response, "residual": first.residuals, "delta": deltas}
     return ModelFit(
-        name=source.name,
+        name=f"{source.name}: {regression.label}" if how.predictors[1:] else source.name,
+        source=source.name,
         n=len(kept),
         delta_log_likelihood=delta,
         per_word=delta / len(kept),
         ci_low=low,
         ci_high=high,
-        p=p,
+        test=tested.test,
+        statistic=tested.statistic,
+        df=tested.df,
+        p=tested.p,
+        published_p=published_p,
         aic=first.aic,
         baseline_aic=second.aic,
         mean_surprisal=float(np.nanmean(bits)),

@@ -8,6 +8,7 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lmdiag.analysis.procedures import COMPUTED, SURPRISAL, Procedure, procedure_for
+from lmdiag.analysis.procedures import (
+    COMPUTED,
+    ENTROPY,
+    SURPRISAL,
+    Procedure,
+    Profile,
+    procedure_for,
+)
 from lmdiag.files import exists, is_folder, parse_json, read_parquet, read_text, user_path
 from lmdiag.stats import Values
 from lmdiag.text import shortened
@@ -36,12 +44,14 @@ class SurprisalSource(NamedTuple):
         values: (n rows of the table,), in the units of the procedure; NaN where there is none.
         column: the column of the table that they stand in, or "".
         note: what readers should know about them, or "".
+        entropy: of the distributions before each word, likewise; None where there are none.
     """
 
     name: str
     values: Values
     column: str = ""
     note: str = ""
+    entropy: Values | None = None
 
 
 class HumanTable:
@@ -53,7 +63,7 @@ class HumanTable:
         procedure: which columns place a row in its text.
     """
 
-    def __init__(self, frame: DataFrame, name: str, procedure: Procedure) -> None:
+    def __init__(self, frame: DataFrame, name: str, procedure: Profile) -> None:
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
         if doubled := frame.columns[frame.columns.duplicated()].tolist():
@@ -75,8 +85,11 @@ class HumanTable:
             BadInput: there is no such column.
         """
         if column not in self.frame.columns:
-            known = ", ".join(map(str, self.frame.columns))
-            raise BadInput(f"{self.name}: no column {column!r}; it has {known}")
+            names = {str(name).lower(): str(name) for name in self.frame.columns}
+            near = get_close_matches(column.lower(), names, n=1)
+            asked = f"; did you mean {names[near[0]]!r}?" if near else ""
+            known = ", ".join(names.values())
+            raise BadInput(f"{self.name}: no column {column!r}{asked} (columns: {known})")
         values = self.frame[column].astype(object).reset_index(drop=True)
         return values.where(values.notna(), "").map(str)
 
@@ -150,6 +163,29 @@ class HumanTable:
         within = [column.to_numpy() for _, column in self._within.iloc[self.first_rows].items()]
         return np.asarray(Series(values).groupby(within).shift(lag))
 
+    def gaps(self, lag: int) -> NDArray[np.bool_]:
+        """Returns of which words the one `lag` words earlier is not `lag` positions earlier."""
+        positions = self.numbers(self.procedure.position)[self.first_rows]
+        distance = positions - self.lagged(positions, lag)
+        return np.asarray(~np.isnan(distance) & (distance != lag))
+
+    def check_words(self) -> None:
+        """Refuses a table in which rows of one text and position have different words.
+
+        Raises:
+            BadInput: row and column are named.
+        """
+        column = self.procedure.word
+        words = self.texts(column).to_numpy()
+        first = self.first_rows[self.word]
+        if (other := np.flatnonzero(words != words[first])).size:
+            row = int(other[0])
+            has = f"{words[row]!r} stands where {self.where(first[row])} has {words[first[row]]!r}"
+            raise BadInput(
+                f"{self.where(row)}: column {column}: {has}; if positions begin anew in "
+                "each sentence, name its column, --sentence COLUMN"
+            )
+
     def running_texts(self) -> dict[str, str]:
         """Returns text -> its words joined by blanks.
 
@@ -157,19 +193,17 @@ class HumanTable:
             BadInput: no column of words is given; a word is empty, has a blank, or differs between
                 rows (row and column named).
         """
-        column, texts = self.procedure.word, dict[str, list[str]]()
+        column = self.procedure.word
         if not column:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
         words = self.texts(column)
-        for row, (number, word) in enumerate(zip(self.word, words, strict=True)):
-            first = self.first_rows[number]
+        for row, word in enumerate(words):
             if word.split() != [word]:
                 what = f"{word!r} contains a blank" if word.strip() else "is empty"
                 raise BadInput(f"{self.where(row)}: column {column} {what}; a row is one word")
-            if word != words[first]:
-                has = f"{word!r} stands where {self.where(first)} has {words[first]!r}"
-                raise BadInput(f"{self.where(row)}: column {column}: {has}")
+        self.check_words()
         names = self.texts(self.procedure.text)
+        texts: dict[str, list[str]] = {}
         for row in self.first_rows:
             texts.setdefault(names[row], []).append(words[row])
         return {name: " ".join(parts) for name, parts in texts.items()}
@@ -227,8 +261,9 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     Args:
         table: the human measures.
         source: a column of the table; or a JSON file, text -> sentences -> numbers, one per word;
-            or a table with a column `surprisal` and columns that tell the rows: those that both
-            tables have, or `text`, `position` and `word` as `lmdiag surprisal` writes them.
+            or a table with a column `surprisal`, also `entropy`, and columns that tell the rows:
+            those that both tables have, or `text`, `position` and `word` as `lmdiag surprisal`
+            writes them.
 
     Raises:
         BadInput: there is no such column or file, or it does not fit the rows.
@@ -245,16 +280,19 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
         return SurprisalSource(name, _from_json(table, path))
     other = HumanTable(_read_rows(path), path.name, table.procedure)
     columns = [*other.frame.columns]
-    surprisal = next((name for name in columns if name.lower() == SURPRISAL), "")
+    numbers = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
     pairs = {name: name for name in columns if name in table.frame.columns}
     for place in ("text", "position", "word"):
         if place in columns:
             pairs[getattr(table.procedure, place)] = place
-    pairs = {key: name for key, name in pairs.items() if key and name not in (surprisal, *COMPUTED)}
-    if not surprisal or not pairs:
-        missing = f"a column of {table.name}" if surprisal else f"a column {SURPRISAL!r}"
+    values = (*numbers.values(), *COMPUTED)
+    pairs = {key: name for key, name in pairs.items() if key and name not in values}
+    if SURPRISAL not in numbers or not pairs:
+        missing = f"a column of {table.name}" if numbers else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
-    wanted, made = DataFrame(), DataFrame({"": other.numbers(surprisal)})
+    wanted = DataFrame(index=range(len(table.frame)))
+    # numbers as names, which no column of a file has
+    made = DataFrame({i: other.numbers(name) for i, name in enumerate(sorted(numbers.values()))})
     for key, name in pairs.items():
         wanted[key], made[key] = table.keys(key), other.keys(name)
         if wanted[key].dtype != made[key].dtype:
@@ -262,12 +300,13 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     made = made.drop_duplicates()
     if (second := made.duplicated([*pairs])).any():
         row = made[second].iloc[0]
-        place = ", ".join(map(str, row[1:]))
+        place = ", ".join(map(str, row[len(numbers) :]))
         raise BadInput(f"{other.where(row.name)}: a second surprisal for {place}")
-    values = wanted.merge(made, how="left", on=[*pairs])[""].to_numpy()
-    if np.isnan(values).all():
+    joined = wanted.merge(made, how="left", on=[*pairs])
+    read = {name: joined[i].to_numpy() for i, name in enumerate(sorted(numbers))}
+    if np.isnan(read[SURPRISAL]).all():
         raise BadInput(f"{path.name} and {table.name} have no {', '.join(pairs)} in common")
-    return SurprisalSource(path.stem, values)
+    return SurprisalSource(path.stem, read[SURPRISAL], entropy=read.get(ENTROPY))
 
 
 def _from_json(table: HumanTable, path: Path) -> Values:

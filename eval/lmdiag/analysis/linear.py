@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,52 @@ class LinearFit:
     warning: str = ""
     densities: Values | None = None
     residuals: Values | None = None
+
+    @property
+    def residual_df(self) -> int:
+        """Rows less coefficients, of least squares."""
+        return self.n - len(self.terms)
+
+
+@dataclass(frozen=True)
+class NestedTest:
+    """Whether a full model fits the rows better than a part of it.
+
+    Attributes:
+        test: "F" of least squares, "LR" of mixed models (likelihood ratio).
+        statistic: F, or twice the difference of the log-likelihoods.
+        df: (further coefficients, residual) of F; (further parameters,) of LR.
+        p: of the F or chi-squared distribution; NaN where the full model has nothing further.
+    """
+
+    test: Literal["F", "LR"]
+    statistic: float
+    df: tuple[int, ...]
+    p: float
+
+
+def nested_test(full: LinearFit, part: LinearFit) -> NestedTest:
+    """Returns the test of two nested models on the same rows, in sample.
+
+    With RSS the residual sum of squares, p the numbers of coefficients and n that of the rows,
+
+        F = ((RSS_part - RSS_full) / (p_full - p_part)) / (RSS_full / (n - p_full))
+
+    The likelihood ratio is conservative where variances of random effects are tested as well.
+    """
+    from scipy.special import chdtrc, fdtrc
+
+    if full.densities is None:  # AIC = 2 parameters - 2 log-likelihood
+        delta = full.log_likelihood - part.log_likelihood
+        further = round((full.aic - part.aic) / 2 + delta)
+        p = float(chdtrc(further, 2 * delta)) if further > 0 else math.nan
+        return NestedTest("LR", 2 * delta, (further,), p)
+    df = part.residual_df - full.residual_df, full.residual_df
+    if not {term.term for term in part.terms} < {term.term for term in full.terms}:
+        return NestedTest("F", math.nan, df, math.nan)
+    rest = full.residual_sd**2
+    statistic = (part.residual_sd**2 * part.residual_df - rest * df[1]) / df[0] / rest
+    return NestedTest("F", statistic, df, float(fdtrc(*df, statistic)))
 
 
 # ---- mixed models --------------------------------------------------------------------------------

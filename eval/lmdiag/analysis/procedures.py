@@ -6,7 +6,7 @@ The procedures are defined in docs/specification.md, section 10.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +17,9 @@ SURPRISAL = "surprisal"
 
 FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 """Column, comparison and value of a condition."""
+
+ENTROPY = "entropy"
+"""Name of the entropies before each word, of a model or in a column."""
 
 COMPUTED = ("length", "len", "log_frequency", "freq")
 """Columns that are computed from the words where a table lacks them."""
@@ -38,11 +41,17 @@ class Procedure:
     sentpos)"""
     word: str = ""
     """column of the words (default: word, ia or target)"""
+    reader: str = ""
+    """column that tells readers apart; the response is the mean over the rows of a word, unless the
+    formula has a group of readers (default: reader, subject, participant, subid or WorkerId)"""
     controls: tuple[str, ...] | None = None
     """columns that the baseline has; length (characters) and log_frequency (wordfreq) are computed
     if there are none (default: these two)"""
     lags: int | None = None
     """how many earlier words' controls and surprisals are predictors, too (default: 2)"""
+    predictors: tuple[str, ...] = (SURPRISAL,)
+    """what the full model adds to the baseline: surprisal, entropy or columns; of several, each is
+    also fitted without the others, and tested beyond them"""
     added: Literal["all", "current"] | None = None
     """surprisals that only the full model has: all, or that of the current word, so that those of
     earlier words are part of the baseline (default: all)"""
@@ -58,16 +67,12 @@ class Procedure:
     """contiguous folds, each predicted from the others (default: 0, in sample)"""
     units: Literal["bits", "nats"] | None = None
     """unit of surprisals that are read; coefficients are per unit (default: bits)"""
-    average: bool = False
-    """the response is the mean over the rows of a word"""
     distinct: bool = False
     """leave out repetitions of a row first"""
     complete: bool = False
     """leave out rows with a missing value in any column"""
     fill: bool = False
     """replace surprisals before the beginning of a text or sentence by the mean surprisal"""
-    lags_as_text: bool = False
-    """take earlier surprisals from the texts sorted as text, "10" before "2", as kuribayashi2024"""
     language: str = ""
     """language of computed word frequencies (default: en)"""
 
@@ -94,26 +99,52 @@ class Procedure:
         """
         from lmdiag.analysis.regression import names_in, quoted, sides, without_terms
 
-        full, added = self.formula, SURPRISAL
+        full = self.formula
         if not full:
             names = (
                 f"{name}_prev_{lag}" if lag else name
-                for name in (SURPRISAL, *(self.controls or ()))
+                for name in (*self.predictors, *(self.controls or ()))
                 for lag in range((self.lags or 0) + 1)
             )
             full = f"{quoted(self.response)} ~ {' + '.join(map(quoted, names))}"
-        if self.added != "current":
-            added += r"(_prev_\d+)?"
-        baseline = self.baseline or without_terms(full, added)
+        baseline = self.baseline or without_terms(full, self._pattern(self.predictors))
         if sides(full)[0] != sides(baseline)[0]:
             raise BadInput(f"the baseline {baseline!r} must have the response of {full!r}")
-        if not {SURPRISAL, f"{SURPRISAL}_prev_1"} & {*names_in(full), *names_in(baseline)}:
-            raise BadInput(f"formula {full!r} has no term {SURPRISAL}, which stands for surprisals")
+        known = {*names_in(full), *names_in(baseline)}
+        for name in self.predictors:
+            if not {name, f"{name}_prev_1"} & known:
+                raise BadInput(f"formula {full!r} has no term {name}, which is a predictor")
         return full, baseline
+
+    def _pattern(self, predictors: Sequence[str]) -> str:
+        """Matches the columns of some predictors that the full model adds."""
+        lags = "" if self.added == "current" else r"(_prev_\d+)?"
+        return f"({'|'.join(map(re.escape, predictors))}){lags}"
+
+    def regressions(self) -> list[Regression]:
+        """Returns what is fitted: of several predictors each, all, and each beyond the others.
+
+        Raises:
+            BadInput: see `formulas`.
+        """
+        from lmdiag.analysis.regression import without_terms
+
+        full, baseline = self.formulas()
+        together = Regression(" + ".join(self.predictors), full, baseline)
+        if len(self.predictors) == 1:
+            return [together]
+        each, beyond = list[Regression](), list[Regression]()
+        for name in self.predictors:
+            others = [other for other in self.predictors if other != name]
+            alone = without_terms(full, self._pattern(others))
+            rest = without_terms(full, self._pattern([name]))
+            each.append(Regression(name, alone, baseline))
+            beyond.append(Regression(f"{name} beyond {' + '.join(others)}", full, rest))
+        return [*each, together, *beyond]
 
     def signature(self) -> str:
         """Returns the fields that change figures and that the formulas do not show."""
-        named = ("folds", "filter", "average", "distinct", "complete", "fill", "lags_as_text")
+        named = ("folds", "filter", "distinct", "complete", "fill")
         texts = [f"units:{self.units or 'bits'}"]
         for name, value in ((name, getattr(self, name)) for name in named):
             if value:
@@ -122,33 +153,58 @@ class Procedure:
         return "|".join(texts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Profile(Procedure):
+    """A published procedure.
+
+    Attributes:
+        lags_as_text: earlier surprisals are those of the texts sorted as text, "10" before "2".
+        published_test: the test of the publication where it is none of nested models: a random
+            permutation of the signs of the rows' differences.
+    """
+
+    lags_as_text: bool = False
+    published_test: Literal["sign permutation"] | None = None
+
+
+@dataclass(frozen=True)
+class Regression:
+    """A full model and the part of it that it is compared with, as formulas."""
+
+    label: str
+    full: str
+    baseline: str
+
+
 _PLACES = {
     "text": ("text", "article", "trialid", "docid", "sentence"),
     "position": ("position", "zone", "ianum", "sentpos"),
     "word": ("word", "ia", "target"),
+    "reader": ("reader", "subject", "participant", "subid", "WorkerId"),
 }
 """Field of `Procedure` -> columns that it may be, the first that a table has."""
 
-PROFILES: Mapping[str, tuple[Procedure, ...]] = {
-    "wilcox2023": (Procedure(
-        response="gaze_rt", controls=("freq", "len"), folds=10, average=True, complete=True,
+PROFILES: Mapping[str, tuple[Profile, ...]] = {
+    "wilcox2023": (Profile(
+        response="gaze_rt", controls=("freq", "len"), folds=10, complete=True,
+        published_test="sign permutation",
         filter=tuple(
             f"freq{lag}{bound}" for lag in ("", "_prev_1", "_prev_2") for bound in (">0", "<inf")
         ),
     ),),
-    "kuribayashi2024": (Procedure(
+    "kuribayashi2024": (Profile(
         response="time", text="article", sentence="sent_id", position="tokenN_in_sent", word="word",
         controls=("length", "log_gmean_freq"), added="current", units="nats", fill=True,
         filter=("time>0", "tokenN_in_sent>0", "is_first=False", "is_last=False"),
         lags_as_text=True,
     ),),
     "michaelov2024": (
-        Procedure(distinct=True, formula=(
+        Profile(distinct=True, sentence="sentid", formula=(
             "scale(log(rt)) ~ scale(surprisal) + scale(wlen) + scale(unigramsurp) + scale(sentpos) "
             "+ (1 + scale(surprisal) + scale(wlen) + scale(sentpos) || subject) "
             "+ (1 | docid:sentid)"
         )),
-        Procedure(distinct=True, formula=(
+        Profile(distinct=True, formula=(
             "scale(SUM_3RT_trimmed) ~ scale(surprisal) + (scale(surprisal) | SUB) "
             "+ (scale(surprisal) | ITEM)"
         )),
@@ -158,12 +214,12 @@ PROFILES: Mapping[str, tuple[Procedure, ...]] = {
 
 The one whose formula a table has the columns for is used: Maze, or self-paced reading."""
 
-_DEFAULT = Procedure(controls=("length", "log_frequency"), lags=2, language="en")
+_DEFAULT = Profile(controls=("length", "log_frequency"), lags=2, language="en")
 
 
 def procedure_for(
     columns: Collection[str], profile: str | None = None, chosen: Procedure | None = None
-) -> Procedure:
+) -> Profile:
     """Returns the procedure for a table.
 
     Args:
@@ -177,7 +233,7 @@ def procedure_for(
     if profile is not None and profile not in PROFILES:
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
-    published = _published(columns, profile, chosen) if profile else Procedure()
+    published = _published(columns, profile, chosen) if profile else Profile()
     values = vars(_DEFAULT).copy()
     for record in (published, chosen):
         values |= {
@@ -187,15 +243,17 @@ def procedure_for(
         }
     if published.filter and chosen.filter:
         values["filter"] = (*published.filter, *chosen.filter)
+    if values["sentence"] not in (*columns, chosen.sentence):  # that of a profile's own tables
+        values["sentence"] = ""
     for field, names in _PLACES.items():
         values[field] = values[field] or next((name for name in names if name in columns), "")
     values["response"] = values["response"] or values["formula"].partition("~")[0].strip()
     if not values["response"]:
         raise BadInput("no response: name the column of the human measure, --response COLUMN")
-    return Procedure(**values)
+    return Profile(**values)
 
 
-def _published(columns: Collection[str], profile: str, chosen: Procedure) -> Procedure:
+def _published(columns: Collection[str], profile: str, chosen: Procedure) -> Profile:
     """The procedure of a profile that a table has the columns for, or whose formula is replaced."""
     from lmdiag.analysis.regression import names_in
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource, log_frequencies
-from lmdiag.analysis.procedures import COMPUTED, FILTER, SURPRISAL
+from lmdiag.analysis.procedures import COMPUTED, ENTROPY, FILTER, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
@@ -24,6 +25,20 @@ _COMPARE = {
     ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
 _LAG = re.compile(r"(.+)_prev_(\d+)")
+_WORD = "\0word"
+"""Name of a column that no table has."""
+
+
+def check_table(table: HumanTable) -> None:
+    """Refuses a table that cannot be fitted, whatever its surprisals, and names the reason.
+
+    Raises:
+        BadInput: see `Selection`, `Selection.rows` and `HumanTable.running_texts`.
+    """
+    full, baseline = table.procedure.formulas()
+    zeros = np.zeros(len(table.frame))
+    table.running_texts()
+    Selection(table, SurprisalSource("", zeros, entropy=zeros), f"{full} + {baseline}").rows()
 
 
 class Selection:
@@ -49,6 +64,7 @@ class Selection:
         self._columns, self._groups = names_in(formulas), grouping_columns(formulas)
         self.response = self._columns[0]
         self._mean: Values | None = None
+        self._beyond_gap = np.zeros(len(table.frame), dtype=bool)
         if how.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
         known = {*table.frame.columns} - {SURPRISAL}
@@ -56,8 +72,8 @@ class Selection:
         for match in (match for match in filters if match[1] in known):
             self._filter(*match.group(0, 1, 2, 3))
         self._passed = self.kept.copy()
-        if how.average:
-            self._average()
+        if how.text and how.position:
+            self._one_row_per_word()
         for match in (match for match in filters if match[1] not in known):
             self._filter(*match.group(0, 1, 2, 3))
         for name in self._columns:
@@ -67,6 +83,12 @@ class Selection:
         for name in table.frame.columns if how.complete else ():
             if name != self.response:
                 self.leave_out(f"{name} is missing", table.missing(name))
+        if n := int((self.kept & self._beyond_gap).sum()):
+            first = table.where(int((self.kept & self._beyond_gap).argmax()))
+            self.notes["gaps"] = (
+                f"positions: the earlier words of {n:,} rows are beyond a gap in the column "
+                f"{how.position}, the first time in {first}"
+            )
 
     def leave_out(self, reason: str, rows: NDArray[np.bool_]) -> None:
         """Leaves out and counts those of some rows that are still there."""
@@ -86,18 +108,56 @@ class Selection:
         self.leave_out(f"{column} is missing", missing)
         self.leave_out(f"not {condition}", ~passed)
 
-    def _average(self) -> None:
+    def _one_row_per_word(self) -> None:
+        """Averages the response over the rows of a word, unless the formula groups by reader.
+
+        A group of readers is one whose members differ within a word.
+
+        Raises:
+            BadInput: a reader has two rows of a word; a predictor differs within a word.
+        """
+        table, how = self.table, self.table.procedure
+        kept = np.flatnonzero(self.kept)
+        rows = table.frame.iloc[kept].assign(**{_WORD: table.word[kept]})
+        if not rows[_WORD].duplicated().any():
+            return
+        if how.word in table.frame.columns:
+            table.check_words()
+        sizes = rows.groupby(_WORD)[self._groups].nunique(dropna=False)
+        groups = [name for name in self._groups if (sizes[name] > 1).any()]
+        readers = groups or [name for name in [how.reader] if name]
+        self._check_readers(rows, readers)
+        if not groups:
+            self._average(f"over {how.reader}" if readers else "over the rows of a word")
+
+    def _check_readers(self, rows: DataFrame, readers: Sequence[str]) -> None:
+        """Refuses two rows of a reader and word."""
+        second = rows.duplicated([_WORD, *readers]) if readers else []
+        if np.any(second):
+            last = rows[second].iloc[0]
+            same = (rows[[_WORD, *readers]] == last[[_WORD, *readers]]).all(axis=1)
+            names = ", ".join(f"{name} {last[name]}" for name in readers)
+            raise BadInput(
+                f"{self.table.name}:{last.name}: a second row of {names} for the word of row "
+                f"{same.idxmax()}: remove one, choose rows by --filter COLUMN=VALUE, or leave out "
+                "rows that are equal by --distinct"
+            )
+
+    def _average(self, over: str) -> None:
         """Keeps a row per word, with the mean response over its rows."""
         from pandas import Series
 
-        self._by_word(SURPRISAL)  # refuses rows of several models, whose mean would say nothing
+        for name in {SURPRISAL, *self._columns} - {self.response, *self._groups}:
+            self._by_word(name)  # refuses values that differ within a word
         word, before = self.table.word, int(self.kept.sum())
         values = Series(self.values(self.response)).where(self.kept)
         self._mean = values.groupby(word).transform("mean").to_numpy()
         self.kept &= ~Series(word).where(self.kept).duplicated().to_numpy()
-        if (n := int(self.kept.sum())) < before:
-            mean = f"{self.response}: mean over the rows of a word"
-            self.notes["average"] = f"{mean}, {before:,} rows of {n:,} words"
+        n = int(self.kept.sum())
+        self.notes["average"] = (
+            f"{self.response}: mean {over}, {before:,} rows of {n:,} words; a formula with a group "
+            "of readers uses the rows as they are"
+        )
 
     def rows(self) -> DataFrame:
         """Returns the columns of the formulas on the fitted rows; the index names the rows.
@@ -128,6 +188,8 @@ class Selection:
         word, language = table.procedure.word, table.procedure.language or "en"
         if name == SURPRISAL:
             return self.source.values
+        if name == ENTROPY and self.source.entropy is not None:
+            return self.source.entropy
         if name == self.response and self._mean is not None:
             return self._mean
         if match := _LAG.fullmatch(name):
@@ -156,6 +218,7 @@ class Selection:
                 return table.numbers(known)
         by_word = self._by_word(base)
         earlier = table.lagged(by_word, lag)
+        self._beyond_gap |= table.gaps(lag)[table.word]
         if base == SURPRISAL and how.fill:
             earlier = np.where(np.isnan(earlier), np.nanmean(by_word), earlier)
         if base == SURPRISAL and how.lags_as_text:
@@ -177,7 +240,7 @@ class Selection:
             raise BadInput(
                 f"{self.table.where(row)}: column {name} is {values[row]:g} but was "
                 f"{first[row]:g} in an earlier row of the same word: choose rows by "
-                "--filter COLUMN=VALUE"
+                "--filter COLUMN=VALUE, or give the readers a group in --formula"
             )
         by_word: Values = values.groupby(word).first().to_numpy()
         return by_word

@@ -116,7 +116,7 @@ def fit_command(
         human,
         surprisal=surprisal,
         # each is loaded when its turn comes
-        models=(lmdiag.load_model(name, **reading.keywords()) for name in model),
+        models=model and (lmdiag.load_model(name, **reading.keywords()) for name in model),
         profile=profile,
         output=output,
         **vars(reading.batching),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan
 from typing import Any
 
 import altair as alt
@@ -10,18 +11,20 @@ import numpy as np
 from pandas import DataFrame, concat
 
 from lmdiag import stats
-from lmdiag.analysis.fit import HumanFit
+from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
 from lmdiag.report.grid import CellText, Grid, GridRow, Section, figure_headings
-from lmdiag.report.numbers import decimals, p_value
+from lmdiag.report.numbers import UNDEFINED, decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
 
 _Row = dict[str, Any]
 
+_STATISTICS = {"F": "F (df)", "LR": "chi-squared (df)"}
+_TESTS = {"F": "F test", "LR": "likelihood ratio"}
 _LEAST, _FEW = 10, 500
 """Rows of a bin of surprisals that is drawn; rows up to which every one is drawn."""
 
@@ -30,21 +33,46 @@ _LEAST, _FEW = 10, 500
 
 
 def fit_grid(fit: HumanFit) -> Grid:
-    """Returns a row of texts per model."""
+    """Returns a row of texts per model; the heading of each p names its test."""
     rows, labels = [], dict[str, str]()
+    how = fit.table.procedure
+    held_out = "held-out " if how.folds else ""
     for model in fit.models:
-        labels = {
-            "n": f"{model.n:,}", "delta log-lik.": f"{model.delta_log_likelihood:.3f}",
-            "per word": f"{model.per_word:.5f}",
-            "95% interval": f"[{model.ci_low:.5f}, {model.ci_high:.5f}]", "p": p_value(model.p),
-            "AIC": f"{model.aic:.2f}", "baseline AIC": f"{model.baseline_aic:.2f}",
-            "mean surprisal": f"{model.mean_surprisal:.3f}", "per bit": f"{model.per_bit:.4g}",
+        gain = decimals(model.per_word, 5) + (", no gain" if model.per_word < 0 else "")
+        delta = decimals(model.delta_log_likelihood, 3)
+        labels = {"n": f"{model.n:,}", f"{held_out}delta log-lik.": delta}
+        labels |= {f"{held_out}per {'row' if fit.is_mixed else 'word'}": gain}
+        if how.folds:
+            labels["95% interval"] = _interval(model.ci_low, model.ci_high, 5)
+        df = ", ".join(map(str, model.df))
+        labels |= {_STATISTICS[model.test]: f"{decimals(model.statistic, 3)} ({df})"}
+        labels |= {f"p ({_TESTS[model.test]})": p_value(model.p)}
+        if how.published_test:
+            labels[f"p ({how.published_test})"] = p_value(model.published_p)
+        labels |= {
+            "AIC": decimals(model.aic), "baseline AIC": decimals(model.baseline_aic),
+            "mean surprisal": decimals(model.mean_surprisal, 3),
+            "per bit": UNDEFINED if isnan(model.per_bit) else f"{model.per_bit:.4g}",
         }  # fmt: skip
-        texts = (text.replace("-", "−") for text in labels.values())
-        cells = tuple(CellText("" if "nan" in text.lower() else text) for text in texts)
+        cells = tuple(CellText(text.replace("-", "−")) for text in labels.values())
         rows.append(GridRow((visible(model.name),), 0, cells))
-    caption = f"{visible(sides(fit.full)[0])}: predictive power of surprisal"
+    caption = f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(how.predictors)}"
     return Grid(caption, ("model",), figure_headings(*labels), tuple(rows))
+
+
+def coefficient_grid(fit: HumanFit) -> Grid:
+    """Returns a row of texts per model and coefficient of its full model, in sample."""
+    headings = figure_headings("estimate", "95% interval", "SE", "df", "t", "p (t test)")
+    rows = []
+    for model in _distinct_models(fit):
+        for term in model.terms:
+            texts = (
+                decimals(term.estimate, 4), _interval(*term.interval, 4), decimals(term.se, 4),
+                decimals(term.df, 1).removesuffix(".0"), decimals(term.t, 3), p_value(term.p),
+            )  # fmt: skip
+            labels = (visible(model.name), visible(term.term))
+            rows.append(GridRow(labels, 0, tuple(map(CellText, texts))))
+    return Grid("coefficients of the full model", ("model", "term"), headings, tuple(rows))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
@@ -55,35 +83,55 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield f"baseline: {fit.baseline}, on the same rows"
     if fit.is_mixed:
         yield (
-            "rows of a mixed model depend on each other, so there is no interval over rows; p is "
-            "the likelihood-ratio test of the two models, conservative where variances are left out"
+            "rows of a mixed model depend on each other, so there is no interval over rows; the "
+            "likelihood-ratio test is conservative where variances are left out as well"
         )
+    else:
+        yield "F test of the two models on all rows, in sample"
+    if how.folds:
+        yield "the held-out gain describes; the interval is mean ± 1.96 standard errors over rows"
     yield f"surprisals in {how.units or 'bits'}; per bit: units of the response per bit"
     yield from fit.notes
-    for model in fit.models:
-        names = (("Pearson", model.pearson), ("Spearman", model.spearman))
-        figures = (f"{n} {_bounded(e.value, e.ci_low, e.ci_high, 3)}" for n, e in names)
-        yield f"{model.name}: correlation of response and surprisal: {', '.join(figures)}"
+    for name, model in _by_source(fit).items():
+        kinds = (("Pearson", model.pearson), ("Spearman", model.spearman))
+        figures = (f"{kind} {_bounded(e.value, e.ci_low, e.ci_high, 3)}" for kind, e in kinds)
+        yield f"{name}: correlation of response and surprisal: {', '.join(figures)}"
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
 def fit_section(fit: HumanFit) -> Section:
-    """Returns what a terminal shows: the table, and in lines what a page has as further tables."""
+    """Returns what a terminal shows: the tables, and in lines what a page has as further ones."""
     lines = [*method_lines(fit)]
-    for model in fit.models:
+    for name, model in _by_source(fit).items():
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
-        lines += [f"{model.name}: rows left out: {reasons}"] if reasons else []
+        lines += [f"{name}: rows left out: {reasons}"] if reasons else []
     for pair in fit.comparisons:
         apart = _bounded(pair.difference, pair.ci_low, pair.ci_high, 5)
         lines.append(
-            f"{pair.first} minus {pair.second}, per word: {apart}, p {p_value(pair.p)}, adjusted "
-            f"by Holm {p_value(pair.p_adjusted)}"
+            f"{pair.first} minus {pair.second}, per word: {apart}, sign-flip test: p "
+            f"{p_value(pair.p)}, adjusted by Holm over {pair.n_tests} "
+            f"test{'s' if pair.n_tests > 1 else ''} {p_value(pair.p_adjusted)}"
         )
-    return Section("", [fit_grid(fit)._replace(title="")], lines, signatures=[fit.signature])
+    tables = [fit_grid(fit)._replace(title=""), coefficient_grid(fit)]
+    return Section("", tables, lines, signatures=[fit.signature])
+
+
+def _by_source(fit: HumanFit) -> dict[str, ModelFit]:
+    """One fit of each source of surprisals."""
+    return {model.source: model for model in fit.models}
+
+
+def _distinct_models(fit: HumanFit) -> list[ModelFit]:
+    """The fits without those whose full model is that of an earlier one."""
+    return list({model.terms: model for model in reversed(fit.models)}.values())[::-1]
+
+
+def _interval(low: float, high: float, digits: int) -> str:
+    return f"[{decimals(low, digits)}, {decimals(high, digits)}]"
 
 
 def _bounded(value: float, low: float, high: float, digits: int) -> str:
-    return f"{decimals(value, digits)} [{decimals(low, digits)}, {decimals(high, digits)}]"
+    return f"{decimals(value, digits)} {_interval(low, high, digits)}"
 
 
 def as_text(fit: HumanFit, form: str) -> str:
@@ -116,14 +164,12 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     title = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     power, terms, responses = list[_Row](), list[_Row](), list[DataFrame]()
     is_few = fit.models[0].n <= _FEW
+    has_intervals = not isnan(fit.models[0].ci_low)
     for number, model in enumerate(fit.models):
         name = {"model": visible(model.name)}
-        bounds = {} if fit.is_mixed else {"low": model.ci_low, "high": model.ci_high}
+        bounds = {"low": model.ci_low, "high": model.ci_high} if has_intervals else {}
         place = {"surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n}
         power.append(name | place | bounds)
-        for term in model.terms[1:]:
-            ends = dict(zip(("low", "high"), term.interval, strict=True))
-            terms.append(name | {"term": visible(term.term), "value": term.estimate} | ends)
         points = model.words[["surprisal"]].assign(value=model.words["response"], **name)
         if is_few:
             points["row"] = fit.table.frame.index[points.index]
@@ -131,6 +177,11 @@ def human_plots(fit: HumanFit) -> list[Plot]:
                 points["word"] = fit.table.texts(word)[points.index].map(visible).to_numpy()
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
         responses.append(points if is_few else _binned(points, aside).assign(**name))
+    for model in _distinct_models(fit):
+        for term in model.terms[1:]:
+            bar: _Row = {"term": visible(term.term), "value": term.estimate}
+            ends = dict(zip(("low", "high"), term.interval, strict=True))
+            terms.append({"model": visible(model.name)} | bar | ends)
     lines = " Lines are 95% intervals."
     shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
     power_caption = f"Predictive power: {title} against mean surprisal, a mark per model."
@@ -140,7 +191,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     by_bits = _marks(concat(responses), "surprisal", "surprisal, bits", response)
     by_term = _marks(DataFrame(terms), "term", "", "coefficient")
     return [
-        Plot("human", "power", power_caption + lines * (not fit.is_mixed), by_mean),
+        Plot("human", "power", power_caption + lines * has_intervals, by_mean),
         Plot("human", "binned", binned_caption + lines * (not is_few), by_bits),
         Plot("human", "coefficients", terms_caption + lines, by_term),
     ]
@@ -183,7 +234,8 @@ def human_page(fit: HumanFit) -> str:
     """
     return environment().get_template("human.html.j2").render(
         title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
-        names=[model.name for model in fit.models], plots=human_plots(fit),
+        coefficients=coefficient_grid(fit),
+        sources=_by_source(fit), plots=human_plots(fit),
         reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
         remarks=list(method_lines(fit)),
         **frame("report", charts=True),
