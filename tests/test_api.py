@@ -205,3 +205,22 @@ def test_options_of_measure_are_checked(api: Any, options: dict[str, Any], messa
     rows = api.rows["role88"]
     with pytest.raises(BadInput, match=message):
         lmdiag.measure(predictions_of(rows.columns(), [-1.0] * len(rows)), rows, **options)
+
+
+def test_python_does_what_the_command_line_does(tmp_path: Path) -> None:
+    """`run` gives what `load_run` gives; runs, predictions and tables the same analysis."""
+    data = tmp_path / "mine.csv"
+    rows = [f"{i},{a},The cook {i} {a} the,soup" for i in range(1, 7) for a in ("ate", "made")]
+    data.write_text("\n".join(["item,verb,context,target", *rows]))
+    run = lmdiag.run("demo:causal", data, output=tmp_path)
+    assert run.results == lmdiag.load_run(run.path).results
+    stimuli = lmdiag.load_stimuli(str(data), "mine")
+    predictions = lmdiag.load_model("demo:causal").predict(stimuli)
+    sources = [run, run.path, run.items(), predictions, predictions.items()]
+    effects = [lmdiag.analyse(source).effects["estimate"].tolist() for source in sources]
+    effects.append(
+        lmdiag.analyse(run.predictions["mine"]["none", 0], stimuli).effects["estimate"].tolist()
+    )
+    assert effects == [pytest.approx(effects[0])] * 6
+    with pytest.raises(BadInput, match="predictions with their stimuli"):
+        lmdiag.analyse(run.predictions["mine"]["none", 0])

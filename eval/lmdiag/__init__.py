@@ -1,6 +1,6 @@
 """Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.
 
-`load_stimuli`, `load_model`, `measure`, `compare`, `analyse`, `fit`, `load_run` and
+`run`, `load_stimuli`, `load_model`, `measure`, `compare`, `analyse`, `fit`, `load_run` and
 `load_multiverse` are the Python API (`lmdiag.api`); nothing is imported before it is used.
 """
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
         load_run,
         load_stimuli,
         measure,
+        run,
     )
 
 __version__ = "0.1.0"
 __all__ = [
     "__version__", "analyse", "compare", "fit", "load_model", "load_multiverse", "load_run",
-    "load_stimuli", "measure",
+    "load_stimuli", "measure", "run",
 ]  # fmt: skip
 
 

@@ -16,17 +16,24 @@ What `measure` and `compare` return prints as tables, shows as such in a noteboo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from lmdiag import perturb
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
+from lmdiag.analysis.items import (
+    ITEM_SUFFIXES,
+    Per,
+    items_of,
+    items_of_predictions,
+    model_column,
+)
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.selection import check_table
-from lmdiag.comparison import RESAMPLES, compare_runs, side_of
+from lmdiag.comparison import RESAMPLES, compare_runs, side_of, unlike_first
 from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import (
     Analysed,
@@ -34,9 +41,11 @@ from lmdiag.display import (
     FinishedRun,
     LoadedMultiverse,
     Measures,
+    TaskPredictions,
     load_multiverse,
 )
 from lmdiag.display import load_finished as load_run
+from lmdiag.perturb import chosen
 from lmdiag.protocol import (
     Predictions,
     Protocol,
@@ -52,7 +61,7 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.surprisals import ask_about_words, to_arrow, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
-from lmdiag.types import BadInput
+from lmdiag.types import DIAGNOSTICS, FOUND_DESIGN, BadInput, Coding, DesignOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -60,10 +69,12 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.surprisals import WordColumn
 
+    Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
+
 __all__ = [
     "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
-    "analyse", "compare", "fit",
-    "load_model", "load_multiverse", "load_run", "load_stimuli", "measure",
+    "TaskPredictions",    "analyse", "compare", "fit",
+    "load_model", "load_multiverse", "load_run", "load_stimuli", "measure", "run",
 ]  # fmt: skip
 
 
@@ -111,7 +122,7 @@ class LanguageModel:
         top: int = 5,
         batch_size: int | None = None,
         quiet: bool = True,
-    ) -> Predictions:
+    ) -> TaskPredictions:
         """Returns a prediction for each row; rows with the same context are one question.
 
         Args:
@@ -140,7 +151,8 @@ class LanguageModel:
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs}
         label = None if quiet else self.info.id
         (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
-        return replace(answered, model=self.info, **asked)
+        whole = replace(answered, model=self.info, **asked)
+        return TaskPredictions(**vars(whole), stimuli=stimuli)
 
     def surprisals(
         self,
@@ -279,31 +291,150 @@ def fit(
     return fit_surprisals(table, sources)
 
 
-def analyse(
-    source: DataFrame | Run | str | Path | Sequence[Run | str | Path],
+def run(
+    model: str,
+    data: str | Path = "lmdiag",
     *,
-    region: str = "",
+    tasks: Sequence[str] = (),
+    perturb: Sequence[str] = (),
+    shuffles: int = 100,
+    seed: int = 0,
+    limit: int | None = None,
+    k: Sequence[int] = (1, 5),
+    threshold: float = 0.01,
+    output: str | Path = "results",
+    name: str | None = None,
+    batch_size: int | None = None,
+    overwrite: bool = False,
+    quiet: bool = True,
+    design: DesignOptions = FOUND_DESIGN,
+    **options: Any,
+) -> FinishedRun:
+    """Runs a model as `lmdiag run` does, without its tables and page; returns the finished run.
+
+    A finished run in the same directory is read back, an interrupted one is resumed.
+
+    Args:
+        model: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        data: data set: a built directory, a Hub id, or a file of own rows.
+        tasks: configs of the data set; () for its diagnostics, or else for all.
+        perturb: settings beside the unperturbed one, of `lmdiag.perturb.names()`, or "all".
+        shuffles: number of shuffles of a shuffled setting.
+        seed: of the shuffles and of the sample.
+        limit: rows of a sample of each task; None for all.
+        k: ranks of accuracy@k.
+        threshold: difference in probability of sensitivity@threshold.
+        output: folder of all runs.
+        name: of the model in its folder and in tables; None for its id.
+        batch_size: contexts in a batch; None for what suits the device.
+        overwrite: discard an earlier run of the same model and protocol.
+        quiet: no progress bar.
+        design: how the items of own data are analysed, stored with the run.
+        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
+
+    Raises:
+        BadInput: see `lmdiag.runs.run.run_model`, or an option is not allowed.
+    """
+    from lmdiag import models
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run import RunOptions, run_model
+    from lmdiag.stimuli import tasks as tasks_of
+
+    load_options = models.LoadOptions.from_keywords(options)
+    if not tasks:
+        known = tasks_of(str(data))
+        tasks = [task for task in known if task in DIAGNOSTICS] or [*known]
+    protocol = Protocol(
+        tasks=tuple(tasks), perturb=chosen(tuple(perturb), tuple(tasks)), shuffles=shuffles,
+        seed=seed, limit=limit, k=checked_ranks(k), threshold=checked_threshold(threshold),
+        **query_options(load_options),
+    )  # fmt: skip
+    inputs = load_inputs(str(data), protocol)
+    inputs.check_design(design)
+    how = RunOptions(Path(output), name, batch_size, overwrite, quiet, design)
+    made = cast(Run, run_model(model, load_options, inputs, how))  # there is one process
+    return FinishedRun(made.path, made.results, made.stimuli)
+
+
+def analyse(
+    source: Analysable | Sequence[Analysable],
+    stimuli: Stimuli | None = None,
+    *,
+    response: str = "",
+    conditions: Sequence[str] = (),
+    formula: str = "",
+    item: str = "",
+    region: str | int = "",
+    levels: Mapping[str, Sequence[object]] | None = None,
+    coding: Coding = "sum",
+    by: str = "",
     task: str = "",
-    **design: Any,
 ) -> Analysed:
     """Analyses the conditions of items: cell means, effects over items, mixed models.
 
     Args:
-        source: runs or their directories; or a table with a column `item`, made by `run.items()` or
-            another program, or its file (csv, tsv or Parquet).
-        region: see `lmdiag.analysis.designs.analyse_table`.
+        source: predictions; runs or their directories; or a table with a row per item and
+            condition, made by `items()` or another program, or its file; or several of them.
+        stimuli: the rows of predictions that are not from `LanguageModel.predict`.
+        response: surprisal (bits), probability, log_odds (nats), correct, or a column of numbers;
+            "" for the left side of the formula, else surprisal.
+        conditions: columns of the conditions; () for those with 2 to 6 levels that differ within
+            items.
+        formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)".
+        item: column that names the items; "" for `item`.
+        region: number or name of the region whose surprisal is the response; "all" for each.
+        levels: column -> its levels in order; of others, alphabetical, numbers by size.
+        coding: of conditions in the formula: "sum" (-0.5 and 0.5), "treatment" (0 and 1) or
+            "difference" (each level less the one before it, then also in the tests).
+        by: a column that differs between items only; effects at each of its levels, and Welch's t.
         task: of runs with several tasks.
-        design: response, conditions, formula, coding; likewise.
+
+    What is not given is taken from the design that is stored with the first run.
 
     Raises:
         BadInput: there are no items, no conditions or no such columns; the formula cannot be
             fitted.
     """
-    from lmdiag.analysis.designs import analyse_table
-    from lmdiag.analysis.items import items_of
+    from pandas import DataFrame
 
-    table = items_of(source, task=task, per="region" if region else "row")
-    return Analysed(**vars(analyse_table(table, region=str(region), **design)))
+    from lmdiag.analysis.designs import analyse_table
+
+    sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    parts = [
+        x if isinstance(x, DataFrame | Predictions | Run) or _is_table(x) else load_run(x)
+        for x in sources
+    ]
+    runs = [x for x in parts if isinstance(x, Run)]
+    given: dict[str, Any] = {
+        "conditions": tuple(conditions), "item": item, "region": str(region),
+        "levels": levels, "coding": coding if coding != "sum" else "", "by": by,
+    }  # fmt: skip
+    design = runs[0].results.design.given() if runs else {}
+    design |= {name: value for name, value in given.items() if value}
+    if runs and all(x.diagnostic.asks == "sentence" for x in runs[0].stimuli.values()):
+        design["apart"] = [model_column(run) for run in unlike_first(runs)]
+    per: Per = "region" if design.get("region") else "row"
+    tables = [
+        items_of_predictions(x, getattr(x, "stimuli", None) or _needed(stimuli), per)
+        if isinstance(x, Predictions)
+        else x
+        for x in parts
+    ]
+    table = items_of(tables, task=task, per=per)
+    found = analyse_table(table, response=response, formula=formula, **design)
+    return Analysed(**vars(found))
+
+
+def _is_table(source: object) -> bool:
+    return isinstance(source, str | Path) and Path(source).suffix in ITEM_SUFFIXES
+
+
+def _needed(stimuli: Stimuli | None) -> Stimuli:
+    if stimuli is None:
+        raise BadInput(
+            "analyse takes predictions with their stimuli: analyse(predictions, stimuli)"
+        )
+    return stimuli
 
 
 Comparable = Measures | Run | str | Path

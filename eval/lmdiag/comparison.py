@@ -35,7 +35,8 @@ SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
 """Measure -> the measure with which it is equal by construction where both have the same items: all
 verbs are single tokens; each suite has one prediction."""
 PER_WORD = "surprisal_per_word"
-"""Not compared between masked and causal models: pseudo-log-likelihoods are not probabilities."""
+"""Not compared between masked and causal models, for the reason `PSEUDO`."""
+PSEUDO = "the pseudo-log-likelihood of a masked model is not the probability of a sentence"
 
 
 @dataclass(frozen=True)
@@ -280,17 +281,28 @@ def pair_at(a: Side, b: Side, place: Place, second: int = 1) -> Pair | None:
     return Pair(place, first, other, second) if first and other else None
 
 
+def unlike_first(runs: Sequence[Run]) -> list[Run]:
+    """Returns the runs that see another side of a word than the first one, which is causal or not.
+
+    What they give for a context or a whole sentence is not compared.
+    """
+    is_causal = runs[0].results.model.kind == "causal"
+    return [run for run in runs if (run.results.model.kind == "causal") != is_causal]
+
+
 def not_compared(runs: Sequence[Run]) -> list[str]:
     """Returns a line for each measure that some runs cannot be compared in with the first one."""
-    first = runs[0].results
-    is_causal = first.model.kind == "causal"
-    unlike = [run for run in runs if (run.results.model.kind == "causal") != is_causal]
-    pair = f"{runs[0].path} and {', '.join(str(run.path) for run in unlike)}"
+    first, unlike = runs[0].results, unlike_first(runs)
+    names = [run.results.model.name or run.results.model.id for run in (runs[0], *unlike)]
+    if len({*names}) < len(names):
+        names = [str(run.path) for run in (runs[0], *unlike)]
+    pair = f"{names[0]} and {', '.join(names[1:])}"
     lines = {
         f"{' and '.join(CONTEXTUAL)} of {pair}: only one of the models sees what is right of the "
         "blank": any(diagnostics.get(task).has_verbs for task in first.tasks),
-        f"{PER_WORD} of {pair}: the pseudo-log-likelihood of a masked model is not the probability "
-        "of a sentence": any(first.measure(task, "none", PER_WORD) for task in first.tasks),
+        f"{PER_WORD} of {pair}: {PSEUDO}": any(
+            first.measure(task, "none", PER_WORD) for task in first.tasks
+        ),
     }
     return [line for line, applies in lines.items() if unlike and applies]
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from lmdiag import evaluation
 from lmdiag.analysis.designs import Analysis
-from lmdiag.analysis.items import Per, items_of
+from lmdiag.analysis.items import Per, items_of, items_of_predictions
 from lmdiag.comparison import Comparison, Side
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
@@ -21,6 +21,7 @@ from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
 from lmdiag.results import Measure, Run, frame_of, load_run, of_setting, signature
 from lmdiag.text import suggest
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import altair
@@ -123,6 +124,27 @@ class Measures(Printable, dict[str, Measure]):
         return chart
 
 
+@dataclass(frozen=True, repr=False)
+class TaskPredictions(Predictions):
+    """Predictions with the rows that they are of.
+
+    Attributes:
+        stimuli: the rows, perturbed where the predictions are.
+    """
+
+    stimuli: Stimuli | None = None
+
+    def items(self, per: Per = "row") -> DataFrame:
+        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
+
+        Args:
+            per: "row" for a row per row of the data, "region" or "word" for those of sentences.
+        """
+        if self.stimuli is None:
+            raise BadInput("the predictions have no rows: `LanguageModel.predict` gives them")
+        return items_of_predictions(self, self.stimuli, per)
+
+
 class FinishedRun(Run):
     """A finished run, read back, with its items and charts; see `lmdiag.results.Run`."""
 
@@ -158,7 +180,7 @@ class Analysed(Printable, Analysis):
         """Returns the means of the conditions and the items as an altair chart."""
         from lmdiag.report.charts.conditions import condition_plot
 
-        return _charts([condition_plot("conditions", {"": self})])["conditions"]
+        return _charts([condition_plot("conditions", self)])["conditions"]
 
     def show(self, console: Console) -> None:
         """Prints the tables."""

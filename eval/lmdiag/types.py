@@ -265,5 +265,19 @@ class DesignOptions:
 
     def given(self) -> dict[str, Any]:
         """Returns the arguments that are not the defaults."""
-        default = DesignOptions().arguments()
-        return {name: x for name, x in self.arguments().items() if x != default[name]}
+        arguments = self.arguments()
+        return {name: arguments[name] for name in self.stored()}
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the fields that are not the defaults, as `results.json` has them."""
+        default = vars(DesignOptions())
+        return {name: value for name, value in vars(self).items() if value != default[name]}
+
+    def columns(self) -> list[str]:
+        """Returns all columns that are named."""
+        levels = self.arguments()["levels"]
+        return list(dict.fromkeys(filter(None, (*self.conditions, self.item, self.by, *levels))))
+
+
+FOUND_DESIGN = DesignOptions()
+"""The design that the data show by themselves."""

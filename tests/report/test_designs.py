@@ -18,7 +18,7 @@ from lmdiag.report.designs import designs_of
 from lmdiag.report.html import charts, render
 from lmdiag.report.terminal import print_results
 from lmdiag.results import Run, load_run
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -66,19 +66,19 @@ def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) 
     run = made(tmp_path, REGIONS)
     whole, panels = (plot.spec for plot in charts(run)[:2])
     assert "facet" not in whole
-    assert {row["panel"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
-    assert "resolve" not in panels
-    (design,) = designs_of([run], region="2")
+    assert {row["level"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
+    (design,) = designs_of([run], DesignOptions(region="2"))
     assert "of region 2" in design.tables[0].caption
     with pytest.raises(BadInput, match="choose a region"):
-        designs_of([run], region="verb")
+        designs_of([run], DesignOptions(region="verb"))
 
 
 def test_the_axis_of_surprisals_has_no_negative_bits() -> None:
     table = pd.DataFrame({"item": [1, 1, 2, 2], "a": ["x", "y"] * 2, "surprisal": [0.1, 1, 0, 3]})
-    spec = condition_plot("few", {"": analyse_table(table)}).spec
+    spec = condition_plot("few", analyse_table(table)).spec
     assert min(row["low"] for row in spec["data"]["values"] if "low" in row) < 0
-    assert all(layer["encoding"]["y"]["scale"]["domainMin"] == 0 for layer in spec["layer"][::2])
+    channels = [layer["encoding"] for layer in spec["layer"]]
+    assert {x["y"]["scale"]["domainMin"] for x in channels if "y2" not in x} == {0}
 
 
 @pytest.mark.parametrize("form", ["latex", "markdown"])
@@ -124,3 +124,47 @@ def test_two_models_have_panels_and_built_in_sets_no_designs(
     run = load_run(make_run(tmp_path / "run", demo_dir, Protocol(tasks=("cprag102",))))
     assert designs_of([run]) == []
     assert designs_of([made(tmp_path, BLANKS.replace("item,", "list,", 1))]) == []
+
+
+def test_a_given_design_is_stored_with_the_run_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A third column hides the design; the page, LaTeX and `analyse` have what was given."""
+    monkeypatch.chdir(tmp_path)
+    rows = [line.split(",", 1) for line in REGIONS.splitlines()]
+    text = "".join(f"{item},{n % 3 if n else 'list'},{row}\n" for n, (item, row) in enumerate(rows))
+    Path("mine.csv").write_text(text.replace("item,", "unit,", 1))
+    asked = ["run", "--model", "demo:causal", "--data", "mine.csv", "--item", "unit"]
+    given = ["--conditions", "a", "--region", "2", "--levels", "a=y,x"]
+    assert main([*asked, "--conditions", "b"]) == 2
+    assert "no column 'b'" in capsys.readouterr().err
+    assert main([*asked, *given]) == 0
+    run = "results/demo--causal/mine-token"
+    for arguments in (["report", run, "--format", "latex"], ["analyse", run]):
+        assert main(arguments) == 0
+        assert "Effects on surprisal of region 2 over items" in capsys.readouterr().out
+    assert "a[x - y]" in Path(run, "report.html").read_text()
+    assert main(["analyse", run, "--region", "all", "--levels", "a=x,y"]) == 0
+    shown = capsys.readouterr().out
+    assert "Effects on surprisal in each region" in shown
+    assert "region 2: a[y - x]" in shown
+    assert main([*asked, "--region", "1"]) == 0  # the finished run gets another design
+    assert load_run(Path(run)).results.design.region == "1"
+
+
+def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(
+    tmp_path: Path,
+) -> None:
+    kinds = ["causal", "masked", "causal", "causal", "causal"]
+    runs = [made(tmp_path, REGIONS, f"m{i}", seed=i, id=f"m{i}", kind=kind)
+            for i, kind in enumerate(kinds)]  # fmt: skip
+    (design,) = designs_of(runs)
+    assert [row.labels[1] for row in design.tables[0].rows] == [f"m{i}" for i in range(5)]
+    (forest,) = design.plots
+    assert len(forest.spec["data"]["values"]) == 5
+    differences = next(grid for grid in design.further if grid.caption.startswith("Differences"))
+    assert [row.labels[1] for row in differences.rows] == ["m0 - m2", "m0 - m3", "m0 - m4"]
+    assert any("not compared with the first model: m1: the pseudo-" in x for x in design.remarks)
+    text = render(runs)
+    assert "m4</th>" in text
+    assert "surprisal_per_word of m0 and m1: the pseudo-log-likelihood" in text

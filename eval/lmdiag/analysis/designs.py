@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, pairwise, product
@@ -16,7 +16,7 @@ from lmdiag import stats
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.perturb import NONE
-from lmdiag.text import in_order, shortened
+from lmdiag.text import in_order, shortened, visible
 from lmdiag.types import BadInput, Coding
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ _OWN = {"model", "signature", "task", "perturbation", "shuffle", "suite", *PARTS
 
 _CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
 """Columns of `Analysis.cells` and `Analysis.items` beside the conditions."""
+
+_ALL = "all"
+"""Stands for every region."""
 
 _MODEL = re.compile(r"(?<!\w)model(?!\w)")
 """The column `model` in a formula."""
@@ -79,7 +82,9 @@ class Analysis:
         by_level: the effects over the items of each of its levels, with a column `level`; then the
             differences between two levels, Welch's t test over n items in both, p_holm over the
             pairs of more than two levels.
-        region: number or name of the region; "" for rows as a whole.
+        region: number or name of the region; "" for rows as a whole; "all" for each by itself, in
+            tables that begin with a column `suite`.
+        apart: models that are not compared with the first one.
     """
 
     response: str
@@ -93,11 +98,17 @@ class Analysis:
     by: str
     by_level: DataFrame
     region: str
+    apart: tuple[str, ...] = ()
 
     @property
     def has_models(self) -> bool:
         """Whether there are several models."""
         return len({*self.cells.get("model", ()), *self.mixed}) > 1
+
+    def response_text(self, part: str = "") -> str:
+        """Returns the response and its region, e.g. "surprisal of region 2", or else `part`."""
+        of = {"": part, _ALL: " in each region"}.get(self.region, f" of region {self.region}")
+        return visible(self.response.replace("_", " ") + of)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.
@@ -133,6 +144,7 @@ def analyse_table(
     item: str = "",
     levels: Mapping[str, Sequence[object]] | None = None,
     by: str = "",
+    apart: Collection[str] = (),
 ) -> Analysis:
     """Analyses the items of one or several models.
 
@@ -147,13 +159,15 @@ def analyse_table(
             suites have different conditions.
         formula: of a mixed model, see `fit_mixed`; fitted to the rows of each model, or to all
             rows if it has the column `model`.
-        region: number or name of the region, in a table with a row per region.
+        region: number or name of the region, in a table with a row per region; "all" for an
+            analysis of each region by itself.
         coding: of conditions and columns of text in the formula, see `fit_mixed`; with "difference"
             the effects of a condition are those of each level less the one before it.
         item: the column that names the items; "" for `item` (or `contrast`).
         levels: column -> its levels in order; of others, alphabetical without regard to case and
             accents, numbers by size.
         by: a column that differs between items only, by whose levels effects are broken down.
+        apart: models whose responses are not comparable with those of the first one.
 
     Raises:
         BadInput: there is no item column, no condition, no such response, region or level, no item
@@ -166,7 +180,9 @@ def analyse_table(
     table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
     orders = {name: tuple(map(_level_text, of)) for name, of in (levels or {}).items()}
     columns = {name: _column(table, name) for name in given}
-    means = _means(table, conditions, response, orders, required=not formula)
+    if region == _ALL and formula:
+        raise BadInput("a formula is fitted to one region: choose it with --region")
+    means = _means(table, conditions, response, orders, required=not formula, each=region == _ALL)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
     columns |= {name: _column(table, name) for name in names}
     ordered = {
@@ -178,10 +194,11 @@ def analyse_table(
     scores = {key: effect_scores(wide, found, coding) for key, wide in complete.items()}
     models = dict(iter(table.groupby("model", sort=False)))
     first = next(iter(models), "")
+    other = tuple(x for x in models if any(x == y or x.startswith(f"{y} ") for y in apart))
     gaps = {
         (suite, f"{first} - {model}"): (scores[suite, first] - contrasts).dropna()
         for (suite, model), contrasts in scores.items()
-        if model != first and (suite, first) in scores
+        if model != first and model not in other and (suite, first) in scores
     }
     groups = _level_of_item(table, by, columns[by]) if by else None
     broken = (
@@ -203,6 +220,7 @@ def analyse_table(
         by=by,
         by_level=_stacked(broken),
         region=region,
+        apart=other,
     )
 
 
@@ -246,10 +264,13 @@ def _chosen(table: DataFrame, region: str, item: str, given: Sequence[str]) -> D
         if not names:
             raise BadInput("the table has no regions: write it with --per region")
         texts = table[names].apply(level_texts)
-        table = table[(texts == region).any(axis=1)]
+        known = texts.fillna("").agg(" ".join, axis=1).str.strip()
+        if region == _ALL:
+            table = table.assign(suite=known.where(~known.str.isdigit(), "region " + known))
+        else:
+            table = table[(texts == region).any(axis=1)]
         if table.empty:
-            known = texts.fillna("").drop_duplicates()[:20].agg(" ".join, axis=1).str.strip()
-            regions = ", ".join(map(shortened, known))
+            regions = ", ".join(map(shortened, known.unique()[:20]))
             raise BadInput(f"choose a region with --region from {regions}")
     table = table.reset_index(drop=True)
     names = [name for name in ("model", "signature") if name in table]
@@ -377,16 +398,26 @@ def find_conditions(table: DataFrame) -> list[str]:
 
 
 def _means(
-    table: DataFrame, conditions: Sequence[str], response: str, orders: Levels, *, required: bool
+    table: DataFrame,
+    conditions: Sequence[str],
+    response: str,
+    orders: Levels,
+    *,
+    required: bool,
+    each: bool,
 ) -> dict[tuple[str, str], DataFrame]:
     """Suite and model -> the mean response of each item (rows) in each cell (columns).
 
-    Suites with different conditions are apart, and those without a design are left out. Raises
-    `BadInput` if nothing is left and conditions are named or a design is required.
+    Suites with different conditions, or each of them, are apart; those without a design or a
+    response other than 0 are left out. Raises `BadInput` if nothing is left and conditions are
+    named or a design is required.
     """
     suites = {"": table}
-    if {"item", "suite"} <= set(table) and not (conditions or find_conditions(table)):
+    has_suites = {"item", "suite"} <= set(table)
+    if has_suites and (each or not (conditions or find_conditions(table))):
         suites = dict(iter(table.groupby("suite", sort=False)))
+        if each:
+            suites = {suite: rows for suite, rows in suites.items() if rows[response].any()}
     means: dict[tuple[str, str], DataFrame] = {}
     problems = []
     for suite, rows in suites.items():

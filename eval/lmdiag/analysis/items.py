@@ -76,14 +76,19 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
     return concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
 
 
+def model_column(run: Run) -> str:
+    """Returns the name of the model of a run in the column `model`."""
+    model = run.results.model
+    return model.name or (f"{model.id}@{model.revision}" if model.revision else model.id)
+
+
 def _of_run(run: Run, task: str, per: Per) -> DataFrame:
     """The items of a run, all settings below each other."""
     from pandas import concat
 
     if task and task not in run.stimuli:
         raise BadInput(f"{run.path} has no task {task!r}: choose from {', '.join(run.stimuli)}")
-    model, frames = run.results.model, []
-    label = model.name or (f"{model.id}@{model.revision}" if model.revision else model.id)
+    label, frames = model_column(run), []
     for name in [task] if task else run.stimuli:
         for (setting, shuffle), predictions in run.predictions[name].items():
             stimuli = run.stimuli[name]
@@ -98,6 +103,26 @@ def _of_run(run: Run, task: str, per: Per) -> DataFrame:
     names = [*_RUN[: 5 if several else 3], *(name for name in table if name not in _RUN)]
     whole = {name: "Int64" for name in ("rank", "n_tokens", "shuffle") if name in names}
     return table[names].astype(whole)
+
+
+def items_of_predictions(predictions: Predictions, stimuli: Stimuli, per: Per = "row") -> DataFrame:
+    """Returns the items of predictions as a table; see `items_of`.
+
+    Args:
+        predictions: in the order of the rows.
+        stimuli: the rows that were asked, perturbed where the predictions are.
+        per: "row", "region" or "word".
+
+    Raises:
+        BadInput: the predictions are not of these rows, or rows have no such parts.
+    """
+    if list(stimuli.columns()["id"]) != list(predictions.id):
+        raise BadInput("the predictions are not of these rows: their ids differ")
+    table = _rows(stimuli, predictions, per)
+    model = predictions.model
+    table.insert(0, "model", (model.name or model.id) if model else "unknown model")
+    table.insert(1, "task", stimuli.task)
+    return table
 
 
 def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:

@@ -18,7 +18,7 @@ from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
 from lmdiag.protocol import KNOBS, Knob, Protocol, QueryOptions, applicable, query_options
 from lmdiag.text import suggest, visible
-from lmdiag.types import DIAGNOSTICS, BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.multiverse import MemberRuns
@@ -80,17 +80,19 @@ class Running:
     """discard an earlier run of the same model and protocol"""
     json: options.Json = False
 
-    def of(self, name: str | None) -> RunOptions:
+    def of(self, name: str | None, design: DesignOptions = DesignOptions()) -> RunOptions:
         """Returns how the run of a model of this name is made."""
         from lmdiag.runs.run import RunOptions
 
-        return RunOptions(self.output, name, overwrite=self.overwrite, **vars(self.batching))
+        how = {"overwrite": self.overwrite, "design": design, **vars(self.batching)}
+        return RunOptions(self.output, name, **how)
 
 
 def run_command(
     *,
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
     data: Annotated[Data, options.section("Data")] = Data(),
+    design: Annotated[DesignOptions, options.section("Design of own data")] = DesignOptions(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     query: Annotated[QueryOptions, options.section("How models are asked")] = QueryOptions(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
@@ -111,11 +113,12 @@ def run_command(
         with processes.shared_errors():
             requested = models.requested(running.output)
             inputs = data.load(query, scoring)
+            inputs.check_design(design)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
             try:
-                if run := run_model(model, how, inputs, running.of(name), processes):
+                if run := run_model(model, how, inputs, running.of(name, design), processes):
                     _finish(run, as_json=running.json)
                     runs.append(run)
             except BadInput as error:

@@ -182,7 +182,7 @@ def report_command(
     items: tuple[str, ...] = (),
     out: Path | None = None,
     figures: Path | None = None,
-    region: str = "",
+    design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
     data: options.DataOfRuns = None,
 ) -> None:
@@ -200,7 +200,6 @@ def report_command(
             current directory; other formats to standard output)
         figures: write every chart as a file into this directory, with its caption as text beside
             it; the format is then svg (default), pdf or png
-        region: number or name of the critical region, for a design with regions
         width: width of the figures in cm: 8 fits one column, 17 two
     """
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
@@ -216,7 +215,7 @@ def report_command(
         if of_all:
             plots = [plot for _, plot in multiverse.multiverse_plots(of_all)]
         else:
-            plots = html.charts(options.runs_in(runs, data), region)
+            plots = html.charts(options.runs_in(runs, data), design)
         written = write_figures(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
@@ -228,10 +227,10 @@ def report_command(
     if of_all:
         text, page = multiverse.render(of_all), folder / MULTIVERSE_PAGE
     elif format in (None, "html"):
-        text = html.render(options.runs_in(runs, data), chosen=items, region=region)
+        text = html.render(options.runs_in(runs, data), chosen=items, design=design)
         page = (paths[0] if len(paths) == 1 else Path()) / REPORT
     else:
-        text, page = _tables(paths, format, items, region, data), None
+        text, page = _tables(paths, format, items, design, data), None
     if (out := out or page) is None:
         sys.stdout.write(text)
         return
@@ -241,7 +240,7 @@ def report_command(
 
 
 def _tables(
-    paths: list[Path], format: str, items: tuple[str, ...], region: str, data: str | None
+    paths: list[Path], format: str, items: tuple[str, ...], design: DesignOptions, data: str | None
 ) -> str:
     """The tables as text. They need no data set; the top words of chosen items do."""
     from lmdiag import diagnostics
@@ -264,10 +263,10 @@ def _tables(
         unknown = [p for p, x in zip(paths, separate, strict=True) if x.tasks.keys() - known]
         try:
             custom = options.runs_in(unknown, data)
-            grids = [x for of in designs_of(custom, region) for x in (*of.tables, *of.further)]
+            grids = [x for of in designs_of(custom, design) for x in (*of.tables, *of.further)]
             rows = {task: x.columns() for run in custom for task, x in run.stimuli.items()}
         except BadInput:
-            if region:
+            if design.stored():
                 raise
     return render_tables(format, [results[i] for i in order], chosen, grids, rows)
 
@@ -335,7 +334,7 @@ def analyse_command(
         sources, task=task, response=response, formula=formula, **design.given()
     )
     if chart:
-        plot = condition_plot("conditions", {analysed.region: analysed})
+        plot = condition_plot("conditions", analysed)
         write_atomically(chart, figure_file(plot.spec, chart.suffix[1:], 8.0))
     if as_json:
         print(json.dumps(analysed.to_json(), allow_nan=False))

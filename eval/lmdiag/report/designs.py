@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, analyse_table, cell_columns
-from lmdiag.analysis.items import items_of
+from lmdiag.analysis.items import items_of, model_column
+from lmdiag.comparison import PSEUDO, unlike_first
 from lmdiag.report import numbers
-from lmdiag.report.charts import name_part
+from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section
 from lmdiag.text import visible
-from lmdiag.types import BadInput
+from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -32,63 +33,75 @@ _TERM = {"estimate": "estimate", "se": "SE", "df": "df", "t": "t", "p": "p"}
 """Columns of a table of tests, cells or terms, with their headings."""
 
 
-def designs_of(runs: Sequence[Run], region: str = "") -> list[Section]:
+def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> list[Section]:
     """Returns the designs of a user's own data, of those that have conditions.
 
     Their tables are `further` ones where there are too many for the terminal.
 
     Args:
         runs: of several models, or one.
-        region: number or name of the critical region; "" for whole sentences.
+        options: beside what is stored with the first run.
 
     Raises:
-        BadInput: there is no such region.
+        BadInput: the options do not fit the data of any task.
     """
-    designs = []
+    designs: list[Section] = []
+    problems = []
+    arguments = runs[0].results.design.given() | options.given() if runs else {}
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         having = [run for run in runs if task in run.stimuli]
-        has_items = any(having[0].stimuli[task].columns().get("item", ()))
-        if has_items and task not in diagnostics.built_in():
-            try:
-                whole = analyse_table(items_of(having, task=task))
-            except BadInput:
-                continue
-            designs.append(_design(having, task, whole, region))
+        columns = having[0].stimuli[task].columns()
+        if (
+            not any(columns.get(arguments.get("item", "item"), ()))
+            or task in diagnostics.built_in()
+        ):
+            continue
+        try:
+            designs.append(_design(having, task, dict(arguments)))
+        except BadInput as error:
+            problems.append(error)
+            if arguments:
+                designs.append(Section(visible(task), [], [f"conditions: {error}"]))
+    if problems and options.stored() and not any(design.tables for design in designs):
+        raise problems[0]
     return designs
 
 
-def _design(runs: Sequence[Run], task: str, whole: Analysis, region: str) -> Section:
-    """The plot of the chosen region or of whole rows, then that of all regions on one scale."""
-    from lmdiag.report.charts.conditions import condition_plot  # loads altair
+def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Section:
+    """The plot of the chosen region or of whole rows, then that of all regions."""
+    from lmdiag.report.charts.conditions import condition_plot, forest_plots  # loads altair
 
-    chosen, name, part = whole, name_part(task), ""
-    n_suites = whole.cells["suite"].nunique() if "suite" in whole.cells else 0
-    conditions = [] if n_suites else [*whole.conditions]
-    plots, regions = [], dict[str, Analysis]()
+    region = arguments.pop("region", "")
+    if runs[0].stimuli[task].diagnostic.asks == "sentence":
+        arguments["apart"] = [model_column(run) for run in unlike_first(runs)]
+    chosen = analyse_table(items_of(runs, task=task), **arguments)
+    n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
+    name, part, plots = name_part(task), "", list[Plot]()
     if runs[0].stimuli[task].regions is not None:
-        part = f" of region {region}" if region else " of sentences"
         table = items_of(runs, task=task, per="region")
+        part = "" if region else " of sentences"
+        if not n_suites:  # charts of suites have their regions
+            arguments["conditions"] = [*chosen.conditions]
+            regions = analyse_table(table, region="all", **arguments)
+            plots.append(condition_plot(f"{name}-regions", regions))
         if region:
-            chosen = analyse_table(table, region=region, conditions=conditions)
-        for (number, of), rows in () if n_suites else table.groupby(["number", "name"]):
-            try:
-                if rows["surprisal"].any():  # the region is not empty
-                    label = visible(f"{number} {of}") if of else f"region {number}"
-                    regions[label] = analyse_table(rows, conditions=conditions)
-            except BadInput:  # too few items
-                continue
-    if regions:  # charts of suites have them
-        plots.append(condition_plot(f"{name}-regions", regions, " in each region"))
+            chosen = analyse_table(table, region=region, **arguments)
+    elif region:
+        raise BadInput(f"--region {region}: {task} has no regions")
     grids = [*analysis_grids(chosen, part)]
-    remark = f"conditions: {' x '.join(chosen.conditions)}"
+    remarks = [f"conditions: {' x '.join(chosen.conditions)}", *analysis_remarks(chosen)]
     if n_suites:
-        remark = f"{n_suites} suites with different conditions, each tested by itself"
+        remarks[0] = f"{n_suites} suites with different conditions, each tested by itself"
+    effects = [grid for grid in grids if grid.label_headings[0] == "effect"]
     if n_suites > _MOST_SUITES:
-        grids = [grid for grid in grids if grid.label_headings[0] == "effect"]
-        remarks = [f"{remark}; `lmdiag analyse` prints all tables", *analysis_remarks(chosen)]
-        return Section(visible(task), [], remarks, grids, plots=plots)
-    plots.insert(0, condition_plot(f"{name}-conditions", {"": chosen}, part))
-    return Section(visible(task), grids, [remark, *analysis_remarks(chosen)], plots=plots)
+        remarks[0] += "; `lmdiag analyse` prints all tables"
+        return Section(visible(task), [], remarks, effects, plots=plots)
+    if len(runs) > MOST_BESIDE:
+        plots = forest_plots(f"{name}-effects", chosen, part)
+        return Section(visible(task), effects[:1], remarks, grids[1:], plots=plots)
+    if region != "all":
+        plots.insert(0, condition_plot(f"{name}-conditions", chosen, part))
+    return Section(visible(task), grids, remarks, plots=plots)
 
 
 # ---- tables --------------------------------------------------------------------------------------
@@ -99,12 +112,11 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
 
     Args:
         analysis: the figures.
-        part: what the response is of, for the captions, e.g. " of region 2".
+        part: what the response is of, for the captions, where it is not of a region.
     """
     from pandas import DataFrame
 
-    part = part or (f" of region {analysis.region}" if analysis.region else "")
-    of, names = visible(analysis.response.replace("_", " ") + part), [*analysis.conditions]
+    of, names = analysis.response_text(part), [*analysis.conditions]
     gaps = "Differences between models in effects"
     for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):
         if len(tests):
@@ -186,6 +198,9 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     pairs = [f"{x}: {of[1]} - {of[0]}" for x, of in analysis.conditions.items() if len(of) == 2]
     if pairs and analysis.mixed:
         yield f"mixed model: coefficients of two levels, {'; '.join(pairs)}"
+    if analysis.apart:
+        models = ", ".join(analysis.apart)
+        yield f"not compared with the first model: {models}: {PSEUDO}"
     if len(analysis.effects):
         yield "effects: paired t tests over items; d_z: in standard deviations"
         if analysis.by:

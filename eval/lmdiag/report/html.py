@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from pandas import DataFrame
 
 from lmdiag import diagnostics
-from lmdiag.comparison import RESAMPLES, Comparison, compare_runs, refuse_different, side_of
+from lmdiag.comparison import (
+    RESAMPLES,
+    Comparison,
+    compare_runs,
+    not_compared,
+    refuse_different,
+    side_of,
+)
 from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.drawing import COLORS, difference_chart
@@ -25,10 +32,11 @@ from lmdiag.results import Figure, Place, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
+from lmdiag.types import FOUND_DESIGN, DesignOptions
 
 
 def _content(
-    runs: Run | Sequence[Run], region: str, designs: Sequence[Section] | None = None
+    runs: Run | Sequence[Run], design: DesignOptions, designs: Sequence[Section] | None = None
 ) -> dict[str, Any]:
     """What a page has beside its tables: the runs in order, their items and charts.
 
@@ -46,20 +54,20 @@ def _content(
         )
     return {
         "runs": several, "sources": sources, "detailed": close, "tasks": tasks,
-        "designs": designs_of([several[i] for i in close], region) if designs is None else designs,
+        "designs": designs_of(several, design) if designs is None else designs,
         "trends": trend_plots(sources),
         "ranked": ranked_plots(sources) if len(sources) > MOST_BESIDE else [],
         "comparisons": compared(several, sources),
     }  # fmt: skip
 
 
-def charts(runs: Run | Sequence[Run], region: str = "") -> list[Plot]:
-    """Returns all charts of a run, or of several that are compared; `region` as for `render`.
+def charts(runs: Run | Sequence[Run], design: DesignOptions = FOUND_DESIGN) -> list[Plot]:
+    """Returns all charts of a run, or of several that are compared; `design` as for `render`.
 
     Raises:
         BadInput: several runs that cannot be compared.
     """
-    content = _content(runs, region)
+    content = _content(runs, design)
     return [
         *(plot for design in content["designs"] for plot in design.plots),
         *content["trends"],
@@ -73,7 +81,7 @@ def render(
     runs: Run | Sequence[Run],
     *,
     chosen: Sequence[str] = (),
-    region: str = "",
+    design: DesignOptions = FOUND_DESIGN,
     designs: Sequence[Section] | None = None,
 ) -> str:
     """Returns the page of a run, or one that compares several.
@@ -82,14 +90,14 @@ def render(
         runs: finished runs. Those of one model on different tasks are shown as one run; several
             models must be on the same data by the same protocol.
         chosen: ids of rows or contrasts that a task with too many items must list.
-        region: number or name of the critical region of a design.
+        design: how items of own data are analysed, beside what is stored with the runs.
         designs: what `designs_of` returns for the runs, where it is known.
 
     Raises:
         BadInput: several runs that cannot be compared, no such region, or a data file of the
             package is missing.
     """
-    content = _content(runs, region, designs)
+    content = _content(runs, design, designs)
     sources, several = content["sources"], content["runs"]
     close = [sources[i] for i in content["detailed"]]
     results = [source.results for source in sources]
@@ -113,7 +121,7 @@ def render(
         title=title, close=[source.label for source in close], asked=labels.asked(results[0]),
         is_table=is_table, most_beside=MOST_BESIDE, shade=_shade, views=views,
         grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
-        comparison_notes=labels.notes(tests, RESAMPLES),
+        comparison_notes=labels.notes(tests, RESAMPLES) + not_compared(several),
         **content, **frame("report", charts=any(plots)),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from lmdiag.diagnostics import Diagnostic
 from lmdiag.files import MAX_DOCUMENT, read_json
 from lmdiag.measures.scores import Statistic
 from lmdiag.protocol import Protocol
-from lmdiag.types import BadInput, ModelInfo
+from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions, ModelInfo
 
 RESULTS, PREDICTIONS, REPORT = "results.json", "predictions.parquet", "report.html"
 """Files of a run."""
@@ -248,6 +248,7 @@ class Results:
         finished: date and time, ISO 8601.
         n_contexts: number of distinct contexts that were asked.
         files: name -> SHA-256 of the files that the figures were computed from.
+        design: how the items of the user's own data are analysed, as far as it was given.
         schema_version: of `results.json`; no other one is read.
     """
 
@@ -263,6 +264,7 @@ class Results:
     tasks: dict[str, dict[str, SettingResults]]
     identity: dict[str, str | None] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    design: DesignOptions = FOUND_DESIGN
     schema_version: Literal[1] = 1
 
     def diagnostic(self, task: str) -> Diagnostic:
@@ -289,6 +291,7 @@ class Results:
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
         document = asdict(replace(self, tasks={}))
+        document["design"] = self.design.stored()
         document["protocol"]["match"] = "exact" if self.model.cased else "case-blind"
         document["tasks"] = {
             task: {setting: content.to_json() for setting, content in settings.items()}

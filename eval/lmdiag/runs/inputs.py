@@ -10,7 +10,8 @@ from lmdiag import results
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting
-from lmdiag.types import BadInput, ModelInfo
+from lmdiag.text import suggest
+from lmdiag.types import BadInput, DesignOptions, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -41,6 +42,16 @@ class Inputs:
         """What makes two runs of this the same run, see `results.identity`."""
         is_word = self.asks == "word"
         return results.identity(info, self.protocol, self.fingerprint, asks_words=is_word)
+
+    def check_design(self, design: DesignOptions) -> None:
+        """Checks that the rows have the columns of a design; `BadInput` if not."""
+        known = dict.fromkeys(name for rows in self.stimuli.values() for name in rows.columns())
+        for name in design.columns():
+            if name not in known:
+                close = suggest(name, known)
+                raise BadInput(f"no column {name!r}{close}: choose from {', '.join(known)}")
+        if design.region and all(rows.regions is None for rows in self.stimuli.values()):
+            raise BadInput(f"--region {design.region}: the rows have no regions")
 
     @property
     def asks(self) -> Literal["word", "sentence"]:

@@ -24,6 +24,7 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import change_texts
+from lmdiag.types import FOUND_DESIGN, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -42,6 +43,7 @@ class RunOptions:
         batch_size: contexts or sentences in a batch; None for what suits the device.
         overwrite: discard an earlier run of the same model and protocol.
         quiet: no progress bar.
+        design: how items are analysed, which is stored with the run.
     """
 
     output: Path
@@ -49,6 +51,7 @@ class RunOptions:
     batch_size: int | None = None
     overwrite: bool = False
     quiet: bool = False
+    design: DesignOptions = FOUND_DESIGN
 
 
 def run_model(
@@ -117,14 +120,22 @@ def run_model(
             took = {"load": started - beginning, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
-                directory.finish(
-                    save(directory.path, model, inputs, *answers, processes.count, took)
-                )
+                made = save(directory.path, model, inputs, *answers, processes.count, took)
+                directory.finish(replace(made, design=run_options.design))
         if not processes.first:
             return None
+        _store_design(directory, run_options.design)
         return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
     finally:
         directory.close()
+
+
+def _store_design(directory: RunDirectory, design: DesignOptions) -> None:
+    """Stores another design than the one before in a finished run, whose report is written anew."""
+    finished = results.read_results(directory.path)
+    if design not in (finished.design, FOUND_DESIGN):
+        (directory.path / results.REPORT).unlink(missing_ok=True)
+        directory.finish(replace(finished, design=design))
 
 
 def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:

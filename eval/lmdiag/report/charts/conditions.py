@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -31,54 +31,87 @@ _POSSIBLE = {"surprisal": (0, math.inf), "probability": (0, 1), "correct": (0, 1
 """Response -> its possible values; the interval of a few items may reach further."""
 
 
-def condition_plot(name: str, analyses: Mapping[str, Analysis], of: str = "") -> Plot:
+def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
     """Returns the means of conditions as dots with intervals, and the items as thin lines.
 
-    The levels of the first condition are side by side, those of the second have colours; each
-    combination of further conditions, region, suite and model has a panel. All panels have one
-    scale.
+    The levels of the first condition are side by side, those of the second have colours, and lines
+    join the means; each combination of further conditions, suite and model has a panel. Where each
+    region is analysed by itself, regions are side by side and cells have colours, without items.
+    All panels have one scale.
 
     Args:
         name: of the chart.
-        analyses: region -> its analysis; "" for that of whole rows.
-        of: what the response is of, for the caption, e.g. " of region 2".
+        analysis: the figures.
+        part: what the response is of, for the caption, where it is not of a region.
     """
-    first = next(iter(analyses.values()))
-    titles = [*first.conditions]
+    titles = [*analysis.conditions]
     marked = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
-    across, *others = marked.values()  # no other column has such a name
-    cells, items = (
-        pd.concat([
-            getattr(part, name).rename(columns=marked).assign(region=region)
-            for region, part in analyses.items()
-        ])
-        for name in ("cells", "items")
-    )  # fmt: skip
-    keys = [x for x in ("region", "suite", "model", across, *others) if x in items]
+    cells, items = (table.rename(columns=marked) for table in (analysis.cells, analysis.items))
+    conditions = [*marked.values()]  # no other column has such a name
+    sides, joined = conditions[:1], conditions[1:2]
+    is_path = analysis.region == "all"
+    if is_path:
+        sides, joined, titles = ["suite"], conditions, ["", ", ".join(titles)]
+        items = items.iloc[:0]
+    keys = [x for x in ("suite", "model", *conditions) if x in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
     names = {"mean": "value", "ci_low": "low", "ci_high": "high"}
-    data = pd.concat([cells.rename(columns=names), items])
-    drawn = {across, *others[:1], *(() if first.has_models else ("model",))}
-    panel = data[[x for x in keys if x not in drawn]].map(visible)
-    texts = {
-        "level": data[across].map(visible),
-        "series": data[others[0]].map(visible) if others else "",
-        "panel": panel.agg(", ".join, axis=1).str.removeprefix(", "),
-        "item": data["item"].map(visible, na_action="ignore"),
-    }
-    data = data[["value", "n", "low", "high"]].assign(**texts)
-    response = first.response.replace("_", " ")
-    possible = _POSSIBLE.get(first.response, (-math.inf, math.inf))
-    title = ", ".join(filter(None, (response, UNITS.get(first.response))))
+    data = pd.concat([cells.rename(columns=names), items], ignore_index=True)
+    drawn = {*sides, *joined, *(() if analysis.has_models else ("model",))}
+
+    def texts(columns: Sequence[str]) -> Any:
+        return data[[*columns]].map(visible).agg(", ".join, axis=1) if columns else ""
+
+    columns = {
+        "level": texts(sides), "series": texts(joined),
+        "panel": texts([x for x in keys if x not in drawn]),
+    }  # fmt: skip
+    if not is_path:
+        columns["item"] = data["item"].map(visible, na_action="ignore")
+    data = data[["value", "n", "low", "high"]].assign(**columns)
+    response = analysis.response_text(part)
+    possible = _POSSIBLE.get(analysis.response, (-math.inf, math.inf))
+    unit = UNITS.get(analysis.response)
+    title = ", ".join(filter(None, (analysis.response.replace("_", " "), unit)))
     chart = means_chart(data, title, *map(visible, titles[:2]), possible=possible)
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
     shown = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
     caption = (
-        f"Mean {response}{of} by condition. Vertical lines are 95% intervals within items "
-        f"(Cousineau 2005; Morey 2008){', cut where no value is possible' if is_cut else ''}, "
-        f"thin lines are {shown}."
+        f"Mean {response} by condition. Vertical lines are 95% intervals within items "
+        f"(Cousineau 2005; Morey 2008){', cut where no value is possible' if is_cut else ''}"
+        f"{'' if is_path else f', thin lines are {shown}'}."
     )
     return Plot("conditions", name, caption, chart)
+
+
+def forest_plots(name: str, analysis: Analysis, part: str = "") -> list[Plot]:
+    """Returns a chart per effect: its estimate with its interval in each model.
+
+    Args:
+        name, analysis, part: see `condition_plot`.
+    """
+    unit = UNITS.get(analysis.response)
+    title = ", ".join(filter(None, ("difference", unit)))
+    plots = []
+    columns = {"model": "label", "estimate": "value", "ci_low": "low", "ci_high": "high"}
+    tests = analysis.effects.rename(columns={"label": "effect and levels"} | columns)
+    whole = [x for x in ("suite", "effect and levels") if x in tests]
+    for number, (key, rows) in enumerate(tests.groupby(whole, sort=False), start=1):
+        data = rows[["label", "value", "low", "high", "n"]].assign(label=rows["label"].map(visible))
+        place = {
+            "x": drawing.numeric("x", "value", percent=False, title=title),
+            "y": drawing.labels(data, "label"),
+        }
+        zero = alt.Chart().mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(0))
+        dots = drawing.points(data, "x", place, "label, value, low, high, n", ".2f")
+        chart = drawing.layered(data, zero, *dots)
+        effect = visible(": ".join(key))
+        caption = (
+            f"{effect}: effect on {analysis.response_text(part)} in each model. Lines are 95% "
+            "intervals over items, the dashed line is no effect."
+        )
+        plots.append(Plot("conditions", f"{name}-{number}", caption, chart))
+    return plots
 
 
 def means_chart(
@@ -88,7 +121,7 @@ def means_chart(
 
     Args:
         data: level, series, panel, value, low, high, n of each mean; with `item`, a value of an
-            item, for its thin line; without items, lines join the means. `named` is False for
+            item, for its thin line; lines join the means. `named` is False for
             levels that a click shows.
         y, x, legend: titles of values, levels and series.
         possible: values, beyond which an interval is cut.
@@ -112,7 +145,7 @@ def means_chart(
     means[0].mark.clip = bool(ends)
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(**place)
     if not is_path:
-        means = [layer.transform_filter("!isValid(datum.item)") for layer in means]
+        means = [x.transform_filter("!isValid(datum.item)") for x in (line, *means)]
         line = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail="item:N")
         line = line.transform_filter("isValid(datum.item)")
     chart = drawing.layered(data, line, *means, height=150 if are_panels else 200)
