@@ -206,10 +206,15 @@ NUMBER = re.compile(r"-?\d*\.?\d+")
 
 
 def same(shown: str, line: str) -> bool:
-    """Whether two lines are equal, apart from blanks and one unit of the last digit shown."""
+    """Whether two lines are equal, apart from white space and what processors differ in.
+
+    Sums in float32 differ by some 1e-5 between processors: numbers may differ by one unit of the
+    last digit shown, or by 1e-4 (of their size, for numbers above 1).
+    """
     shown, line = (" ".join(text.replace("−", "-").split()) for text in (shown, line))
     return NUMBER.sub("#", shown) == NUMBER.sub("#", line) and all(
-        abs(float(a) - float(b)) <= 1.01 * 10.0 ** -len(a.partition(".")[2])
+        abs(float(a) - float(b))
+        <= max(1.01 * 10.0 ** -len(a.partition(".")[2]), 1e-4 * max(1.0, abs(float(a))))
         for a, b in zip(NUMBER.findall(shown), NUMBER.findall(line), strict=True)
     )
 
