@@ -150,7 +150,7 @@ def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path) -> None:
     data = card.data.to_dict()
     assert (data["license"], data["language"]) == ("mit", ["en"])
     assert data["size_categories"] == ["1K<n<10K"]
-    tasks = yaml.safe_load((demo_dir / "eval.yaml").read_text("utf-8"))["tasks"]
+    tasks = yaml.safe_load((demo_dir / "eval-lmdiag.yaml").read_text("utf-8"))["tasks"]
     assert {(task["config"], task["split"]) for task in tasks} == {(c, "test") for c in CONFIGS[:4]}
     for row in pq.read_table(demo_dir / "neg136").to_pylist()[16:20]:  # the example
         cells = (f"`{row['id']}`", row["context"], row["target"], str(row["good"]).lower())

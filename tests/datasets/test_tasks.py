@@ -168,24 +168,45 @@ def test_inspect_asks_every_context_once_and_reads_the_first_tokens(
 ) -> None:
     tasks = import_file(FOLDER / "inspect-ai/diagnostics.py")
     rows = rows_of(demo_dir, "neg136")
-    samples = tasks.samples(rows)
-    assert [sample._0 for sample in samples] == list(dict.fromkeys(row["context"] for row in rows))
+    samples = tasks.contexts(rows)
+    assert [sample._0 for sample in samples] == [row["context"] for row in rows if row["expected"]]
     first = next(sample for sample in samples if sample._0 == "A robin is a")
-    assert (first.target, first.metadata["contrasts"]) == (["bird"], [["bird", "tree"]])
-    two_contexts = tasks.samples(rows_of(demo_dir, "role88"))
-    assert not any("contrasts" in sample.metadata for sample in two_contexts)
+    assert (first.target, first.metadata) == (["bird"], {"part": "simp"})
     for tokens, *expected in (
-        # "bird" is second: not in the first word, among the first five, and above "tree"
-        (["Ġfish", "Ġbird", "Ġtree"], 0, 1, 1),
-        # "bird" without the mark of a word's beginning continues a word
-        (["bird", "Ġtree", "Ġbird"], 0, 1, 0),
-        # "tree" is not in the list: the contrast is not compared
-        (["Ġbird", "Ġfish"], 1, 1, math.nan),
+        (["Ġfish", "Ġbird", "Ġtree"], 0, 1),  # second: not the first word, among the first five
+        (["bird", "Ġtree", "Ġbird"], 0, 1),  # without the mark of a beginning it continues a word
+        (["Ġfish", "bird"], 0, 0),
     ):
-        entries = [Given(token=token, logprob=-float(i)) for i, token in enumerate(tokens, start=1)]
+        entries = [Given(token=token) for token in tokens]
         logprobs = Given(content=[Given(top_logprobs=entries)])
-        state = Given(output=Given(choices=[Given(logprobs=logprobs)]), metadata=first.metadata)
-        score = asyncio.run(tasks.first_tokens()(state, None))
-        names = ("accuracy_at_1", "accuracy_at_5", "preference")
-        assert [score.value[name] for name in names] == pytest.approx(expected, nan_ok=True)
-        assert score.metadata == {"compared": int(not math.isnan(score.value["preference"]))}
+        state = Given(output=Given(choices=[Given(logprobs=logprobs)]))
+        score = asyncio.run(tasks.first_tokens()(state, first.target))
+        assert [score.value[f"accuracy_at_{k}"] for k in (1, 5)] == expected
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_inspect_compares_the_last_words_of_prompts(import_file: Any, demo_dir: Path) -> None:
+    tasks = import_file(FOLDER / "inspect-ai/diagnostics.py")
+    rows = rows_of(demo_dir, "neg136")
+    samples = tasks.completions(rows)
+    assert [s._0 for s in samples] == [f"{row['context']} {row['target']}" for row in rows]
+    parts = {sample.metadata["part"] for sample in samples}
+    assert parts == {"simp_affirmative", "simp_negative", "nat"}
+    for tokens, expected in (
+        ([(" a", -9.0), (" b", -1.0), ("ird", -0.5)], -1.5),
+        ([(" a", -9.0), ("bird", -2.0)], -2.0),  # SentencePiece decodes a word without its space
+        ([(" a", -9.0), (" ", -0.25), ("bird", -2.0)], -2.25),
+        ([(" ab", -9.0), ("ird", -2.0)], math.nan),
+    ):
+        assert tasks.log_prob_of_last_word(tokens, "bird") == pytest.approx(expected, nan_ok=True)
+    # p(good) = e^-1 = .368, above .36 by less than .01; the second contrast has no bad row yet
+    contrasts = (("x", True, -1.0), ("x", False, math.log(0.36)), ("y", True, -1.0))
+    scores = [
+        Given(
+            score=Given(as_float=lambda value=value: value),
+            sample_metadata={"contrast": contrast, "good": good},
+        )
+        for contrast, good, value in contrasts
+    ]
+    assert tasks.sensitivity()(scores) == 1
+    assert tasks.sensitivity(0.01)(scores) == 0

@@ -266,25 +266,30 @@ def logs(run_folder: str, folder: str) -> Iterator[Row]:
         yield from contrast_rows(name, samples, names, run.predictions[task]["none", 0].log_prob)
     for file in sorted(Path(folder).glob("*.json")):
         log = json.loads(file.read_text("utf-8"))
-        task = log["eval"]["task"].rpartition("/")[2].removeprefix("lmdiag_")
-        values = {  # measure -> item -> value
-            measure: dict(zip(scores.items.tolist(), scores.values.tolist(), strict=True))
-            for measure, scores in run_scores(run, task).items()
-        }
+        name = log["eval"]["task"].rpartition("/")[2].removeprefix("lmdiag_")
+        task, _, kind = name.partition("_")
         columns = run.stimuli[task].columns()
         outcomes: dict[str, list[tuple[str, float, float]]] = {}
-        for sample in log["samples"]:
-            score = sample["scores"]["first_tokens"]
-            same = [n for n, text in enumerate(columns["context"]) if text == sample["input"]]
-            for k, row in itertools.product((1, 5), [columns["id"][n] for n in same]):
-                if row in values[f"accuracy@{k}"]:
-                    of_both = score["value"][f"accuracy_at_{k}"], values[f"accuracy@{k}"][row]
-                    outcomes.setdefault(f"{task}: accuracy@{k}", []).append((row, *of_both))
-            contrasts = {columns["contrast"][n] for n in same}
-            if score["metadata"]["compared"] == len(contrasts):
-                share = sum(values["sensitivity"][name] for name in contrasts) / len(contrasts)
-                of_both = score["value"]["preference"], share
-                outcomes.setdefault(f"{task}: preference", []).append((sample["id"], *of_both))
+        if kind == "sensitivity":
+            log_probs = dict(
+                zip(columns["id"], run.predictions[task]["none", 0].log_prob, strict=True)
+            )
+            rows = outcomes.setdefault(f"{task}: log-probability", [])
+            for sample in log["samples"]:
+                value = sample["scores"]["last_word"]["value"]
+                known = log_probs[sample["id"]]
+                rows.append(
+                    (sample["id"], value, value if abs(known - value) < TOLERANCE else known)
+                )
+        else:
+            values = {  # measure -> item -> value
+                measure: dict(zip(scores.items.tolist(), scores.values.tolist(), strict=True))
+                for measure, scores in run_scores(run, task).items()
+            }
+            for sample, k in itertools.product(log["samples"], (1, 5)):
+                value = sample["scores"]["first_tokens"]["value"][f"accuracy_at_{k}"]
+                row = (sample["id"], value, values[f"accuracy@{k}"][sample["id"]])
+                outcomes.setdefault(f"{task}: accuracy@{k}", []).append(row)
         yield from itertools.starmap(outcomes_row, outcomes.items())
 
 

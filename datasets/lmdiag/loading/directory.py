@@ -35,6 +35,8 @@ CARD = "README.md"
 NAME = "lmdiag"
 COPIED = ("build.py", "loading", "demo", "lm-evaluation-harness", "lighteval", "inspect-ai")
 """Copied into the data set: the loading scripts, the demo source, the task files."""
+BENCHMARKS = ("eval.yaml", "eval-lmdiag.yaml")
+"""The tasks of the Hub's leaderboards, for the frameworks inspect-ai and lmdiag."""
 SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv", ".yaml")
 """Kinds of files in these."""
 
@@ -134,14 +136,15 @@ def _write_card(
     infos: Mapping[str, datasets.DatasetInfo],
     new: Path,
 ) -> None:
-    """Writes eval.yaml, the card, and the provenance, which has neither dates nor paths."""
+    """Writes the benchmark files, the card and the provenance, without dates and paths."""
     import pyarrow
     import yaml
 
-    benchmark = yaml.safe_load((SCRIPTS / "eval.yaml").read_text("utf-8"))
-    benchmark["tasks"] = [task for task in benchmark["tasks"] if task["config"] in infos]
-    text = yaml.safe_dump(benchmark, sort_keys=False, allow_unicode=True, width=100)
-    (new / "eval.yaml").write_text(text, "utf-8")
+    for name in BENCHMARKS:
+        benchmark = yaml.safe_load((SCRIPTS / name).read_text("utf-8"))
+        benchmark["tasks"] = [task for task in benchmark["tasks"] if task["config"] in infos]
+        text = yaml.safe_dump(benchmark, sort_keys=False, allow_unicode=True, width=100)
+        (new / name).write_text(text, "utf-8")
     configs = {}
     for config, paths in files.items():
         folder, published = CONFIGS[config]["folder"], CONFIGS[config]["files"]
