@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -12,16 +13,17 @@ import pytest
 import yaml
 from pairs_of_sentences import FILES as SETS
 from pairs_of_sentences import write_set
+from rich.console import Console
 from runs import by_name, make_run, predictions_of
 
 from lmdiag import diagnostics, perturb, stimuli
 from lmdiag.comparison import compare_runs
-from lmdiag.diagnostics import Line
 from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
-from lmdiag.report.html import render
+from lmdiag.report.html import charts, render
+from lmdiag.report.terminal import print_results
 from lmdiag.results import Place, load_run
 from lmdiag.types import DIAGNOSTICS
 
@@ -31,7 +33,7 @@ TENSE = '''
 from dataclasses import replace
 
 from lmdiag.diagnostics.base import (
-    Column, Diagnostic, LeaderboardColumn, Line, Perturbation, TableShape,
+    Column, Diagnostic, LeaderboardColumn, Perturbation, FigureSelection, TableShape,
 )
 
 
@@ -45,6 +47,12 @@ def _margin(trials):
     return [replace(score, name="tense_margin") for score in probability_difference(trials)]
 
 
+def _new_measure(trials):
+    from lmdiag.measures import sensitivity
+
+    return [replace(sensitivity(trials, threshold=0.01)[0], name="new_measure")]
+
+
 DIAGNOSTIC = Diagnostic(
     name="tense",
     title="TENSE-4: adverbs of time",
@@ -52,14 +60,14 @@ DIAGNOSTIC = Diagnostic(
     about="An adverb decides the tense.",
     columns=(Column("adverb", required=True), Column("tense", required=True)),
     breakdowns=("tense",),
-    further_measures=(_margin,),
+    further_measures=(_margin, _new_measure),
     perturbations=(Perturbation("bare", "No adverb", _without_adverb, ("adverb",)),),
     tables=(TableShape(
         "Sensitivity by tense", "",
-        rows=(Line(setting="*", below=(Line(by="tense", level="past"),)),),
-        columns=(Line(measure="sensitivity"), Line("margin", measure="tense_margin")),
+        measures=("sensitivity",), rows=("setting", "level"), columns="measure",
+        by=("", "tense"), levels=("past",),
     ),),
-    headlines=(Line("tense preferred", measure="sensitivity"),),
+    headlines=(FigureSelection(("sensitivity",), label="tense preferred"),),
     leaderboard=(LeaderboardColumn("tense", "sensitivity"),),
     level_labels={"tense": {"past": "past tense", "future": "future tense"}},
     compared_by={"sensitivity": "tense"},
@@ -109,6 +117,17 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> 
     # tables, the page, the comparison
     for text in (render_tables("markdown", results), page := render(runs)):
         assert all(label in text for label in ("No adverb", "margin", "past tense"))
+
+    # a measure that no table and no chart declares: terminal, formats, csv, JSON, page, chart
+    print_results(results[0], Console(file=(terminal := io.StringIO()), width=200))
+    latex, csv = (render_tables(name, results) for name in ("latex", "csv"))
+    shown = (terminal.getvalue(), render_tables("markdown", results), page, latex)
+    for text in (x.replace("\\", "") for x in shown):
+        assert "new_measure" in text
+    assert csv.count(",new_measure,") == 2 * 2 * 3  # models, settings, all items and two levels
+    assert "new_measure" in results[0].to_json()["tasks"]["tense"]["none"]["measures"]
+    (chart,) = (plot for plot in charts(runs) if plot.name == "tense-measures")
+    assert {row["label"] for row in chart.spec["data"]["values"]} >= {"sensitivity", "new_measure"}
     assert "TENSE-4: adverbs of time" in page
     assert "tense preferred" in page
     compared = [row for row in compare_runs(*runs, resamples=20) if row.task == "tense"]
@@ -123,12 +142,6 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> 
 
 
 # ---- the built-in ones ---------------------------------------------------------------------------
-
-
-def declared_lines(lines: tuple[Line, ...]) -> Iterator[Line]:
-    for line in lines:
-        yield line
-        yield from declared_lines(line.below)
 
 
 @pytest.mark.parametrize("task", [*DIAGNOSTICS, "agreement", *SETS])
@@ -152,12 +165,13 @@ def test_what_a_diagnostic_declares_is_in_its_data(
     for perturbation in diagnostic.perturbations:
         assert set(perturbation.needs) <= set(table)
         assert perturb.perturb(rows, perturbation.name, 0, 0).columns()["context"]
-    shapes = diagnostic.tables
-    lines = [*declared_lines(sum(((*s.rows, *s.columns) for s in shapes), diagnostic.headlines))]
-    for line in (*lines, *diagnostic.leaderboard):
-        start = line.measure.partition("*")[0].partition("{}")[0]
-        assert any(name.startswith(start) for name in scores), line
-    addresses = [(x.by, x.level) for x in (*lines, *diagnostic.leaderboard)]
+    shapes = (*diagnostic.tables, *diagnostic.headlines)
+    patterns = [pattern for shape in shapes for pattern in shape.measures]
+    for pattern in (*patterns, *(column.measure for column in diagnostic.leaderboard)):
+        assert any(fnmatchcase(name, pattern) for name in scores), pattern
+    addresses = [(x.by, x.level) for x in diagnostic.leaderboard]
+    addresses += [(by_, "") for table in diagnostic.tables for by_ in table.by]
+    addresses += [(x.by, level) for x in diagnostic.headlines for level in (x.levels or ("",))]
     addresses += [(chart.by, level) for chart in diagnostic.charts for level in chart.levels]
     addresses += [(by_, "") for by_ in (*diagnostic.untagged, *diagnostic.compared_by.values())]
     for column, level in addresses:

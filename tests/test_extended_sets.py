@@ -17,7 +17,7 @@ from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
 from lmdiag.report.html import charts
-from lmdiag.report.tables import sections
+from lmdiag.report.tables import ReportFigures, sections
 from lmdiag.results import Place, combine, load_run
 from lmdiag.results.run import joined_results, joined_runs
 from lmdiag.types import DIAGNOSTICS, BadInput
@@ -171,7 +171,7 @@ def test_runs_of_one_model_are_joined_into_one_table_and_chart(
 
     tables = {
         section.task: table
-        for section in sections(results[:1])
+        for section in sections(ReportFigures.of(results[:1]))
         for table in section.tables
         if table.title == "Original and extended sets"
     }

@@ -19,7 +19,8 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
-from lmdiag.results import Measure, Run, frame_of, load_run, of_setting, signature
+from lmdiag.results import Measure, Results, Run, load_run, of_setting, signature
+from lmdiag.results.figures import figures
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
@@ -106,13 +107,17 @@ class Measures(Printable, dict[str, Measure]):
         return evaluation.scores(*given)
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `lmdiag.results.frame_of`."""
-        return frame_of(self.results.figures(self.stimuli.task, self.predictions.perturbation))
+        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
+        return figures([self._as_run()]).assign(model=self.name)
+
+    def _as_run(self) -> Results:
+        """The measures as the results of a run."""
+        task, setting = self.stimuli.task, self.predictions.perturbation
+        return of_setting(task, setting, self.results, self.stimuli.form)
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        task, setting = self.stimuli.task, self.predictions.perturbation
-        terminal.print_results(of_setting(task, setting, self.results, self.stimuli.form), console)
+        terminal.print_results(self._as_run(), console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
@@ -120,7 +125,7 @@ class Measures(Printable, dict[str, Measure]):
         """Returns accuracy and sensitivity with their intervals as an altair chart."""
         from lmdiag.report.charts.kinds import measures_plot
 
-        (chart,) = _charts([measures_plot(self.name, self.results.measures)]).values()
+        (chart,) = _charts([measures_plot(self.name, self._as_run())]).values()
         return chart
 
 

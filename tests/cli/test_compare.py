@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import shutil
@@ -131,13 +129,14 @@ def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) ->
     results["data"]["source"] = "gone"
     (command.folder / "results.json").write_text(json.dumps(results))
     assert r"\toprule" in command("report", command.folder, "--format", "latex")[1]
-    # chosen items come with their words
-    file = command.folder / "items.csv"
-    arguments = ["--format", "csv", "--items", "role88-1", "--out", file]
-    assert command("report", *command.runs, *arguments)[:2] == (0, f"Saved in {file}\n")
-    items = list(csv.DictReader(io.StringIO(file.read_text())))
-    assert len(items) == 2 * 2 * 5  # two contexts, two models, five words
-    assert {x["model"] for x in items} == {"org/[b]first", "org/second"}
+    # chosen items come with their words; csv is the table of figures
+    file = command.folder / "items.md"
+    arguments = ["--items", "role88-1", "--out", file, "--format"]
+    assert command("report", *command.runs, *arguments, "markdown")[:2] == (0, f"Saved in {file}\n")
+    table = file.read_text().partition("Predictions for chosen items")[2]
+    assert "org/second" in table
+    refused = command.refused("report", *command.runs, *arguments, "csv")
+    assert "`lmdiag items RUNS --out FILE` writes the items" in refused
 
 
 def test_figures_go_into_a_directory_with_their_captions(command: Commands) -> None:

@@ -19,7 +19,7 @@ from lmdiag.report.charts.drawing import Plot
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.html import charts, render
 from lmdiag.report.items import items
-from lmdiag.report.tables import sources_of
+from lmdiag.report.tables import ReportFigures
 from lmdiag.results import Place, Run, load_run
 from lmdiag.results.published import PublishedFigure
 
@@ -87,7 +87,8 @@ def test_cutoffs_and_published_figures(
 ) -> None:
     results, place = runs["all"].results, Place("cprag102", "none", "accuracy@5")
     published = {place: PublishedFigure("paper", "4", "org/all", place, 23.5, None, 34)}
-    monkeypatch.setattr("lmdiag.report.tables.published_beside", lambda run: published)
+    for module in ("report.tables", "results.figures"):
+        monkeypatch.setattr(f"lmdiag.{module}.published_beside", lambda run: published)
     plots = charts(runs["all"])
     (row,) = (row for row in rows(plots, "cprag102-measures") if "published" in row)
     assert (row["label"], row["published"]) == ("accuracy@5", pytest.approx(0.235))
@@ -193,8 +194,8 @@ def many(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
 
 
 def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None:
-    sources = sources_of([run.results for run in many])
-    plots = {plot.name: plot for plot in (*trend_plots(sources), *ranked_plots(sources))}
+    of_runs = ReportFigures.of([run.results for run in many])
+    plots = {plot.name: plot for plot in (*trend_plots(of_runs), *ranked_plots(of_runs))}
     rows = plots["role88-sizes"].spec["data"]["values"]
     sensitivity = [row for row in rows if row["figure"] == "sensitivity"]
     assert len(sensitivity) == 20

@@ -20,7 +20,7 @@ from lmdiag.report.html import compared, render
 from lmdiag.report.items import items, representative
 from lmdiag.report.labels import notes, p_text
 from lmdiag.report.page import digest
-from lmdiag.report.tables import sources_of
+from lmdiag.report.tables import ReportFigures
 from lmdiag.results import Run
 from lmdiag.types import BadInput
 
@@ -117,7 +117,7 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
     two, strong, weak = page_of("strong", "weak"), runs["strong"], runs["weak"]
     assert "CPRAG-102: commonsense and pragmatic inference, Shuf + Trunc" in two.text
     printed = compare_runs(strong, weak)  # as `lmdiag compare` prints it
-    (pair,) = compared([strong, weak], sources_of([strong.results, weak.results]))
+    (pair,) = compared([strong, weak], ReportFigures.of([strong.results, weak.results]).sources)
     assert (pair.a, pair.b) == ("org/strong", "org/weak")
     assert str([*pair.comparisons.values()]) == str(printed)  # undefined is not equal to itself
     for one in printed:  # blue for the first model, orange for the second, 0 without a colour
@@ -132,7 +132,7 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
     message = r"cannot be compared: their signatures differ in data .*perturb"
     with pytest.raises(BadInput, match=message):
         render([strong, runs["all"]])
-    sources = sources_of([strong.results, weak.results, strong.results])
+    sources = ReportFigures.of([strong.results, weak.results, strong.results]).sources
     for number, pair in enumerate(compared([strong, weak, strong], sources), start=1):
         assert {one.second for one in pair.comparisons.values()} == {number}
     first, other, last = (runs[f"step{step}"] for step in (0, 1000, 64000))

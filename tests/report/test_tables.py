@@ -20,9 +20,10 @@ from rich.console import Console
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats import render_tables
+from lmdiag.report.grid import Section
 from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
-from lmdiag.report.tables import overview, sections
+from lmdiag.report.tables import ReportFigures, overview, sections
 from lmdiag.report.terminal import print_results
 from lmdiag.results import Place, Results, Run, SettingResults
 from lmdiag.results.run import joined_runs
@@ -68,6 +69,10 @@ def tables(runs: dict[str, Run], forms: dict[str, Run]) -> dict[str, tuple[Any, 
     }
 
 
+def sections_of(results: Results) -> list[Section]:
+    return sections(ReportFigures.of([results]))
+
+
 def printed(content: Results, width: int) -> str:
     print_results(content, Console(file=(stream := io.StringIO()), width=width))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
@@ -96,7 +101,7 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(runs: dict[str, Run], wi
 
 def test_every_figure_is_in_some_table_and_in_csv(runs: dict[str, Run]) -> None:
     run = runs["strong"].results
-    for section in sections([run]):
+    for section in sections_of(run):
         rows = [row for table in section.tables + section.further for row in table.rows]
         shown = {(cell.value, cell.n) for row in rows for cell in row.cells}
         figures = [figure for place, figure in run.figures() if place.task == section.task]
@@ -112,11 +117,11 @@ def test_remarks_count_what_is_left_out_and_name_a_sample(runs: dict[str, Run]) 
     run = runs["strong"].results
     assert (
         "not compared: 3 contrasts whose good and bad rows have the same text or the same tokens"
-    ) in sections([changed(run, "cprag102", "none", equal_contrasts=3)])[0].remarks
+    ) in sections_of(changed(run, "cprag102", "none", equal_contrasts=3))[0].remarks
     measures = run.tasks["cprag102"]["shuf"].measures
     fewer = {"accuracy@1": replace(measures["accuracy@1"], n=15)}
     other = changed(run, "cprag102", "shuf", measures=measures | fewer)
-    (section,) = sections([replace(other, protocol=replace(run.protocol, limit=8))])
+    (section,) = sections_of(replace(other, protocol=replace(run.protocol, limit=8)))
     assert section.remarks[0].startswith("a sample of 54 rows")
     # n shows where figures differ in it
     assert section.tables[0].rows[0].cells[0].value == "15–18"
@@ -129,12 +134,11 @@ def test_other_rows_and_other_models_have_nothing_published(runs: dict[str, Run]
         replace(bert, data=runs["strong"].results.data),
     )
     for results, is_published in ((bert, True), *((other, False) for other in others)):
-        rows = [
-            row for section in sections([results]) for table in section.tables for row in table.rows
-        ]
+        tables = [table for section in sections_of(results) for table in section.tables]
+        rows = [row for table in tables for row in table.rows]
         assert any(row.is_published for row in rows) == is_published
     # bounds of quartiles, too, are those of the published rows
-    role = next(section for section in sections([others[1]]) if section.task == "role88")
+    role = next(section for section in sections_of(others[1]) if section.task == "role88")
     labels = [heading.label for heading in role.tables[1].headings if heading.is_figure]
     assert labels == ["lowest quartile", "second", "third", "highest"]
 

@@ -295,7 +295,7 @@ def _finish_multiverse(models: list[MemberRuns], resamples: int, running: Runnin
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
     from lmdiag.report import html, multiverse
     from lmdiag.report.labels import run_labels
-    from lmdiag.report.tables import headlines, sources_of
+    from lmdiag.report.tables import ReportFigures, headlines
     from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.results import REPORT
 
@@ -305,8 +305,8 @@ def _finish_multiverse(models: list[MemberRuns], resamples: int, running: Runnin
         if not (run.path / REPORT).exists():
             write_atomically(run.path / REPORT, html.render(run).encode())
     labels = run_labels([runs[0].results for runs in finished])
-    sources = sources_of([run.results for runs in finished for run in runs])
-    shown = [x for task in sources[0].results.data.tasks for x in headlines(task, sources)]
+    figures = ReportFigures.of([run.results for runs in finished for run in runs])
+    shown = [x for task in figures.tasks for x in headlines(task, figures)]
     of_all = multiverse_of(
         dict(zip(labels, models, strict=True)), {x.place: x.label for x in shown}, output,
         resamples=resamples,

@@ -255,6 +255,8 @@ def _tables(
     results = joined_results(separate)
     order = training_order(results)
     chosen, grids, rows = [], [], {}
+    if items and format == "csv":
+        raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
     if items:
         runs = joined_runs(options.runs_in(paths, data))
         chosen = choose([runs[i] for i in order], items)

@@ -18,15 +18,26 @@ from lmdiag.diagnostics.base import (
     Column,
     Diagnostic,
     ExtendedSets,
+    FigureSelection,
     LeaderboardColumn,
-    Line,
     Perturbation,
     TableShape,
 )
 
 __all__ = [
-    "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "ExtendedSets", "LeaderboardColumn",
-    "Line", "Perturbation", "TableShape", "built_in", "declared", "get",
+    "CORE",
+    "SENTENCES",
+    "Chart",
+    "Column",
+    "Diagnostic",
+    "ExtendedSets",
+    "FigureSelection",
+    "LeaderboardColumn",
+    "Perturbation",
+    "TableShape",
+    "built_in",
+    "declared",
+    "get",
 ]  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from lmdiag.diagnostics.base import (
     Chart,
     Column,
     Diagnostic,
+    FigureSelection,
     LeaderboardColumn,
-    Line,
     TableShape,
 )
 
@@ -50,12 +50,9 @@ def _levels(rows: Columns) -> dict[str, Labels]:
 
 
 _SOURCES = {"marvin_linzen": "Marvin & Linzen", "blimp": "BLiMP"}
-_FIGURES = (
-    Line("MW", measure="mw"),
-    Line("EW", measure="ew"),
-    Line("TSE", measure="tse"),
-    Line("all pairs", measure="sensitivity"),
-)
+_FIGURES = ("mw", "ew", "tse", "sensitivity")
+_LABELS = {"mw": "MW", "ew": "EW", "tse": "TSE", "sensitivity": "all pairs"}
+_OF_CUTOFFS = {"mw": "MW", "ew": "EW", "mass": "mass of verbs", "left_out": "contexts left out"}
 
 DIAGNOSTIC = Diagnostic(
     name="agreement",
@@ -80,29 +77,32 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "By construction",
             "Newman et al. 2021",
-            rows=(Line(by="construction", level="*"), Line("All")),
-            columns=_FIGURES,
+            measures=_FIGURES,
+            rows=("level",),
+            columns="measure",
+            by=("construction", ""),
+            labels=_LABELS | {"": "All"},
         ),
         TableShape(
             "By cut-off",
             "Newman et al. 2021",
-            rows=(Line(measure="{}@*"), Line("all verbs")),
-            columns=(
-                Line("MW", measure="mw"),
-                Line("EW", measure="ew"),
-                Line("mass of verbs", measure="mass", is_plain=True),
-                Line("contexts left out", measure="left_out", is_plain=True),
-            ),
+            measures=("mw@*", "ew@*", "mass@*", "left_out@*", "mw", "ew"),
+            rows=("cutoff",),
+            columns="score",
+            labels=_OF_CUTOFFS | {"": "all verbs"},
+            plain=("mass", "left_out"),
         ),
-        TableShape("By source", "", rows=(Line(by="source", level="*"),), columns=_FIGURES),
-        TableShape("By template", "", rows=(Line(by="template", level="*"),), columns=_FIGURES),
+        TableShape("By source", "", _FIGURES, ("level",), "measure", ("source",), labels=_LABELS),
+        TableShape(
+            "By template", "", _FIGURES, ("level",), "measure", ("template",), labels=_LABELS
+        ),
     ),
     charts=(
         Chart("cutoffs", by="construction"),
         Chart("levels", "By construction", by="construction", measures=("mw", "ew", "tse")),
         Chart("scatter"),
     ),
-    headlines=(Line(measure="mw"), Line(measure="ew"), Line(measure="tse")),
+    headlines=(FigureSelection(("mw", "ew", "tse")),),
     leaderboard=(
         LeaderboardColumn("agreement", "tse", heading="TSE", is_overview=True),
         LeaderboardColumn("agreement", "ew", heading="EW"),

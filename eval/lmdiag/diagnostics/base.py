@@ -87,54 +87,62 @@ class Perturbation:
 # ---- presentation --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row or a column of a table, and the parts of a figure's address that it fixes.
+FigureColumn = Literal["measure", "score", "cutoff", "setting", "by", "level"]
+"""Column of the table of figures that is a side of a printed table.
 
-    A `*` stands for everything that was measured: `setting="*"` for all settings, `level="*"` for
-    all levels of `by`, and `measure="accuracy@*"` for all measures that start so; each becomes a
-    line of its own. In a row, `{}` in `measure` stands for the measure of the column.
+`score` and `cutoff` are the two parts of the name of a measure with a cut-off, as `mw@top=0.1`.
+"""
+
+
+@dataclass(frozen=True)
+class FigureSelection:
+    """Figures of the unperturbed setting.
 
     Attributes:
-        label: heading; "" for the usual name of the measure, setting or level.
-        setting, measure, by, level: see `lmdiag.results.Place`; "" leaves a part to the other side
-            of the table.
-        below: lines that follow each line, indented, and take over the parts that they leave open.
-        is_human: a row with the human baseline, which is the same for all models.
-        is_plain: a column of bare values, whose n and interval add nothing.
-        published: heading on the rows that the paper reports on, which are known by `published_n`.
-        published_n: items of the line in the paper.
-        task: config of the figures; "" for that of the diagnostic.
+        measures: names, in order; a `*` stands for any characters.
+        by: break-down; "" for the figures over all items.
+        levels: of the break-down, in order; none of them for all.
+        label: heading; "" for the usual name of the measure and the level.
     """
 
-    label: str = ""
-    setting: str = ""
-    measure: str = ""
+    measures: tuple[str, ...]
     by: str = ""
-    level: str = ""
-    below: tuple[Line, ...] = ()
-    is_human: bool = False
-    is_plain: bool = False
-    published: str = ""
-    published_n: int | None = None
-    task: str = ""
+    levels: tuple[str, ...] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True)
 class TableShape:
-    """A table without numbers: the lines of its two sides.
+    """A printed table: a selection of the figures, and what its rows and columns are.
+
+    The figures are those of the unperturbed setting, or of all settings if `setting` is a side of
+    the table.
 
     Attributes:
         title: what the figures are.
         source: the table of the paper that has this shape; "" for one of our own.
-        rows, columns: of the table.
+        measures: see `FigureSelection`.
+        rows: one or two columns of the figures; the second one has rows of its own below each row
+            of the first, indented.
+        columns: column of the figures.
+        by: break-downs, in the order of their rows; "" for the figures over all items.
+        levels: of the break-downs; none of them for all.
+        labels: value of `rows` or `columns` -> heading, where it is not the usual one.
+        published: level -> heading on the rows that the paper reports on, and their number.
+        plain: measures whose values stand without n and interval, which add nothing.
         is_further: whether it is folded in a page and left out on a terminal where it is long.
     """
 
     title: str
     source: str
-    rows: tuple[Line, ...]
-    columns: tuple[Line, ...]
+    measures: tuple[str, ...]
+    rows: tuple[FigureColumn, ...]
+    columns: FigureColumn
+    by: tuple[str, ...] = ("",)
+    levels: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    published: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    plain: tuple[str, ...] = ()
     is_further: bool = False
 
 
@@ -146,13 +154,13 @@ class ExtendedSets:
         title: of both.
         source: of the larger sets.
         labels: task -> name of its set, the small one first.
-        columns: figures that all of them have, at the same addresses but for the task.
+        columns: figures that all of them have.
     """
 
     title: str
     source: str
     labels: Mapping[str, str]
-    columns: tuple[Line, ...]
+    columns: tuple[FigureSelection, ...]
 
 
 @dataclass(frozen=True)
@@ -228,7 +236,7 @@ class Diagnostic:
             sentences, all measures. Names of functions in `lmdiag.measures`, as `human` or
             `contrasts.human`, or such functions.
         perturbations: in the order of the paper's tables.
-        tables: in the order of the report.
+        tables: in the order of the report; measures that none of them has are in a further one.
         charts: likewise.
         headlines: figures of the unperturbed setting that stand for the diagnostic in a report.
         extended_sets: larger and smaller sets that ask the same, this one included.
@@ -267,7 +275,7 @@ class Diagnostic:
     perturbations: tuple[Perturbation, ...] = ()
     tables: tuple[TableShape, ...] = ()
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
-    headlines: tuple[Line, ...] = ()
+    headlines: tuple[FigureSelection, ...] = ()
     extended_sets: ExtendedSets | None = None
     leaderboard: tuple[LeaderboardColumn, ...] = ()
     in_data_set: bool = True

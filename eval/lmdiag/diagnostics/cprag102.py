@@ -12,8 +12,8 @@ from lmdiag.diagnostics.base import (
     Chart,
     Column,
     Diagnostic,
+    FigureSelection,
     LeaderboardColumn,
-    Line,
     Perturbation,
     Stimulus,
     TableShape,
@@ -44,7 +44,6 @@ _truncated = partial(_changed, shuffle=False, truncate=True)
 _shuffled_and_truncated = partial(_changed, shuffle=True, truncate=True)
 
 _SENTENCES = ("sentence_1", "sentence_2")
-_CONSTRAINTS = (Line(by="constraint", level="high"), Line(by="constraint", level="low"))
 
 DIAGNOSTIC = Diagnostic(
     name="cprag102",
@@ -81,14 +80,18 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Accuracy",
             "Ettinger 2020, table 4",
-            rows=(Line(measure="accuracy@*", below=_CONSTRAINTS),),
-            columns=(Line(setting="*"),),
+            measures=("accuracy@*",),
+            rows=("measure", "level"),
+            columns="setting",
+            by=("", "constraint"),
         ),
         TableShape(
             "Sensitivity",
             "Ettinger 2020, table 5",
-            rows=(Line(setting="*", below=_CONSTRAINTS),),
-            columns=(Line(measure="sensitivity*"), Line(measure="within_category_boost")),
+            measures=("sensitivity*", "within_category_boost"),
+            rows=("setting", "level"),
+            columns="measure",
+            by=("", "constraint"),
         ),
     ),
     charts=(
@@ -97,7 +100,7 @@ DIAGNOSTIC = Diagnostic(
         Chart("levels", "By constraint of the context", by="constraint", levels=("high", "low")),
         Chart("shuffles", "Accuracy with sentence 1 shuffled", measures=("accuracy@*",)),
     ),
-    headlines=(Line(measure="accuracy@*"), Line(measure="sensitivity*")),
+    headlines=(FigureSelection(("accuracy@*", "sensitivity*")),),
     leaderboard=(
         LeaderboardColumn("cprag102", "accuracy@1"),
         LeaderboardColumn("cprag102", "accuracy@5", is_overview=True),

@@ -6,7 +6,7 @@ distinct values is a break-down, `condition` included.
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Diagnostic, Line
+from lmdiag.diagnostics.base import Diagnostic, FigureSelection
 
 DIAGNOSTIC = Diagnostic(
     name="custom",
@@ -20,10 +20,8 @@ DIAGNOSTIC = Diagnostic(
     breakdowns=("condition",),
     further_measures=("surprisal", "rank"),
     headlines=(
-        Line(measure="accuracy@*"),
-        Line(measure="sensitivity*"),
-        Line(measure="surprisal"),
-        Line(measure="surprisal", by="condition", level="*"),
-        Line(measure="rank"),
+        FigureSelection(("accuracy@*", "sensitivity*", "surprisal")),
+        FigureSelection(("surprisal",), "condition"),
+        FigureSelection(("rank",)),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape
+from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, TableShape
 
 _UNUSED = (
     "pairID", "pair_id", "lexically_identical", "simple_LM_method", "one_prefix_method",
@@ -20,7 +20,7 @@ _TITLES = {
 }
 """Break-down -> title of its table and its chart."""
 
-_FIGURES = (Line(measure="sensitivity"), Line(measure="sensitivity_mean"))
+_FIGURES = ("sensitivity", "sensitivity_mean")
 _ONE = ("sensitivity",)
 
 
@@ -38,9 +38,9 @@ DIAGNOSTIC = Diagnostic(
     asks="sentence",
     is_form=True,
     tables=(
-        TableShape("Sensitivity", "", rows=(Line("All"),), columns=_FIGURES),
+        TableShape("Sensitivity", "", _FIGURES, ("level",), "measure"),
         *(
-            TableShape(title, "", (Line(by=by, level="*"),), _FIGURES, is_further=by == "UID")
+            TableShape(title, "", _FIGURES, ("level",), "measure", (by,), is_further=by == "UID")
             for by, title in _TITLES.items()
         ),
     ),
@@ -49,6 +49,6 @@ DIAGNOSTIC = Diagnostic(
         Chart("scatter"),
         Chart("levels", _TITLES["UID"], by="UID", measures=_ONE),
     ),
-    headlines=_FIGURES,
+    headlines=(FigureSelection(_FIGURES),),
     verbatim=frozenset({"language", "UID", "linguistics_term", "phenomenon"}),
 )

@@ -15,8 +15,8 @@ from lmdiag.diagnostics.base import (
     Column,
     Diagnostic,
     ExtendedSets,
+    FigureSelection,
     LeaderboardColumn,
-    Line,
     TableShape,
     crossed,
     levels_of,
@@ -47,15 +47,15 @@ _NAT = (
 )  # fmt: skip
 
 
-def _sensitivity(start: str) -> tuple[Line, ...]:
+def _sensitivity(start: str) -> tuple[FigureSelection, ...]:
     """The figures of SIMP, each polarity with a heading that begins so."""
     return tuple(
-        Line(start + name, measure="sensitivity", by="subset/polarity", level=level)
+        FigureSelection(("sensitivity",), "subset/polarity", (level,), start + name)
         for name, level in _SIMP.items()
     )
 
 
-_ACCURACY = Line(measure="accuracy@*", by="subset", level="simp")
+_ACCURACY = FigureSelection(("accuracy@*",), "subset", ("simp",))
 
 DIAGNOSTIC = Diagnostic(
     name="neg136",
@@ -79,38 +79,36 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Accuracy, affirmative contexts",
             "Ettinger 2020, table 11",
-            rows=(Line(measure="accuracy@*"),),
-            columns=(
-                Line("SIMP", by="subset", level="simp"),
-                Line("NAT", by="subset", level="nat"),
-            ),
+            measures=("accuracy@*",),
+            rows=("measure",),
+            columns="level",
+            by=("subset",),
         ),
         TableShape(
             "Sensitivity, SIMP",
             "Ettinger 2020, table 12",
-            rows=(Line(measure="sensitivity*"),),
-            columns=tuple(
-                Line(name.capitalize(), by="subset/polarity", level=level)
-                for name, level in _SIMP.items()
-            ),
+            measures=("sensitivity*",),
+            rows=("measure",),
+            columns="level",
+            by=("subset/polarity",),
+            levels=(*_SIMP.values(),),
+            labels={level: name.capitalize() for name, level in _SIMP.items()},
         ),
         TableShape(
             "Sensitivity, NAT",
             "Ettinger 2020, table 14",
-            rows=(Line(measure="sensitivity*"),),
-            columns=tuple(Line(by="natural/polarity", level=level) for level in _NAT),
+            measures=("sensitivity*",),
+            rows=("measure",),
+            columns="level",
+            by=("natural/polarity",),
         ),
         TableShape(
             "Sensitivity, NAT, both polarities",
             "Ettinger 2020, section 9.4",
-            rows=(Line(measure="sensitivity*"),),
-            columns=tuple(Line(by="natural", level=level) for level in _NATURAL),
-        ),
-        TableShape(
-            "Further measures",
-            "",
-            rows=(Line(measure="determiner_match@*"),),
-            columns=(Line(setting="*"),),
+            measures=("sensitivity*",),
+            rows=("measure",),
+            columns="level",
+            by=("natural",),
         ),
     ),
     charts=(
@@ -124,7 +122,7 @@ DIAGNOSTIC = Diagnostic(
         _ACCURACY,
         *_sensitivity("sensitivity, SIMP "),
         *(
-            Line(f"sensitivity, NAT {name}", measure="sensitivity", by="natural", level=level)
+            FigureSelection(("sensitivity",), "natural", (level,), f"sensitivity, NAT {name}")
             for level, name in _NATURAL.items()
         ),
     ),

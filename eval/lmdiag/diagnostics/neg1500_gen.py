@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from lmdiag.diagnostics import neg136
 
-_OF_SIMP, *_, _FURTHER = neg136.DIAGNOSTIC.tables
+_OF_SIMP, _SENSITIVITY, *_ = neg136.DIAGNOSTIC.tables
 _SETS = neg136.DIAGNOSTIC.extended_sets
 _POLARITIES = ("simp/affirmative", "simp/negative")
 
@@ -32,10 +32,9 @@ DIAGNOSTIC = replace(
         replace(
             _OF_SIMP,
             source="Shivagunde et al. 2023, tables 2 and 4",
-            columns=_OF_SIMP.columns[:1],
+            levels=("simp",),
         ),
-        replace(neg136.DIAGNOSTIC.tables[1], title="Sensitivity", source=""),
-        _FURTHER,
+        replace(_SENSITIVITY, title="Sensitivity", source=""),
     ),
     charts=(
         replace(neg136.DIAGNOSTIC.charts[0], title="Sensitivity"),

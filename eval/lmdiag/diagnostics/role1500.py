@@ -12,9 +12,7 @@ Source: Shivagunde, Lialin and Rumshisky (2023), section 3.2.
 from __future__ import annotations
 
 from lmdiag.diagnostics import role88
-from lmdiag.diagnostics.base import Chart, Column, Diagnostic, Line, TableShape
-
-_PAIRS = (Line(by="pair", level="reversal"), Line(by="pair", level="other"))
+from lmdiag.diagnostics.base import Chart, Column, Diagnostic, TableShape
 
 DIAGNOSTIC = Diagnostic(
     name="role1500",
@@ -37,14 +35,20 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Accuracy",
             "Shivagunde et al. 2023, tables 2 and 5",
-            rows=(Line("All pairs"), *_PAIRS),
-            columns=(Line(measure="accuracy@*"),),
+            measures=("accuracy@*",),
+            rows=("level",),
+            columns="measure",
+            by=("", "pair"),
+            labels={"": "All pairs"},
         ),
         TableShape(
             "Sensitivity",
             "",
-            rows=(Line("All pairs"), *_PAIRS),
-            columns=(Line(measure="sensitivity*"), Line(measure="probability_difference")),
+            measures=("sensitivity*", "probability_difference"),
+            rows=("level",),
+            columns="measure",
+            by=("", "pair"),
+            labels={"": "All pairs"},
         ),
     ),
     charts=(

@@ -13,8 +13,8 @@ from lmdiag.diagnostics.base import (
     Column,
     Diagnostic,
     ExtendedSets,
+    FigureSelection,
     LeaderboardColumn,
-    Line,
     Perturbation,
     Stimulus,
     TableShape,
@@ -47,7 +47,7 @@ def _quartiles(rows: Columns) -> dict[str, Labels]:
 
 
 _NOUNS = ("object", "subject")
-_FIGURES = (Line(measure="accuracy@*"), Line(measure="sensitivity*"))
+_FIGURES = (FigureSelection(("accuracy@*", "sensitivity*")),)
 _QUARTILES = ("1", "2", "3", "4")
 _BY_CLOZE = "Accuracy by cloze of the expected word"
 
@@ -81,40 +81,32 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Accuracy",
             "Ettinger 2020, table 7",
-            rows=(Line(measure="accuracy@*"),),
-            columns=(Line(setting="*"),),
+            measures=("accuracy@*",),
+            rows=("measure",),
+            columns="setting",
         ),
         TableShape(
             _BY_CLOZE,
             "Ettinger 2020, table 8",
-            rows=(Line(measure="accuracy@*"),),
-            columns=tuple(
-                Line(label, by="cloze_quartile", level=level, published=bounds, published_n=n)
-                for level, label, bounds, n in (
-                    ("1", "lowest quartile", "≤ .17", 25),
-                    ("2", "second", "≤ .23", 23),
-                    ("3", "third", "≤ .33", 23),
-                    ("4", "highest", "≤ .77", 17),
-                )
-            ),
+            measures=("accuracy@*",),
+            rows=("measure",),
+            columns="level",
+            by=("cloze_quartile",),
+            labels={"1": "lowest quartile", "2": "second", "3": "third", "4": "highest"},
+            published={
+                "1": ("≤ .17", 25),
+                "2": ("≤ .23", 23),
+                "3": ("≤ .33", 23),
+                "4": ("≤ .77", 17),
+            },
         ),
         TableShape(
             "Sensitivity",
             "Ettinger 2020, table 9",
-            rows=(
-                Line(setting="*"),
-                Line("Human baseline (cloze)", measure="human_{}", is_human=True),
-            ),
-            columns=(Line(measure="sensitivity*"),),
-        ),
-        TableShape(
-            "Further measures",
-            "",
-            rows=tuple(
-                Line(measure=measure)
-                for measure in ("probability_difference", "cloze_difference", "spearman", "pearson")
-            ),
-            columns=(Line(setting="*"),),
+            measures=("sensitivity*",),
+            rows=("setting",),
+            columns="measure",
+            labels={"human": "Human baseline (cloze)"},
         ),
     ),
     charts=(

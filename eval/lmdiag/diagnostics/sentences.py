@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line
+from lmdiag.diagnostics.base import Chart, Diagnostic, FigureSelection
 
 DIAGNOSTIC = Diagnostic(
     name="sentences",
@@ -19,8 +19,7 @@ DIAGNOSTIC = Diagnostic(
     is_form=True,
     charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),
     headlines=(
-        Line(measure="sensitivity*"),
-        Line(measure="surprisal_per_word"),
-        Line(measure="surprisal_per_word", by="condition", level="*"),
+        FigureSelection(("sensitivity*", "surprisal_per_word")),
+        FigureSelection(("surprisal_per_word",), "condition"),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Diagnostic, Line, TableShape
+from lmdiag.diagnostics.base import Chart, Diagnostic, FigureSelection, TableShape
 
 DIAGNOSTIC = Diagnostic(
     name="suites",
@@ -22,14 +22,18 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Suite accuracy",
             "",
-            rows=(Line("All"), Line(by="suite", level="*")),
-            columns=(Line(measure="suite_accuracy"),),
+            measures=("suite_accuracy",),
+            rows=("level",),
+            columns="measure",
+            by=("", "suite"),
         ),
         TableShape(
             "By prediction",
             "",
-            rows=(Line("All"), Line(by="prediction", level="*")),
-            columns=(Line(measure="prediction_accuracy"),),
+            measures=("prediction_accuracy",),
+            rows=("level",),
+            columns="measure",
+            by=("", "prediction"),
             is_further=True,
         ),
     ),
@@ -37,6 +41,6 @@ DIAGNOSTIC = Diagnostic(
         Chart("levels", "By suite", by="suite", measures=("suite_accuracy",)),
         Chart("regions", by="suite"),
     ),
-    headlines=(Line(measure="suite_accuracy"),),
+    headlines=(FigureSelection(("suite_accuracy",)),),
     verbatim=frozenset({"suite", "prediction"}),
 )

@@ -6,10 +6,8 @@ at full precision. To add a text format, add its template and what escapes its t
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jinja2 import Environment
@@ -18,9 +16,9 @@ from markupsafe import Markup
 from lmdiag.files import resource_path
 from lmdiag.report.grid import CellText, Grid, signs
 from lmdiag.report.items import Chosen
-from lmdiag.report.tables import sections
-from lmdiag.results import Place, Results
-from lmdiag.results.published import published_beside
+from lmdiag.report.tables import ReportFigures, sections
+from lmdiag.results import Results
+from lmdiag.results.figures import figures
 from lmdiag.text import csv_cell, visible
 
 
@@ -34,16 +32,12 @@ def render_tables(
     """Returns the tables of one or several runs in a format, and the top words of chosen items.
 
     `designs` are the tables of effects and cells of own data, `rows` the columns of tasks whose
-    predictions are shown by their formulas; csv has neither, and nothing but the items if there
-    are any.
+    predictions are shown by their formulas; csv has the figures alone.
     """
     if name == "csv":
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows(
-            [csv_cell(visible(value) if isinstance(value, str) else value) for value in record]
-            for record in (_items(chosen) if chosen else _figures(runs))
-        )
-        return buffer.getvalue()
+        table = figures(runs)
+        texts = table.map(lambda x: csv_cell(visible(x)) if isinstance(x, str) else x)
+        return str(texts.to_csv(index=False, lineterminator="\n"))
 
     def escaped(value: object) -> Markup:
         is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
@@ -57,7 +51,8 @@ def render_tables(
     env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
     text = template.render(
-        sections=sections(runs, rows), chosen=chosen, designs=designs, signs=signs,
+        sections=sections(ReportFigures.of(runs), rows),
+        chosen=chosen, designs=designs, signs=signs,
         label_of=lambda task, i: f"{re.sub(r'[^A-Za-z0-9]+', '-', task)}-{i}",
     )  # fmt: skip
     return f"{text.rstrip()}\n"
@@ -82,39 +77,3 @@ _ESCAPING: dict[str, Callable[[str], str]] = {
     "latex": lambda text: text.translate(_COMMANDS),
 }
 """Format with a template -> what escapes a text on one line."""
-
-
-# ---- csv -----------------------------------------------------------------------------------------
-
-
-def _figures(runs: Sequence[Results]) -> Iterator[Iterable[Any]]:
-    """Every figure at full precision, `published` in percent."""
-    facts = (
-        "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
-    )  # fmt: skip
-    yield "model", "revision", "commit", *Place._fields, *facts, "published", "signature"
-    for run in runs:
-        published, model = published_beside(run), run.model
-        for place, figure in run.figures():
-            yield (
-                *(model.name or model.id, model.revision, model.commit, *place),
-                *(getattr(figure, name) for name in facts),
-                published[place].value if place in published else None,
-                run.tasks[place.task][place.setting].signature,
-            )
-
-
-def _items(chosen: Sequence[Chosen]) -> Iterator[Iterable[Any]]:
-    """The top words at blanks; of sentences, their words or regions with surprisals."""
-    if chosen[0][0].is_sentence:
-        yield "id", "sentence", "model", "place", "region", "start", "text", "bits"
-    else:
-        yield "context", "right_context", "model", "place", "word", "probability", "expected"
-    for choice, answers in chosen:
-        for model, answer in answers.items():
-            if answer and answer.is_sentence:
-                for i, (start, text, bits, name) in enumerate(answer.parts, start=1):
-                    yield choice.id, choice.sentence, model, i, name or None, start, text, bits
-            elif answer:
-                for i, entry in enumerate(answer.top, start=1):
-                    yield choice.context, choice.right_context, model, i, *entry

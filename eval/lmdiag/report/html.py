@@ -21,13 +21,14 @@ from lmdiag.comparison import (
 from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.drawing import COLORS, difference_chart
-from lmdiag.report.charts.kinds import TaskRuns, plots
+from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
+from lmdiag.report.charts.selection import TaskRuns
 from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
-from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines, sections, sources_of
+from lmdiag.report.tables import HeadlineFigure, LabelledRun, ReportFigures, headlines, sections
 from lmdiag.results import Figure, Place, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
@@ -44,20 +45,20 @@ def _content(
     """
     given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
     several = [given[i] for i in labels.training_order([run.results for run in given])]
-    sources, close = sources_of([run.results for run in several]), in_detail(several)
+    figures, close = ReportFigures.of([run.results for run in several]), in_detail(several)
     tasks = {}
     for task in dict.fromkeys(task for run in several for task in run.results.tasks):
         having = [i for i in close if task in several[i].results.tasks]
         of_task = [items(several[i], task) for i in having]
-        tasks[task] = TaskRuns(
-            task, [several[i] for i in having], [sources[i] for i in having], of_task
-        )
+        runs_of = [several[i] for i in having]
+        tasks[task] = TaskRuns(task, runs_of, figures.of_runs(having), of_task)
     return {
-        "runs": several, "sources": sources, "detailed": close, "tasks": tasks,
+        "runs": several, "figures": figures, "sources": figures.sources,
+        "detailed": close, "tasks": tasks,
         "designs": designs_of(several, design) if designs is None else designs,
-        "trends": trend_plots(sources),
-        "ranked": ranked_plots(sources) if len(sources) > MOST_BESIDE else [],
-        "comparisons": compared(several, sources),
+        "trends": trend_plots(figures),
+        "ranked": ranked_plots(figures) if len(several) > MOST_BESIDE else [],
+        "comparisons": compared(several, figures.sources),
     }  # fmt: skip
 
 
@@ -99,15 +100,15 @@ def render(
     """
     content = _content(runs, design, designs)
     sources, several = content["sources"], content["runs"]
-    close = [sources[i] for i in content["detailed"]]
+    close = content["figures"].of_runs(content["detailed"])
     results = [source.results for source in sources]
     columns = {task: rows.columns() for run in several for task, rows in run.stimuli.items()}
     views = [
         _view(section, content["tasks"][section.task], chosen)
         | {"headlines": headlines(section.task, close)}
-        for section in sections(results, columns)
+        for section in sections(content["figures"], columns)
     ]
-    figures, is_table = model_figures(sources), len(sources) > MOST_BESIDE
+    figures, is_table = model_figures(content["figures"]), len(sources) > MOST_BESIDE
     grouped = groupby(figures, key=lambda pair: pair[0]) if is_table else ()
     title = f"{len(results)} models"
     if labels.are_checkpoints(results):
@@ -118,7 +119,8 @@ def render(
     plots = [content["trends"], content["designs"], content["ranked"], *(x["plots"] for x in views)]
     tests = [c for pair in content["comparisons"] for c in pair.comparisons.values()]
     return environment().get_template("report.html.j2").render(
-        title=title, close=[source.label for source in close], asked=labels.asked(results[0]),
+        title=title, close=[source.label for source in close.sources],
+        asked=labels.asked(results[0]),
         is_table=is_table, most_beside=MOST_BESIDE, shade=_shade, views=views,
         grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
         comparison_notes=labels.notes(tests, RESAMPLES) + not_compared(several),

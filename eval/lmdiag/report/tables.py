@@ -1,17 +1,21 @@
-"""The tables, headline figures and remarks of runs, in the shapes that the diagnostics declare."""
+"""The tables, headline figures and remarks of runs: selections of their figures, pivoted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from lmdiag import diagnostics
-from lmdiag.diagnostics import Diagnostic, Line, TableShape
+from lmdiag.diagnostics import Diagnostic, FigureSelection, TableShape
 from lmdiag.report import numbers
 from lmdiag.report.grid import CellText, Grid, GridRow, Section, grid_of, signs
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Figure, Place, Results
+from lmdiag.results.figures import figures, select
 from lmdiag.results.published import (
     PublishedFigure,
     citation,
@@ -22,152 +26,229 @@ from lmdiag.results.published import (
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS
 
+HUMAN = "human"
+"""Setting of the human baseline, which the results have as measures `human_...`."""
+
 
 class LabelledRun(NamedTuple):
-    """A run, a name that tells it from the others, and the published figures of its model."""
+    """A run, and a name that tells it from the others."""
 
     results: Results
     label: str
-    published: Mapping[Place, PublishedFigure]
 
 
-class Measured(NamedTuple):
-    """What was measured on a task, over all runs.
+@dataclass(frozen=True)
+class ReportFigures:
+    """The figures of the runs of a report.
 
     Attributes:
-        diagnostic: of the task.
-        sources: runs that have it.
-        label_headings: of tables, with the model of each row where there are several runs.
-        settings: in the order of the paper.
-        measures: name -> break-down -> levels, in order.
+        sources: the runs with their names.
+        table: the columns of `lmdiag.results.figures.figures` and, for tables and charts: `run`
+            (position of the run among the sources), `figure` and `reported` (the figure and the
+            published one as records), `score` and `cutoff` (the parts of the name of a measure).
     """
 
-    diagnostic: Diagnostic
     sources: Sequence[LabelledRun]
-    label_headings: tuple[str, ...]
-    settings: list[str]
-    measures: dict[str, dict[str, list[str]]]
+    table: pd.DataFrame
 
-    def expanded(self, line: Line, column: Line | None = None) -> list[Line]:
-        """Returns a line for each measure, setting or level that a `*` stands for.
+    @classmethod
+    def of(cls, runs: Sequence[Results]) -> ReportFigures:
+        """Returns the figures of some runs."""
+        sources = [LabelledRun(*pair) for pair in zip(runs, run_labels(runs), strict=True)]
+        records = []
+        for number, run in enumerate(runs):
+            published = published_beside(run)
+            records += [(number, x, published.get(place)) for place, x in run.figures()]
+        more = pd.DataFrame(records, columns=["run", "figure", "reported"])
+        table = pd.concat([figures(runs), more], axis="columns")
+        is_human = table["measure"].str.startswith("human_")
+        table["measure"] = table["measure"].str.removeprefix("human_")
+        table.loc[is_human, "setting"] = HUMAN
+        names = table["measure"].str.partition("@")
+        return cls(sources, table.assign(score=names[0], cutoff=names[2]))
 
-        `column` is the first column of the table, whose measure `{}@*` expands.
-        """
-        if line.setting == "*":
-            return [replace(line, setting=setting) for setting in self.settings]
-        if line.level == "*":
-            levels = dict.fromkeys(x for of in self.measures.values() for x in of.get(line.by, ()))
-            in_order = self.diagnostic.levels_in_order(line.by, levels)
-            return [replace(line, level=level) for level in in_order]
-        if not line.measure.endswith("*"):
-            return [line]
-        is_cutoff = line.measure == "{}@*" and column is not None
-        start = f"{column.measure}@" if is_cutoff and column else line.measure.removesuffix("*")
-        endings = [name.removeprefix(start) for name in self.measures if name.startswith(start)]
-        if is_cutoff:
-            return [replace(line, measure=f"{{}}@{x}", label=x.replace("=", " ")) for x in endings]
-        return [replace(line, measure=start + end) for end in endings]
+    def of_runs(self, numbers: Sequence[int]) -> ReportFigures:
+        """Returns the figures of some of the runs."""
+        kept = self.table[self.table["run"].isin(numbers)]
+        positions = {number: i for i, number in enumerate(numbers)}
+        return ReportFigures(
+            [self.sources[i] for i in numbers], kept.assign(run=kept["run"].map(positions))
+        )
 
-    def label(self, line: Line) -> str:
-        """Returns the heading of a line: its own, or the usual name of what it fixes."""
-        level = self.diagnostic.level_label(line.by, line.level) if line.by else ""
-        measure = measure_label(line.measure) if line.measure else ""
-        usual = ", ".join(filter(None, (measure, level)))
-        return line.label or usual or self.diagnostic.setting_label(line.setting)
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that any of the runs has."""
+        return [*dict.fromkeys(task for source in self.sources for task in source.results.tasks)]
+
+    def having(self, task: str) -> list[LabelledRun]:
+        """Returns the runs that have a task."""
+        return [source for source in self.sources if task in source.results.tasks]
+
+    def diagnostic(self, task: str) -> Diagnostic:
+        """Returns the declaration of a task."""
+        return self.having(task)[0].results.diagnostic(task)
+
+    def selected(self, task: str, selection: FigureSelection) -> pd.DataFrame:
+        """Returns the selected figures of a task in order, with their `heading`."""
+        table = self.table[self.table["task"] == task]
+        found = select(table, selection.measures, (selection.by,), selection.levels)
+        diagnostic = self.diagnostic(task)
+        orders = {
+            "measure": in_patterns(table["measure"].unique(), selection.measures),
+            "level": selection.levels
+            or diagnostic.levels_in_order(selection.by, found["level"].unique()),
+        }
+        ordered = found.assign(
+            **{name: pd.Categorical(found[name], list(order)) for name, order in orders.items()}
+        ).sort_values(["measure", "level", "run"])
+        ordered = ordered.astype(dict.fromkeys(orders, object))
+        names = [
+            selection.label or figure_label(diagnostic, *address)
+            for address in zip(ordered["measure"], ordered["by"], ordered["level"], strict=True)
+        ]
+        return ordered.assign(heading=names)
 
 
-def sources_of(runs: Sequence[Results]) -> list[LabelledRun]:
-    """Returns the runs with their names and the published figures of their models."""
-    named = zip(runs, run_labels(runs), strict=True)
-    return [LabelledRun(run, label, published_beside(run)) for run, label in named]
+def in_patterns(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """Returns the names that match a pattern, in the order of the patterns."""
+    return [*dict.fromkeys(x for pattern in patterns for x in names if fnmatchcase(x, pattern))]
 
 
-def measured(task: str, sources: Sequence[LabelledRun]) -> Measured:
-    """Returns what was measured on a task, over all runs."""
-    having = [source for source in sources if task in source.results.tasks]
-    runs = [source.results for source in having]
-    measures: dict[str, dict[str, list[str]]] = {}
-    for place in dict.fromkeys(p for run in runs for p, _ in run.figures() if p.task == task):
-        levels = measures.setdefault(place.measure, {})
-        if place.by and place.level not in levels.setdefault(place.by, []):
-            levels[place.by].append(place.level)
-    diagnostic = runs[0].diagnostic(task)
-    settings = diagnostic.settings_in_order(
-        dict.fromkeys(x for run in runs for x in run.tasks[task])
-    )
-    return Measured(diagnostic, having, ("", "model")[: len(sources)], settings, measures)
+def figure_label(diagnostic: Diagnostic, measure: str, by: str, level: str) -> str:
+    """Returns the usual name of a figure: its measure and, of a break-down, the level."""
+    words = diagnostic.level_label(by, level) if by else ""
+    return ", ".join(filter(None, (measure_label(measure), words)))
 
 
 # ---- from shapes to tables -----------------------------------------------------------------------
 
 
-def _tables(present: Measured, formulas: Mapping[str, str]) -> tuple[list[Grid], list[Grid]]:
+def _tables(
+    task: str, of_runs: ReportFigures, formulas: Mapping[str, str]
+) -> tuple[list[Grid], list[Grid]]:
     """The tables that a diagnostic declares, and the further ones: long ones, all other figures.
 
-    The last shape has a row per measure and level. A break-down with a single level adds nothing;
-    the curves over cut-offs have thousands of levels, which are in charts and in csv only.
-    Predictions of suites are named by their formulas.
+    A measure that no table has is in a table of further measures. A break-down with a single level
+    adds nothing; the curves over cut-offs have thousands of levels, which are in charts and in csv
+    only. Predictions of suites are named by their formulas.
     """
-    lines = []
-    for name, breakdowns in present.measures.items():
-        lines.append(Line(measure=name))
-        if "@top=" not in name and "@bottom=" not in name:
-            several = {by: levels for by, levels in breakdowns.items() if len(levels) > 1}
-            lines += [Line(measure=name, by=by, level=x) for by in several for x in several[by]]
-    everything = TableShape("All measures", "", tuple(lines), (Line(setting="*"),))
-    tables, further, shown = list[Grid](), list[Grid](), set[Place]()
-    for shape in present.diagnostic.tables or (everything,):
-        grid, places = _filled(shape, present, formulas)
-        shown |= places
-        if grid.rows:
-            is_long = shape.is_further and len(grid.rows) > 15
-            (further if is_long else tables).append(grid)
-    rest, _ = _filled(everything, present, formulas, shown)
-    if sets := sets_shape(present):
-        tables.append(_filled(sets, present, formulas)[0])
-    return tables, further + [rest] * bool(rest.rows)
+    diagnostic = of_runs.diagnostic(task)
+    of_task = of_runs.table[of_runs.table["task"] == task]
+    of_task = of_task.assign(is_curve=of_task["cutoff"].str.match("top=|bottom="))
+    tables, further, rest = list[Grid](), list[Grid](), of_task
+    for shape in diagnostic.tables:
+        pivot = Pivot(of_runs, diagnostic, shape, _selected(of_task, shape))
+        grid = pivot.grid(formulas)
+        is_long = shape.is_further and len(grid.rows) > 15
+        (further if is_long else tables).append(grid)
+        rest = rest.drop(index=pivot.table.index, errors="ignore")
+    if diagnostic.tables:
+        shown = of_task["measure"][~of_task.index.isin(rest.index)]
+        new = rest[~rest["measure"].isin(shown) & (rest["by"] == "") & ~rest["is_curve"]]
+        shape = TableShape("Further measures", "", ("*",), ("measure",), "setting")
+        tables.append(Pivot(of_runs, diagnostic, shape, new).grid(formulas))
+        rest = rest.drop(index=new.index)
+    n_levels = rest.groupby(["measure", "by"])["level"].transform("nunique")
+    rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve"])]
+    everything = TableShape("All measures", "", ("*",), ("measure", "by", "level"), "setting")
+    grid = Pivot(of_runs, diagnostic, everything, rest).grid(formulas)
+    (further if diagnostic.tables else tables).append(grid)
+    tables += _table_of_sets(task, of_runs)
+    return [grid for grid in tables if grid.rows], [grid for grid in further if grid.rows]
 
 
-def _place(row: Line, column: Line, task: str) -> Place:
-    """The address where a row and a column meet."""
-    measure = row.measure.replace("{}", column.measure) or column.measure
-    setting = column.setting or row.setting or "none"
-    return Place(row.task or task, setting, measure, row.by or column.by, row.level or column.level)
+def _selected(table: pd.DataFrame, shape: TableShape) -> pd.DataFrame:
+    """The figures of a table, in all settings if they are one of its sides."""
+    has_settings = "setting" in (*shape.rows, shape.columns)
+    settings = () if has_settings else ("none",)
+    return select(table, shape.measures, shape.by, shape.levels, settings)
 
 
-def _filled(
-    shape: TableShape, present: Measured, formulas: Mapping[str, str], without: Set[Place] = set()
-) -> tuple[Grid, set[Place]]:
-    """The table of a shape without the figures at some addresses, and the addresses of its own."""
-    columns = [column for line in shape.columns for column in present.expanded(line)]
-    lines = []
-    for line in (x for row in shape.rows for x in present.expanded(row, shape.columns[0])):
-        lines.append((present.label(line), 0, line))
-        below = [(present.label(x), replace(line, by=x.by, level=x.level)) for x in line.below]
-        lines += [(label, 1, part) for label, part in below]
-    rows, shown = [], set[Place]()
-    for label, depth, line in lines:
-        places = [_place(line, column, present.diagnostic.name) for column in columns]
-        for source in present.sources[: 1 if line.is_human else None]:
-            cells = []
-            for place, column in zip(places, columns, strict=True):
-                figure = None if place in without else source.results.figure(place)
-                shown |= {place} if figure else set()
-                cells.append(_text(figure, source.published.get(place), column.is_plain))
-            name = formulas.get(visible(label), visible(label))
-            labels = (name, "" if line.is_human else source.label)[: len(present.label_headings)]
-            rows.append(GridRow(labels, depth, tuple(cells), is_human=line.is_human))
-    headings = [visible(present.label(column)) for column in columns]
-    published_n = [column.published_n for column in columns]
-    if all(published_n) and published_n in [[cell.n for cell in row.cells] for row in rows]:
-        headings = [visible(column.published) for column in columns]
-    return grid_of(shape.title, present.label_headings, headings, rows, shape.source), shown
+@dataclass(frozen=True)
+class Pivot:
+    """A printed table of a diagnostic: figures with what their rows and columns are."""
+
+    of_runs: ReportFigures
+    diagnostic: Diagnostic
+    shape: TableShape
+    table: pd.DataFrame
+
+    def grid(self, formulas: Mapping[str, str] = {}) -> Grid:
+        """Returns the texts of the table."""
+        shape, sides = self.shape, [*self.shape.rows, self.shape.columns]
+        texts = [
+            cell_of(figure, reported, is_plain=score in shape.plain)
+            for figure, reported, score in zip(
+                self.table["figure"], self.table["reported"], self.table["score"], strict=True
+            )
+        ]
+        ordered = {side: pd.Categorical(self.table[side], self._order(side)) for side in sides}
+        named = self.table.assign(cell=pd.Series(texts, self.table.index, object), **ordered)
+        cells = named.pivot(index=[*shape.rows, "run"], columns=shape.columns, values="cell")
+        headings = [visible(self._label(shape.columns, key)) for key in cells.columns]
+        several = len(self.of_runs.sources) > 1
+        rows, baselines = list[GridRow](), list[list[str]]()
+        for (*keys, run), *texts in cells.itertuples(name=None):
+            is_human = HUMAN in keys
+            if is_human and keys in baselines:  # the same for all models
+                continue
+            baselines += [keys] * is_human
+            name = visible(self._row_label(keys))
+            labels = (formulas.get(name, name), "" if is_human else self.of_runs.sources[run].label)
+            depth = int(len(keys) == 2 and keys[1] != "")
+            row = tuple(text if isinstance(text, CellText) else CellText("") for text in texts)
+            rows.append(GridRow(labels[: 1 + several], depth, row, is_human=is_human))
+        known = [shape.published.get(key) for key in cells.columns]
+        n = [heading and heading[1] for heading in known]
+        if known and all(known) and n in [[cell.n for cell in row.cells] for row in rows]:
+            headings = [visible(heading[0]) for heading in known if heading]
+        label_headings = ("", "model")[: 1 + several]
+        return grid_of(shape.title, label_headings, headings, rows, shape.source)
+
+    def _order(self, side: str) -> list[str]:
+        """The values of a side of the table in their order."""
+        values = [*self.table[side].unique()]
+        if side == "setting":
+            return self.diagnostic.settings_in_order(values)
+        if side == "level":
+            levels = [
+                level
+                for by in self.shape.by
+                for level in self.diagnostic.levels_in_order(
+                    by, self.table["level"][self.table["by"] == by].unique()
+                )
+            ]
+            return levels if {*levels} == {*values} else values
+        if side in ("measure", "score", "cutoff"):
+            names = in_patterns(self.table["measure"].unique(), self.shape.measures)
+            place = {name: i for i, name in enumerate(names)}
+            by_name = self.table.assign(place=self.table["measure"].map(place))
+            return [*by_name.sort_values("place", kind="stable")[side].unique()]
+        return values
+
+    def _row_label(self, keys: Sequence[str]) -> str:
+        """The heading of a row: of the last column that it has a value of."""
+        if "by" in self.shape.rows:
+            return figure_label(self.diagnostic, *keys)
+        last = len(keys) - 1 if keys[-1] else 0
+        return self._label(self.shape.rows[last], keys[last])
+
+    def _label(self, side: str, key: str) -> str:
+        """The heading of a value of a side."""
+        if key in self.shape.labels:
+            return self.shape.labels[key]
+        if side == "level":
+            by = self.table["by"][self.table["level"] == key].iloc[0]
+            return self.diagnostic.level_label(by, key) if by else "All"
+        if side == "setting":
+            return "Human baseline" if key == HUMAN else self.diagnostic.setting_label(key)
+        return key.replace("=", " ") if side == "cutoff" else measure_label(key)
 
 
-def _text(
-    figure: Figure | None, published: PublishedFigure | None = None, is_plain: bool = False
+def cell_of(
+    figure: Figure | None, published: PublishedFigure | None = None, *, is_plain: bool = False
 ) -> CellText:
-    """The cell of a figure; one that is plain has neither interval nor n."""
+    """Returns the cell of a figure; one that is plain has neither interval nor n."""
     if figure is None:
         return CellText("")
     return CellText(
@@ -180,20 +261,45 @@ def _text(
     )
 
 
-def sets_shape(present: Measured) -> TableShape | None:
-    """Returns the shape of a table of small and extended sets: a row per set, a column per figure.
+def figures_of_sets(task: str, of_runs: ReportFigures) -> pd.DataFrame:
+    """Returns the figures of small and extended sets, with `set` and `heading`.
 
-    None unless the runs have several of the sets, of which the task is the first.
+    Without rows unless the runs have several of the sets, of which the task is the first.
     """
-    sets = present.diagnostic.extended_sets
-    tasks = {task for source in present.sources for task in source.results.tasks}
-    labels = {} if sets is None else {x: sets.labels[x] for x in sets.labels if x in tasks}
-    if sets is None or len(labels) < 2 or next(iter(labels)) != present.diagnostic.name:
-        return None
-    rows = tuple(Line(label, task=task) for task, label in labels.items())
-    lines = (line for declared in sets.columns for line in present.expanded(declared))
-    columns = (replace(x, label=x.label or measure_label(x.measure)) for x in lines)
-    return TableShape(sets.title, sets.source, rows, tuple(columns))
+    sets = of_runs.diagnostic(task).extended_sets
+    tasks = [x for x in sets.labels if x in of_runs.tasks] if sets else []
+    if sets is None or len(tasks) < 2 or tasks[0] != task:
+        return of_runs.table[:0]
+    parts = []
+    for selection in sets.columns:
+        for name in tasks:
+            part = of_runs.selected(name, selection).assign(set=sets.labels[name])
+            # without the name of a level, which the sets have different words for
+            usual = part["measure"].map(measure_label)
+            parts.append(part.assign(heading=selection.label or usual))
+    return pd.concat(parts)
+
+
+def _table_of_sets(task: str, of_runs: ReportFigures) -> list[Grid]:
+    """The table of small and extended sets, a row per set and a column per figure."""
+    table, sets = figures_of_sets(task, of_runs), of_runs.diagnostic(task).extended_sets
+    if table.empty or sets is None:
+        return []
+    headings, names = [*table["heading"].unique()], [*table["set"].unique()]
+    rows = []
+    for name in (x for x in sets.labels.values() if x in names):
+        for number, source in enumerate(of_runs.sources):
+            of_row = table[(table["set"] == name) & (table["run"] == number)]
+            cells = {
+                heading: cell_of(figure, reported)
+                for heading, figure, reported in zip(
+                    of_row["heading"], of_row["figure"], of_row["reported"], strict=True
+                )
+            }
+            row = tuple(cells.get(heading, CellText("")) for heading in headings)
+            rows.append(GridRow((name, source.label)[: len(of_runs.sources)], 0, row))
+    label_headings = ("", "model")[: len(of_runs.sources)]
+    return [grid_of(sets.title, label_headings, [*map(visible, headings)], rows, sets.source)]
 
 
 # ---- headline figures ----------------------------------------------------------------------------
@@ -213,39 +319,50 @@ class HeadlineFigure(NamedTuple):
     published: list[PublishedFigure | None]
 
 
-def headlines(task: str, sources: Sequence[LabelledRun]) -> list[HeadlineFigure]:
+def headlines(task: str, of_runs: ReportFigures) -> list[HeadlineFigure]:
     """Returns the headline figures of a task that any run has, one entry per run in each.
 
     Where no run has those that the diagnostic declares, they are the usual ones.
     """
-    present = measured(task, sources)
-    for declared in (present.diagnostic.headlines, diagnostics.get("").headlines):
-        lines = [line for shape_line in declared for line in present.expanded(shape_line)]
+    numbers_of = range(len(of_runs.sources))
+    for declared in (of_runs.diagnostic(task).headlines, diagnostics.get("").headlines):
+        parts = [of_runs.selected(task, selection) for selection in declared]
+        if not parts or (table := pd.concat(parts)).empty:
+            continue
         found = []
-        for place, line in {_place(line, Line(), task): line for line in lines}.items():
-            baseline = place._replace(measure=f"human_{place.measure}")
-            human = next(filter(None, (x.results.figure(baseline) for x in sources)), None)
-            published = [source.published.get(place) for source in sources]
-            figures = [source.results.figure(place) for source in sources]
-            if any(figures):
-                found.append(HeadlineFigure(present.label(line), place, figures, human, published))
-        if found:
-            return found
+        for (measure, by, level, label), rows in table.groupby(
+            ["measure", "by", "level", "heading"], sort=False
+        ):
+            figure = dict(zip(rows["run"], rows["figure"], strict=True))
+            reported = dict(zip(rows["run"], rows["reported"], strict=True))
+            baselines = select(
+                of_runs.table[of_runs.table["task"] == task], (measure,), (by,), (level,), (HUMAN,)
+            )
+            found.append(
+                HeadlineFigure(
+                    label,
+                    Place(task, "none", measure, by, level),
+                    [figure.get(i) for i in numbers_of],
+                    next(iter(baselines["figure"]), None),
+                    [reported.get(i) for i in numbers_of],
+                )
+            )
+        return found
     return []
 
 
 def overview(runs: Sequence[Results]) -> Section:
     """Returns a table per task with a row per run and a column per headline figure."""
-    sources, grids = sources_of(runs), []
-    for task in dict.fromkeys(task for run in runs for task in run.tasks):
-        present = measured(task, sources)
-        figures = headlines(task, present.sources)
-        headings = [visible(figure.label) for figure in figures]
+    of_runs, grids = ReportFigures.of(runs), []
+    for task in of_runs.tasks:
+        found = headlines(task, of_runs)
+        headings = [visible(figure.label) for figure in found]
         rows = [
-            GridRow((source.label,), 0, tuple(_text(figure.figures[i]) for figure in figures))
-            for i, source in enumerate(present.sources)
+            GridRow((source.label,), 0, tuple(cell_of(figure.figures[i]) for figure in found))
+            for i, source in enumerate(of_runs.sources)
+            if task in source.results.tasks
         ]
-        grids.append(grid_of(present.diagnostic.title, ("",), headings, rows))
+        grids.append(grid_of(of_runs.diagnostic(task).title, ("",), headings, rows))
     return Section(f"All {len(runs)} models", grids, signs(grids))
 
 
@@ -253,32 +370,32 @@ def overview(runs: Sequence[Results]) -> Section:
 
 
 def sections(
-    runs: Sequence[Results], rows: Mapping[str, Mapping[str, Sequence[Any]]] = {}
+    of_runs: ReportFigures, rows: Mapping[str, Mapping[str, Sequence[Any]]] = {}
 ) -> list[Section]:
     """Returns a section per task that any of the runs has, in order of appearance.
 
     `rows` has the columns of tasks whose predictions are shown by their formulas.
     """
-    all_sources, shown = sources_of(runs), []
-    for task in dict.fromkeys(task for run in runs for task in run.tasks):
-        present, columns = measured(task, all_sources), rows.get(task, {})
+    shown = []
+    for task in of_runs.tasks:
+        sources, columns = of_runs.having(task), rows.get(task, {})
         suites = dict(zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False))
         formulas = {
             visible(f"{suite}/{number}"): f"{suite}: {text}" if len(suites) > 1 else text
             for suite, of_suite in suites.items()
             for number, text in enumerate(of_suite, start=1)
         }
-        tables, further = _tables(present, formulas)
+        tables, further = _tables(task, of_runs, formulas)
         remarks = [
-            *dict.fromkeys(_notes(task, [source.results for source in present.sources])),
+            *dict.fromkeys(_notes(task, [source.results for source in sources])),
             *signs([*tables, *further]),
-            *_tests(task, present.sources),
-            *_without_figure(task, present),
+            *_tests(task, of_runs),
+            *_without_figure(task, sources),
         ]
-        settings = [source.results.tasks[task] for source in present.sources]
+        settings = [source.results.tasks[task] for source in sources]
         unperturbed = (of.get("none", next(iter(of.values()))) for of in settings)
         signatures = list(dict.fromkeys(setting.signature for setting in unperturbed))
-        title = present.diagnostic.title
+        title = of_runs.diagnostic(task).title
         shown.append(Section(title, tables, remarks, further, signatures, task))
     return shown
 
@@ -307,11 +424,12 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
             yield f"a sample of {n} rows, {how}; the figures over all rows differ"
 
 
-def _tests(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
+def _tests(task: str, of_runs: ReportFigures) -> Iterator[str]:
     """Tests against chance of up to two models, and averages of human studies."""
+    sources, found = of_runs.sources, headlines(task, of_runs)
     for i, source in enumerate(sources if len(sources) < 3 else ()):
         texts = []
-        for headline in headlines(task, sources):
+        for headline in found:
             figure = headline.figures[i]
             if figure and figure.p_chance is not None:
                 p = numbers.p_value(figure.p_chance)
@@ -319,18 +437,20 @@ def _tests(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
         if texts:
             of = f" of {source.label}" if len(sources) > 1 else ""
             yield f"exact binomial test against chance{of}: {'; '.join(texts)}"
-    for fact in human_facts(task) if has_published_rows(sources[0].results, task) else ():
+    for fact in (
+        human_facts(task) if has_published_rows(of_runs.having(task)[0].results, task) else ()
+    ):
         source_text = f"{citation(fact['source'])}, section {fact['section']}"
         yield f"human baseline: {fact['fact']} {fact['value']} ({source_text})"
 
 
-def _without_figure(task: str, present: Measured) -> Iterator[str]:
+def _without_figure(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
     """Undefined measures, and per model and setting how many rows have no figure, and which."""
     undefined, lines = dict[str, list[str]](), list[str]()
-    for source in present.sources:
-        by = f" by {source.label}" if len(present.sources) > 1 else ""
+    for source in sources:
+        by = f" by {source.label}" if len(sources) > 1 else ""
         for setting, content in source.results.tasks[task].items():
-            label = present.diagnostic.setting_label(setting)
+            label = source.results.diagnostic(task).setting_label(setting)
             where = "" if setting == "none" else f" in {label}"
             for name, measure in content.measures.items():
                 if measure.not_defined:

@@ -20,7 +20,7 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels, numbers
 from lmdiag.report.designs import analysis_grids, analysis_remarks
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
-from lmdiag.report.tables import sections
+from lmdiag.report.tables import ReportFigures, sections
 from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible
@@ -66,7 +66,8 @@ def print_results(
     for design in designs:
         remarks = design.remarks[: None if design.tables else 1]
         print_section(Section(f"{design.title}: conditions", design.tables, remarks), console)
-    for section in sections([results], {task: x.columns() for task, x in stimuli.items()}):
+    columns = {task: x.columns() for task, x in stimuli.items()}
+    for section in sections(ReportFigures.of([results]), columns):
         print_section(section, console)
 
 

@@ -1,6 +1,7 @@
 """What is saved of a run: figures, predictions, and the directory of both.
 
 - `results`: `Figure`, a value with its interval; `Place`, its address; `Results`, all of a run.
+- `figures`: all figures of runs as one table.
 - `predictions`: `predictions.parquet`, and predictions of other programs.
 - `run`: the directory of a run; a finished run, read back.
 - `signatures`: what makes two runs comparable, and the names of directories.
@@ -30,7 +31,6 @@ from lmdiag.results.run import (
     Run,
     RunDirectory,
     digests,
-    frame_of,
     load_run,
     read_results,
     run_folders,
@@ -40,6 +40,6 @@ from lmdiag.results.signatures import combine, identity, model_slug, protocol_sl
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "DataInfo", "Device",
     "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
-    "UnscoredWord", "combine", "digests", "frame_of", "identity", "load_run", "model_slug",
+    "UnscoredWord", "combine", "digests", "identity", "load_run", "model_slug",
     "of_setting", "protocol_slug", "read_results", "run_folders", "signature",
 ]  # fmt: skip

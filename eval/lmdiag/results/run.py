@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import files
 from lmdiag.protocol import Predictions, query_options
+from lmdiag.results.figures import figures
 from lmdiag.results.predictions import SettingKey, read_run
 from lmdiag.results.results import (
     PREDICTIONS,
     REPORT,
     RESULTS,
     DataInfo,
-    Figure,
-    Place,
     Results,
     advice_to_overwrite,
 )
@@ -212,25 +211,8 @@ class Run:
         return f"<Run of {self.results.model.id}: {tasks}; {self.results.signature}; {self.path}>"
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `frame_of`."""
-        return frame_of(self.results.figures())
-
-
-def frame_of(figures: Iterable[tuple[Place, Figure]]) -> DataFrame:
-    """Returns figures as a pandas table, with the parts of their addresses as columns.
-
-    Proportions are in [0, 1]. `by` and `level` are "" for a measure as a whole.
-    """
-    from pandas import DataFrame
-
-    columns = (
-        "value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd", "runs",
-        "statistic",
-    )  # fmt: skip
-    return DataFrame(
-        place._asdict() | {name: getattr(figure, name) for name in columns}
-        for place, figure in figures
-    )
+        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
+        return figures([self.results])
 
 
 def load_run(path: str | Path, data: str | None = None) -> Run:

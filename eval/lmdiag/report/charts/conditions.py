@@ -19,7 +19,7 @@ from lmdiag.report.items import Item
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.report.charts.kinds import TaskRuns
+    from lmdiag.report.charts.selection import TaskRuns
 
 _MOST_ITEMS = 60
 """Items that are drawn as lines, in each panel."""
@@ -165,7 +165,7 @@ def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for number, suite in enumerate(suites, start=1):
         means = pd.DataFrame([
             row | {"panel": source.label}
-            for source, items in zip(data.sources, data.items, strict=True)
+            for source, items in zip(data.figures.sources, data.items, strict=True)
             for row in _region_means([x for x in items if x.levels.get(chart.by, "") == suite])
         ])  # fmt: skip
         if means.empty:

@@ -2,115 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import cached_property
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from lmdiag.diagnostics import Chart, Diagnostic
+from lmdiag.diagnostics import Chart
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
-from lmdiag.report.items import Item, run_scores
-from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import LabelledRun, measured, sets_shape
-from lmdiag.results import Figure, Place
+from lmdiag.report.charts.selection import TaskRuns, rows_in_order
+from lmdiag.report.items import run_scores
+from lmdiag.report.tables import HUMAN, ReportFigures, figures_of_sets
+from lmdiag.results import Results
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
-if TYPE_CHECKING:
-    from lmdiag.results import Run
-
-_FIGURE = {name: name for name in ("value", "n", "chance", "versus_chance", "sd")}
-_FIGURE |= {"low": "ci_low", "high": "ci_high"}
-"""Column of a chart -> attribute of a figure."""
-
 _MOST_LEVELS = 40
 """Levels in a chart; more make it longer than a page of a paper."""
-
-
-@dataclass(frozen=True)
-class TaskRuns:
-    """The runs that have a task, with their items.
-
-    Attributes:
-        task: its name.
-        runs: the runs.
-        sources: the same runs as tables see them.
-        items: the unperturbed items of each run.
-    """
-
-    task: str
-    runs: Sequence[Run]
-    sources: Sequence[LabelledRun]
-    items: Sequence[Sequence[Item]]
-
-    @property
-    def diagnostic(self) -> Diagnostic:
-        """The declaration of the task."""
-        return self.runs[0].results.diagnostic(self.task)
-
-    @property
-    def settings(self) -> list[str]:
-        """The settings of the first run, in the order of the paper."""
-        return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
-
-    @cached_property
-    def figures(self) -> pd.DataFrame:
-        """The figures of all tasks of the runs: their addresses, the columns of charts, `model`."""
-        rows = []
-        for source in self.sources:
-            published = {place: figure.value / 100 for place, figure in source.published.items()}
-            for place, figure in source.results.figures():
-                facts = {"model": source.label, "published": published.get(place)}
-                rows.append(place._asdict() | figure_row(figure) | facts)
-        columns = [*Place._fields, *_FIGURE, "model", "published"]
-        return pd.DataFrame(rows, columns=columns).dropna(subset="value")
-
-    def table(self, *measures: str, by: str = "", setting: str = "none", **where: str) -> Any:
-        """The figures of measures in their order, of which `*` stands for any part of a name."""
-        table = self.figures
-        for column, value in ({"task": self.task, "by": by, "setting": setting} | where).items():
-            table = table[table[column] == value]
-        names = table["measure"].map(measure_label)
-        table = table.assign(label=names, series=table["model"] if len(self.runs) > 1 else names)
-        known = distinct(table, "measure")
-        order = [name for pattern in measures for name in known if fnmatchcase(name, pattern)]
-        return _in_order(table, "measure", order)
-
-    def levels(self, chart: Chart, table: pd.DataFrame) -> pd.DataFrame:
-        """The figures of the levels of a chart, in their order and with their labels."""
-        known = distinct(table, "level")
-        levels = chart.levels or self.diagnostic.levels_in_order(chart.by, known)
-        table, label = _in_order(table, "level", levels), self.diagnostic.level_label
-        return table.assign(label=[visible(label(chart.by, level)) for level in table["level"]])
-
-    def of_run(self, i: int, plot: Plot) -> Plot:
-        """The chart of run i, which names its model where there are several."""
-        if len(self.runs) == 1:
-            return plot
-        label, caption = self.sources[i].label, f"{self.sources[i].label}: {plot.caption}"
-        return plot._replace(name=f"{plot.name}-{i + 1}", caption=caption, heading=label)
-
-    def colors(self, i: int) -> list[str]:
-        """The colours of a chart of run i: where there are several runs, only that of its model."""
-        return COLORS if len(self.runs) == 1 else [COLORS[i % len(COLORS)]] * 2
-
-
-def figure_row(figure: Figure) -> dict[str, Any]:
-    """Returns a figure as a row of the charts of figures."""
-    return {name: getattr(figure, attribute) for name, attribute in _FIGURE.items()}
-
-
-def _in_order(data: pd.DataFrame, column: str, names: Sequence[str]) -> pd.DataFrame:
-    """The rows with these names in a column, in their order."""
-    return pd.concat([data[data[column] == name] for name in names] or [data[:0]])
 
 
 def plots(data: TaskRuns) -> list[Plot]:
@@ -120,32 +31,30 @@ def plots(data: TaskRuns) -> list[Plot]:
     return [plot._replace(name=f"{name_part(data.task)}-{plot.name}") for plot in found]
 
 
-def measures_plot(model: str, measures: Mapping[str, Figure]) -> Plot:
+def measures_plot(model: str, results: Results) -> Plot:
     """Returns a chart of the figures of one model that are in percent, without cut-offs."""
-    rows = [
-        figure_row(figure) | {"label": measure_label(name), "series": visible(model)}
-        for name, figure in measures.items()
-        if figure.is_percent and figure.value is not None and "=" not in name
-    ]
-    if not rows:
+    task, setting = next((task, setting) for task, of in results.tasks.items() for setting in of)
+    data = TaskRuns(task, (), ReportFigures.of([results]), ())
+    table = data.proportions(setting=setting).assign(series=visible(model))
+    if table.empty:
         raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
-    return dot_plot("figures", "measures", visible(model), pd.DataFrame(rows))[0]
+    return dot_plot("figures", "measures", visible(model), table)[0]
 
 
 def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """Accuracy and sensitivity: of one run in all settings, of several runs unperturbed."""
-    table = data.table(*chart.measures)
+    """Figures in percent: of one run in all settings, of several runs unperturbed."""
+    measures = (*chart.measures, "*")
+    table = data.proportions(*measures)
     if len(data.runs) == 1:
         order, label = distinct(table, "label"), data.diagnostic.setting_label
         tables = [
-            data.table(*chart.measures, setting=name).assign(series=visible(label(name)))
+            data.proportions(*measures, setting=name).assign(series=visible(label(name)))
             for name in data.settings
         ]
-        human = data.table(*(f"human_{name}" for name in chart.measures))
-        names = human["measure"].str.removeprefix("human_").map(measure_label)
-        tables.append(human.assign(label=names, series="Human (cloze)"))
-        table = _in_order(pd.concat(tables), "label", order)
-    yield from dot_plot(chart.kind, "measures", chart.title or "Accuracy and sensitivity", table)
+        human = data.proportions(*measures, setting=HUMAN)
+        tables.append(human.assign(series="Human (cloze)"))
+        table = rows_in_order(pd.concat(tables), "label", order)
+    yield from dot_plot(chart.kind, "measures", chart.title or "Figures in percent", table)
 
 
 def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -177,16 +86,15 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
 def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     """The figures of small and extended sets, as their table has them."""
-    sets = sets_shape(measured(data.task, data.sources))
-    if sets is None:
+    sets = data.diagnostic.extended_sets
+    found = figures_of_sets(data.task, data.figures)
+    if found.empty or sets is None:
         return
-    tables, several = [], len(data.runs) > 1
-    for column, row in product(sets.columns, sets.rows):
-        where = {"by": column.by, "level": column.level, "task": row.task}
-        names = {"label": column.label, "series": row.label}
-        names = {"label": f"{column.label}, {row.label}"} if several else names
-        tables.append(data.table(column.measure, **where).assign(**names))
-    yield from dot_plot("levels", "extended-sets", sets.title, pd.concat(tables))
+    headings, several = found["heading"].map(visible), len(data.runs) > 1
+    table = data.drawn(found).assign(label=headings, series=found["set"])
+    if several:
+        table = table.assign(label=headings + ", " + found["set"], series=table["model"])
+    yield from dot_plot("levels", "extended-sets", sets.title, table)
 
 
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -194,7 +102,7 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for i, run in enumerate(data.runs):
         parts, times = [], 0
         for setting in (p for p in data.diagnostic.perturbations if p.shuffled):
-            where = {"model": data.sources[i].label}
+            where = {"model": data.figures.sources[i].label}
             means = data.table(*chart.measures, setting=setting.name, **where)
             plain = data.table(*chart.measures, setting=setting.unshuffled, **where)
             keys = [key for key in run.predictions[data.task] if key[0] == setting.name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
@@ -13,8 +12,7 @@ import pandas as pd
 from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot
-from lmdiag.report.charts.kinds import figure_row
-from lmdiag.report.tables import HeadlineFigure, LabelledRun, headlines
+from lmdiag.report.tables import HeadlineFigure, ReportFigures, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
@@ -35,17 +33,17 @@ def family(name: str) -> str:
     return "-".join(part for part in re.split("[-_]", last) if not _SIZE.fullmatch(part)) or last
 
 
-def model_figures(sources: Sequence[LabelledRun]) -> list[tuple[str, HeadlineFigure]]:
+def model_figures(figures: ReportFigures) -> list[tuple[str, HeadlineFigure]]:
     """Returns each headline figure that any model has, with the title of its diagnostic."""
     return [
         (visible(diagnostics.get(task).short_title or task), figure)
-        for task in dict.fromkeys(task for source in sources for task in source.results.tasks)
-        for figure in headlines(task, sources)
+        for task in figures.tasks
+        for figure in headlines(task, figures)
         if any(value and value.value is not None for value in figure.figures)
     ]
 
 
-def _figures(sources: Sequence[LabelledRun]) -> Any:
+def _figures(figures: ReportFigures) -> Any:
     """The headline figures of all models, a row per model, by task, its title and the figure.
 
     Figures that are proportions and others are apart: the last key is whether they are.
@@ -54,19 +52,22 @@ def _figures(sources: Sequence[LabelledRun]) -> Any:
         {
             "task": figure.place.task, "title": title, "figure": visible(figure.label),
             "model": source.label, "human": figure.human and figure.human.value,
-            "is_percent": all(x.is_percent for x in figure.figures if x), **figure_row(value),
+            "is_percent": all(x.is_percent for x in figure.figures if x),
+            "value": value.value, "n": value.n, "chance": value.chance,
+            "versus_chance": value.versus_chance, "sd": value.sd,
+            "low": value.ci_low, "high": value.ci_high,
         }
-        for title, figure in model_figures(sources)
-        for source, value in zip(sources, figure.figures, strict=True)
+        for title, figure in model_figures(figures)
+        for source, value in zip(figures.sources, figure.figures, strict=True)
         if value and value.value is not None
     ]  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def ranked_plots(sources: Sequence[LabelledRun]) -> list[Plot]:
+def ranked_plots(figures: ReportFigures) -> list[Plot]:
     """Returns a chart per headline figure: every model, the highest value first."""
     plots = []
-    if (data := _figures(sources)).empty:
+    if (data := _figures(figures)).empty:
         return []
     groups = data.groupby(["task", "title", "figure", "is_percent"], sort=False)
     for (task, title, figure, is_percent), rows in groups:
@@ -77,13 +78,13 @@ def ranked_plots(sources: Sequence[LabelledRun]) -> list[Plot]:
     return plots
 
 
-def trend_plots(sources: Sequence[LabelledRun]) -> list[Plot]:
+def trend_plots(figures: ReportFigures) -> list[Plot]:
     """Returns the headline figures of each task in panels, against training step or model size.
 
     The figures in percent have one scale. Against the training step where all models have one,
     otherwise against the number of parameters, of three models or more.
     """
-    models = {source.label: source.results.model for source in sources}
+    models = {source.label: source.results.model for source in figures.sources}
     is_step = all(model.training_step is not None for model in models.values())
     kind, what = ("steps", "training step") if is_step else ("sizes", "number of parameters")
     places, families = dict[str, int](), dict[str, str]()
@@ -92,7 +93,7 @@ def trend_plots(sources: Sequence[LabelledRun]) -> list[Plot]:
         places |= {} if place is None else {label: place}
         of_steps = trained_model(model.id, model.revision) if is_step else ""
         families[label] = of_steps or family(model.name or model.id)
-    data = _figures(sources)
+    data = _figures(figures)
     if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3) or data.empty:
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)

@@ -1,0 +1,81 @@
+"""One tidy table of figures, of which csv, tables, charts and DataFrames are selections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from lmdiag.results.published import published_beside
+from lmdiag.results.results import Place, Results
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+VALUES = ("value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd")
+"""Columns that are attributes of a figure."""
+
+
+def figures(runs: Iterable[Results]) -> DataFrame:
+    """Returns the figures of runs as one table with a row per figure.
+
+    The columns are `model`, `revision` and `commit`; the address of the figure: `task`, `setting`,
+    `measure`, `by` and `level` ("" for a measure over all items); `value` with `n`, `ci_low` and
+    `ci_high` (95% interval), `chance`, `versus_chance` and `p_chance`; `sd` and `n_shuffles` of a
+    shuffled setting; `published`, the figure of the paper, in percent; and `signature`. Proportions
+    are in [0, 1]. What is not defined is missing (NaN or None).
+
+    Args:
+        runs: the results of each run.
+    """
+    from pandas import DataFrame
+
+    rows = [row for results in runs for row in _rows(results)]
+    names = ("model", "revision", "commit", *Place._fields, *VALUES)
+    table = DataFrame(rows, columns=[*names, "n_shuffles", "published", "signature"])
+    numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
+    counts = dict.fromkeys(("n", "n_shuffles"), "Int64")
+    return table.astype(dict.fromkeys(numbers, "float64") | counts)
+
+
+def _rows(results: Results) -> Iterable[dict[str, Any]]:
+    """A row per figure of a run."""
+    model = results.model
+    names = {"model": model.name or model.id, "revision": model.revision, "commit": model.commit}
+    published = published_beside(results)
+    for place, figure in results.figures():
+        reported = published.get(place)
+        yield {
+            **names,
+            **place._asdict(),
+            **{name: getattr(figure, name) for name in VALUES},
+            "n_shuffles": figure.runs,
+            "published": reported.value if reported else None,
+            "signature": results.tasks[place.task][place.setting].signature,
+        }
+
+
+def select(
+    table: DataFrame,
+    measures: Sequence[str] = ("*",),
+    by: Sequence[str] = ("",),
+    levels: Sequence[str] = (),
+    settings: Sequence[str] = ("none",),
+) -> DataFrame:
+    """Returns the rows of a table of figures that have some values in the columns of the address.
+
+    Args:
+        table: with the columns of `figures`.
+        measures: names, in which a `*` stands for any characters.
+        by: break-downs, "" for figures over all items.
+        levels: of the break-downs; none of them for all.
+        settings: perturbations; none of them for all.
+    """
+    names = table["measure"].unique()
+    wanted = {name for name in names if any(fnmatchcase(name, x) for x in measures)}
+    is_selected = table["measure"].isin(wanted) & table["by"].isin(by)
+    if levels:
+        is_selected &= (table["by"] == "") | table["level"].isin(levels)
+    if settings:
+        is_selected &= table["setting"].isin(settings)
+    return table[is_selected]
