@@ -43,6 +43,28 @@ PROGRAMS = Path(sys.executable).parent
 WORDS = re.findall(r"\w+", 20 * "the robin is a bird and the hammer is a tool ")
 READING = [f"1,{n},{word},{250 + 9 * len(word) + n % 7}" for n, word in enumerate(WORDS)]
 """Rows of a table as for `lmdiag fit`."""
+GARDEN_PATHS = "\n".join([
+    "item,condition,ambiguity,disambPosition_0idx,word,word_pos,sum_surprisal_base2",
+    *(
+        f"{item},{name}_X,{kind},{3 - number},{word},{place},{place * item % (number + 3)}.5"
+        for name in ("MVRR", "NPS", "NPZ")
+        for item in (1, 2, 3)
+        for number, kind in enumerate(("unambiguous", "ambiguous"))
+        for place, word in enumerate(WORDS[number : item + 8])
+    ),
+])  # fmt: skip
+PRIMES = "\n".join([
+    "constraint,category,target,related_context,unrelated_context,related_probability,"
+    "unrelated_probability",
+    *(
+        f"{constraint},{category},bird,[CLS] {word}. the {word} is a [MASK] . [SEP],"
+        f"[CLS] tool. the {word} is a [MASK] . [SEP],0.{number + 1},0.1"
+        for constraint in ("high", "low", "neutral")
+        for category in ("open", "closed")
+        for number, word in enumerate(("robin", "bird", "hammer"))
+    ),
+])  # fmt: skip
+"""Rows of tables as Huang et al. (2024) and Misra et al. (2020) have them."""
 STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """Model of the Hub -> demo model that is run in its place."""
 SCRIPTS = ("#!", "hf jobs")
@@ -180,7 +202,7 @@ def run_page(page: str) -> dict[str, str]:
 def here(text: str) -> str:
     """A command or a block with the demo models and two shuffles."""
     for model, demo in STANDS_FOR.items():
-        text = re.sub(rf"(?<![\w/-]){model}(?![\w/-])", demo, text)
+        text = re.sub(rf"(?<![\w/.-]){model}(?![\w/-])", demo, text)
         text = text.replace(f"/{model}/", f"/{demo.replace(':', '--')}/")
     return re.sub(r"--shuffles \d+", "--shuffles 2", text)
 
@@ -302,7 +324,7 @@ CHECKED = {"protocol.md": check_protocol, "analysis.md": check_analysis,
            "migration.md": check_migration}  # fmt: skip
 """Page -> what is checked besides the outputs that it shows."""
 RUN = ["README.md", "running.md", "python.md", "own-data.md", "analysis.md", "migration.md"]
-RUN += ["diagnostics/extended-sets.md", "human.md"]
+RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md"]
 
 
 @pytest.mark.slow
@@ -318,7 +340,8 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(
     if page != "protocol.md":  # which builds it
         shutil.copytree(demo_dir, "lmdiag")
     files = {"reading.csv": "\n".join(["text,position,word,rt", *READING]),
-             "models.txt": "demo:causal\n"}  # fmt: skip
+             "bert-base-uncased_polysemy_free.csv": PRIMES,
+             "items_ClassicGP.gpt2.csv": GARDEN_PATHS, "models.txt": "demo:causal\n"}  # fmt: skip
     for name, content in (files | files_of("own-data.md") | files_of(page)).items():
         Path(name).write_text(content, "utf-8")
     Path("multiblimp").mkdir()
