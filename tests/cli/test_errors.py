@@ -15,7 +15,6 @@ from launched import SCRIPT, alone, environment, torchrun
 from limits import HANG
 
 from lmdiag import cli, stimuli
-from lmdiag.analysis.designs import find_conditions
 from lmdiag.runs.processes import SharedError
 from lmdiag.types import BadInput
 
@@ -147,14 +146,17 @@ def test_starter_files_load_and_agree(command: Commands, monkeypatch: pytest.Mon
     assert Path("my.csv").read_text() == written
 
 
-@pytest.mark.parametrize("options", [["--design", "2"], ["--design", "2x2"], ["--regions"]])
+@pytest.mark.parametrize(
+    "options", [["--design", "2"], ["--design", "2x2", "--items", "24"], ["--regions"]]
+)
 def test_a_design_is_written_and_found(command: Commands, options: list[str]) -> None:
     file = command.folder / "my.tsv"
     assert command("template", file, *options)[0] == 0
     rows = stimuli.load(str(file))
-    factors = ["between"] if "2" in options else ["subject", "between"]
-    assert len(rows) == 3 * 2 ** len(factors)
-    assert (rows.regions is not None) == (options == ["--regions"])
-    assert find_conditions(rows.table.to_pandas().assign(model="")) == factors
+    factors = ["attractor"] if "2" in options else ["grammatical", "attractor"]
+    assert len(rows) == (24 if "24" in options else 3) * 2 ** len(factors)
+    if "24" in options:  # the conditions cross within the item: a verb has both attractors
+        verbs = rows.table.to_pandas().groupby(["item", "grammatical"])["target"]
+        assert set(verbs.nunique()) == {1}
     text = rows.columns()["sentence" if rows.regions else "context"]
-    assert text[1].startswith("The key to the cabinets")
+    assert text[1].startswith("The baker near the sailors")

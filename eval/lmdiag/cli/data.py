@@ -17,6 +17,9 @@ from lmdiag.files import exists, is_file, read_json_lines, read_text, resource_p
 from lmdiag.stimuli.building import script
 from lmdiag.types import DIAGNOSTICS, BadInput
 
+_MOST_ITEMS = 24
+"""Items of `cards/starter.design.jsonl`."""
+
 
 def build_command(
     out: Path = Path("lmdiag"),
@@ -45,6 +48,7 @@ def template_command(
     minimal: bool = False,
     design: Literal["2", "2x2"] | None = None,
     regions: bool = False,
+    items: options.Count | None = None,
     overwrite: options.Overwrite = False,
 ) -> None:
     """Writes the rows of `cards/starter.*.jsonl` and prints the text beside them.
@@ -54,16 +58,21 @@ def template_command(
         minimal: write the columns context and target only
         design: write items in the conditions of a design, with one or two factors
         regions: write sentences with regions, in the conditions of a design
+        items: number of items of a design, up to 24 (default: 3)
     """
     is_design = bool(design or regions)
     options.check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
+    if items is not None and (not is_design or items > _MOST_ITEMS):
+        raise BadInput(f"--items is for --design or --regions, up to {_MOST_ITEMS}")
     if is_design and minimal:
         raise BadInput("--minimal has no conditions: leave it out, or --design and --regions")
     path = resource_path("cards", f"starter.{'design' if is_design else 'rows'}.jsonl")
     rows = [row for _, row in read_json_lines(path)]
+    if is_design:
+        rows = [row for row in rows if int(row["item"]) <= (items or 3)]
     if design == "2":
-        singular = [row for row in rows if row["subject"] == "singular"]
-        rows = [{k: v for k, v in row.items() if k != "subject"} for row in singular]
+        right = [row for row in rows if row["grammatical"] == "yes"]
+        rows = [{k: v for k, v in row.items() if k != "grammatical"} for row in right]
     required = [column.name for column in CORE if column.required]
     smallest = [] if is_design else [{name: row[name] for name in required} for row in rows]
     texts = "context, target  the text to the left of the word, and the word that is scored"
@@ -77,7 +86,7 @@ def template_command(
         file=file,
         separator="" if file.suffix == ".jsonl" else ", separated by |",
         smallest="\n  ".join(_content(file.suffix, smallest[:2]).splitlines()[:2]),
-        names=", ".join(name for name in ("subject", "between") if name in rows[0]),
+        names=", ".join(name for name in ("grammatical", "attractor") if name in rows[0]),
         texts=texts,
         region=" --region 3" if regions else "",
     )
