@@ -68,8 +68,7 @@ def check(figure: str, published: str, computed: float, tolerance: float = 0.0) 
     for page in pages:
         ((first, second, gap),) = re.findall(row, page.read_text("utf-8"), re.MULTILINE)
         assert first == published
-        last_digit = 10.0 ** -len(second.partition(".")[2])
-        assert abs(computed - float(second)) <= 0.6 * last_digit
+        assert equals(second)
         assert float(gap) == float(f"{float(second) - float(first):.1g}")
 
 
