@@ -267,9 +267,15 @@ def check_shown(page: str, outputs: dict[str, str]) -> None:
             command = ""
 
 
+CHOICES = [("", "sensitivity")] + [
+    ("-elicitationchoice", measure) for measure in ("sensitivity", "position_bias", "labels_mass")
+]
+"""Columns of the table of choices: what the folder ends in, and the measure."""
+
+
 def check_protocol(outputs: dict[str, str]) -> None:
     """Every figure in the tables of the page is that of its runs, which are in their order."""
-    (head, *rows), _, (text, *bits) = tables("protocol.md")
+    (head, *rows), (_, *choices), _, (text, *bits) = tables("protocol.md")
     folders = ["token", "word", "token-bosalways", "token-prompt*", "token-letterlower", "token",
                "word", "token-periodnever"]  # fmt: skip
     for (run, *cells), folder in zip(rows, folders, strict=True):
@@ -278,6 +284,10 @@ def check_protocol(outputs: dict[str, str]) -> None:
         for column, cell in zip(head[1:], cells, strict=True):
             task, measure = column.split()
             assert same(cell, percent(file, Place(task, "none", measure))), run
+    for task, _, *cells in choices:
+        for cell, (way, measure) in zip(cells, CHOICES, strict=False):
+            file = Path(f"results/demo--causal/diagnostics-token{way}/results.json")
+            assert same(cell, percent(file, Place(task, "none", measure))), task
     for run, *cells in bits:
         command = f"lmdiag surprisal --model {run} sentences.txt"
         table = csv.DictReader(outputs[command].splitlines())

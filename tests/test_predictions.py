@@ -79,7 +79,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
         "id": "string", "perturbation": "string", "run": "int32", "log_prob": "double",
         "rank": "int32", "n_tokens": "int32", "top_words": "list<element: string>",
         "top_log_probs": "list<element: double>", "words": f"list<element: {word}>",
-        "agreement": "list<element: double>",
+        "labels": "list<element: double>", "agreement": "list<element: double>",
     }  # fmt: skip
 
 

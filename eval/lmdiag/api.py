@@ -45,6 +45,7 @@ from lmdiag.display import (
     load_multiverse,
 )
 from lmdiag.display import load_finished as load_run
+from lmdiag.elicitation import wording_of
 from lmdiag.perturb import chosen
 from lmdiag.protocol import (
     Predictions,
@@ -144,7 +145,7 @@ class LanguageModel:
             pairs = load_verbs(stimuli.source, revision=stimuli.revision)
             self.model.set_verbs(pairs)
             verbs = len(pairs)
-        setting = Setting(stimuli, perturbation, run)
+        setting = Setting(stimuli, perturbation, run, wording_of(self.options))
         idle = without_effect(self.options, self.info, stimuli.diagnostic.asks)
         _warn(control_warning(self.model, [setting]), *idle.values())
         asked = query_options(self.options) | {name: getattr(QueryOptions(), name) for name in idle}

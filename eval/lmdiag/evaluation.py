@@ -229,6 +229,8 @@ def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]
 
 def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
     """Returns a line for each measure that the predictions do not allow to compute, and why."""
+    if run.labels:  # choices have no other measures
+        return []
     declared, columns = stimuli.diagnostic, stimuli.columns()
 
     columns_of = ("log_prob", "n_tokens", "top_words")

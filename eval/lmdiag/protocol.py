@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import numbers
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
@@ -26,6 +26,7 @@ Bos = Literal["auto", "always", "never"]
 Pll = Literal["within-word", "original"]
 FinalPeriod = Literal["always", "never"]
 FirstLetter = Literal["as-is", "upper", "lower"]
+Elicitation = Literal["probability", "choice"]
 
 INSTRUCTION = "Complete the sentence."
 """The user's turn in a chat, where no other is given."""
@@ -59,9 +60,14 @@ class QueryOptions(ScoringOptions):
     """whether a period ends a sentence whose blank is its last word (models that see both sides)"""
     first_letter: FirstLetter = "as-is"
     """case of the first letter of every context"""
+    elicitation: Elicitation = "probability"
+    """read the probabilities of words, or ask a causal model which row of a contrast is more likely
+    (choice)"""
+    choice_prompt: str = ""
+    """with choice, the text of the question, or a file with it, with {options} in it"""
 
     def __post_init__(self) -> None:
-        if self.chat and not self.instruction:
+        if self.chat and not self.instruction and self.elicitation == "probability":
             object.__setattr__(self, "instruction", INSTRUCTION)
 
 
@@ -85,6 +91,7 @@ class Knob:
             out with a line.
         template: the flag with which the model's template of that name makes the text of this knob;
             "" for none.
+        varies: whether a multiverse varies it unless told otherwise.
     """
 
     name: str
@@ -92,6 +99,7 @@ class Knob:
     key: str = ""
     refused: tuple[Asks, ...] = ()
     template: str = ""
+    varies: bool = True
 
     @property
     def option(self) -> str:
@@ -129,16 +137,19 @@ class Knob:
 _WORDS: tuple[tuple[Kind, Asks], ...]
 _WORDS = ("causal", "word"), ("masked", "word"), ("seq2seq", "word")
 _BOTH_SIDES = _WORDS[1:]
+_CAUSAL: tuple[tuple[Kind, Asks], ...] = ("causal", "word"), ("causal", "sentence")
 
 KNOBS = {
     knob.option: knob
     for knob in (
         Knob("unit", (*_WORDS, ("causal", "sentence")), "unit"),
-        Knob("bos", (("causal", "word"), ("causal", "sentence")), "bos"),
+        Knob("bos", _CAUSAL, "bos"),
         Knob("pll", (("masked", "sentence"),), "pll"),
         Knob("prompt", _WORDS[:1], "prompt", refused=("word", "sentence"), template="chat"),
         Knob("final_period", _BOTH_SIDES, "period", refused=("sentence",)),
         Knob("first_letter", _WORDS, "letter", refused=("sentence",)),
+        Knob("elicitation", _CAUSAL, "elicitation", varies=False),
+        Knob("choice_prompt", _CAUSAL, "question", varies=False),
     )
 }
 """Option -> its knob, in the order of signatures. `chat` and `instruction` make the prompt."""
@@ -163,17 +174,24 @@ _DEFAULTS = query_options(QueryOptions())
 
 _EXCLUDED = {
     "chat": (("prompt", "bos"), "the chat template decides what stands before a context"),
+    "elicitation": (
+        ("prompt", "instruction", "unit", "first_letter"),
+        "a choice has a text of its own (choice_prompt), and its labels are scored by their tokens",
+    ),
 }
 """Field -> fields that it excludes, and why."""
 
-_NEEDED = {"instruction": ("chat", "is the user's turn of a chat")}
-"""Field -> the field without which it has no meaning, and what it is."""
+NEEDED: Mapping[str, tuple[str, Any, str]] = {
+    "instruction": ("chat", True, "is the user's turn of a chat"),
+    "choice_prompt": ("elicitation", "choice", "is the text of a choice"),
+}
+"""Field -> the field and value without which it has no meaning, and what it is."""
 
 
 def conflict(query: QueryOptions) -> str:
     """Returns which options exclude or lack each other, with the remedy; "" for none."""
     given = {name for name, value in query_options(query).items() if value != _DEFAULTS[name]}
-    for name, (needed, what) in _NEEDED.items():
+    for name, (needed, _, what) in NEEDED.items():
         if name in given and needed not in given:
             return f"option {name} {what}: give {needed}, too"
     for name, (others, why) in _EXCLUDED.items():
@@ -281,6 +299,8 @@ class Predictions(QueryOptions):
         perturbation: setting, "none" for the unperturbed one.
         run: number of the shuffle, 0 outside the shuffled settings.
         agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
+        labels: per row, the log-probability (nats) of each label in the order in which the row has
+            it, see `lmdiag.elicitation`; empty but for choices.
         words: per row, the words of its sentence; empty where rows have a blank. For sentences,
             `log_prob` and `n_tokens` are sums over the words that have a probability, see
             `SentenceAnswer`.
@@ -298,6 +318,7 @@ class Predictions(QueryOptions):
     run: int = 0
     agreement: list[tuple[float | None, ...] | None] = field(default_factory=list)
     words: list[tuple[WordSpan, ...] | None] = field(default_factory=list)
+    labels: list[list[float | None] | None] = field(default_factory=list)
     model: ModelInfo | None = None
     seed: int = 0
     verbs: int | None = None
@@ -332,5 +353,7 @@ class Predictions(QueryOptions):
         names = ["id", "log_prob", "rank", "n_tokens", "top_words", "top_log_probs"]
         if self.words:
             names = ["id", "log_prob", "n_tokens", "words"]
+        if self.labels:
+            names = ["id", "log_prob", "n_tokens", "labels"]
         columns = {name: getattr(self, name) for name in names}
         return DataFrame(columns | {"perturbation": self.perturbation, "run": self.run})

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.elicitation import ChoiceQuestion, Wording, choice_predictions, choices
 from lmdiag.protocol import FirstLetter, Predictions
 from lmdiag.types import Kind, Number, Query, Question, Sentence
 
@@ -33,11 +34,21 @@ class Setting:
         stimuli: the rows, perturbed.
         perturbation: name of the perturbation; "none" without.
         run: number of the shuffle, 0 outside the shuffled settings.
+        wording: of the choices between the rows of a contrast; None to read probabilities.
     """
 
     stimuli: Stimuli
     perturbation: str = "none"
     run: int = 0
+    wording: Wording | None = None
+
+    def choices(self, *, cased: bool) -> list[ChoiceQuestion]:
+        """Returns the choices that are asked; [] where probabilities are read."""
+        if self.wording is None:
+            return []
+        keys = row_keys(self, kind="masked", cased=cased)  # a question shows both sides
+        texts = [key if isinstance(key, Sentence) else key[0] for key in keys]
+        return [*choices(self.stimuli.columns(), texts, self.wording)]
 
 
 def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionKey]:
@@ -75,18 +86,30 @@ def collect(
     words: dict[QuestionKey, dict[str, None]] = {}
     parts: dict[tuple[str, bool], list[QuestionKey]] = {}
     for setting in settings:
-        columns = setting.stimuli.columns()
-        keys = row_keys(setting, kind=kind, cased=cased)
         rows = setting.stimuli.task, setting.perturbation == "none"
-        for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
+        for key, targets in _asked(setting, kind, cased):
             if key not in words:
                 words[key] = {}
                 parts.setdefault(rows, []).append(key)
-            words[key][target] = None
+            words[key] |= dict.fromkeys(targets)
     return [
         [k if isinstance(k, Sentence) else Question(k[0], tuple(words[k]), k[1]) for k in keys]
         for keys in parts.values()
     ]
+
+
+def _asked(
+    setting: Setting, kind: Kind, cased: bool
+) -> Iterator[tuple[QuestionKey, tuple[str, ...]]]:
+    """Yields the key of each question of a setting and what is scored there."""
+    if setting.wording is not None:
+        for choice in setting.choices(cased=cased):
+            yield (choice.query, None), choice.labels
+        return
+    columns = setting.stimuli.columns()
+    keys = row_keys(setting, kind=kind, cased=cased)
+    for key, target in zip(keys, columns.get("target", columns["id"]), strict=True):
+        yield key, (target,)
 
 
 def with_first_letter(context: str, case: FirstLetter) -> str:
@@ -110,6 +133,11 @@ def spread(
 ) -> Predictions:
     """Returns the answers as one prediction per row, in the rows' order."""
     columns = setting.stimuli.columns()
+    if setting.wording is not None:
+        return choice_predictions(
+            setting.choices(cased=cased), answers, columns["id"],
+            perturbation=setting.perturbation, run=setting.run,
+        )  # fmt: skip
     by_row = [answers[key] for key in row_keys(setting, kind=kind, cased=cased)]
     nothing: list[Any] = [None] * len(by_row)
     if setting.stimuli.diagnostic.asks == "sentence":

@@ -16,7 +16,7 @@ from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
-from lmdiag.protocol import KNOBS, Knob, Protocol, QueryOptions, applicable, query_options
+from lmdiag.protocol import KNOBS, NEEDED, Knob, Protocol, QueryOptions, applicable, query_options
 from lmdiag.text import suggest, visible
 from lmdiag.types import DIAGNOSTICS, BadInput, DesignOptions
 
@@ -179,6 +179,9 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
 
 
+USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
+"""Knobs that vary unless others are named."""
+
 Texts = make_dataclass(
     "Texts",
     [
@@ -208,8 +211,11 @@ class Knobs:
 
     knobs: Annotated[
         options.Names,
-        Parameter(help=f"what varies (default: all that apply of {', '.join(KNOBS)})"),
-    ] = tuple(KNOBS)
+        Parameter(
+            help=f"what varies (default: all that apply of {', '.join(USUAL)}; also "
+            f"{', '.join(KNOBS.keys() - USUAL)})"
+        ),
+    ] = USUAL
     texts: Annotated[Texts, options.RECORD] = Texts()  # type: ignore[valid-type]
     chat: bool = False
     """ask in the assistant's turn of the model's chat template, too"""
@@ -228,7 +234,7 @@ class Knobs:
             if name not in KNOBS:
                 close = suggest(name, KNOBS)
                 raise BadInput(f"--knobs {name}{close}: choose from {', '.join(KNOBS)}")
-            if name not in known and self.knobs != tuple(KNOBS):
+            if name not in known and self.knobs != USUAL:
                 choice = ", ".join(known)
                 raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
         values = {}
@@ -253,8 +259,12 @@ class Knobs:
             fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
             LoadOptions(**fields)
             given += [fields] if self.chat else []
+        needed: dict[str, Any] = {}
+        if knob.name in NEEDED:
+            name, value, _ = NEEDED[knob.name]
+            needed = {name: value}
         for fields in given:
-            LoadOptions(**fields)
+            LoadOptions(**needed | fields)
         return [{knob.name: ""}, *given]
 
 

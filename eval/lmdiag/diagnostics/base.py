@@ -347,8 +347,10 @@ class Diagnostic:
         """
         from lmdiag import measures
 
-        levels = self.levels(rows)
-        trials = measures.Trials(rows, predictions, levels, left_only, cased)
+        levels, is_choice = self.levels(rows), any(predictions.get("labels", ()))
+        trials = measures.Trials(rows, predictions, levels, left_only and not is_choice, cased)
+        if is_choice:
+            return [x for x in measures.choice_measures(trials) if len(x.items) or x.not_defined]
         scores = []
         if self.asks == "word":
             further = levels | self.accuracy_levels(rows)

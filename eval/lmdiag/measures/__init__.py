@@ -7,6 +7,7 @@ reads a file, draws a random number or depends on a model.
 - `scores`: the records: rows with predictions, their contrasts, the scores of a measure.
 - `rows`: accuracy, determiners, surprisal, rank, correlations: no rows are compared.
 - `contrasts`: sensitivity, and what else compares the rows of a contrast; the human baseline.
+- `choices`: forced choices between the rows of a contrast.
 - `suites`: the predictions of test suites.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, agreement
+from lmdiag.measures.choices import choice_measures
 from lmdiag.measures.contrasts import (
     human,
     probability_difference,
@@ -39,7 +41,7 @@ from lmdiag.measures.suites import part_bits, suite_measures
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",
-    "accuracy", "agreement", "correlations", "determiner_match", "human",
+    "accuracy", "agreement", "choice_measures", "correlations", "determiner_match", "human",
     "part_bits", "probability_difference", "quartiles", "rank", "score", "sensitivity",
     "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",
     "within_category_boost",

@@ -38,8 +38,10 @@ def question_encoder(
     tokenizer = parts.tokenizer
     if parts.kind == "causal":
         return causal_encoder(model_id, tokenizer, options, limit)
-    if options.prompt or options.chat:
-        given = "--chat" if options.chat else "--prompt"
+    given = "--prompt" if options.prompt else ""
+    given = "--chat" if options.chat else given
+    given = "--elicitation choice" if options.elicitation == "choice" else given
+    if given:
         raise BadInput(
             f"model {model_id} is not causal, and {given} is for models that continue a text: "
             "leave it out"
@@ -67,7 +69,9 @@ def causal_encoder(
     prompt = options.prompt
     if options.chat:
         prompt = chat_prompt(tokenizer, options.instruction, model_id)
-    framing = Framing(prompt or SLOT, options.first_letter)
+    # an assistant's turn begins without a space, unless the template writes one
+    is_joined = options.chat and options.elicitation == "choice" and not prompt[-1].isspace()
+    framing = Framing(prompt or SLOT, options.first_letter, is_joined)
     bos = "never" if options.chat else options.bos  # a chat template has its own
     opening = _opening(spelling, bos, tokenizer.bos_token_id, model_id)
     if opening and spelling.text(framing.prompt)[: len(opening)] == opening:

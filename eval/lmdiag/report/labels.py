@@ -27,6 +27,8 @@ _SPELLED = {
     "sensitivity_mean": "sensitivity, mean per token",
     "suite_accuracy": "suite accuracy",
     "prediction_accuracy": "prediction accuracy",
+    "position_bias": "position bias",
+    "labels_mass": "mass on labels",
 }
 """Measures with another spelling; all others go by their name in the results."""
 

@@ -56,6 +56,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "top_words": (list[str] | None, "a list of words, best first"),
     "top_log_probs": (list[_LogProb] | None, f"a list; each value is {_LOG_PROB}"),
     "words": (list[_Word] | None, _WORDS),
+    "labels": (list[_LogProb | None] | None, f"a list; each value is {_LOG_PROB}"),
     "agreement": (list[float | None] | None, "EW and MW, in the order of `AGREEMENT_LAYOUT`"),
 }
 """Column of `predictions.parquet` -> type of its values, and what they are, in messages."""
@@ -84,7 +85,7 @@ def schema() -> pa.Schema:
     word = pa.struct(zip(_Word._fields, (count, count, real, count), strict=True))
     types = (
         text, text, count, real, count, count,
-        pa.list_(text), pa.list_(real), pa.list_(word), pa.list_(real),
+        pa.list_(text), pa.list_(real), pa.list_(word), pa.list_(real), pa.list_(real),
     )  # fmt: skip
     return pa.schema(zip(COLUMNS, types, strict=True))
 
@@ -213,7 +214,9 @@ def _selected(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[st
     selected = {}
     for name in PER_ROW:
         values = [None if i is None else columns[name][i] for i in rows] if columns[name] else []
-        is_unused = name in ("words", "agreement") and all(value is None for value in values)
+        is_unused = name in ("words", "labels", "agreement") and all(
+            value is None for value in values
+        )
         selected[name] = [] if is_unused else values
     return selected
 

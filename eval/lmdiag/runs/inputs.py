@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from lmdiag import results
+from lmdiag.elicitation import wording_of
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
-from lmdiag.protocol import Protocol
+from lmdiag.protocol import Protocol, QueryOptions, query_options
 from lmdiag.questions import Setting
 from lmdiag.text import suggest
 from lmdiag.types import BadInput, DesignOptions, ModelInfo
@@ -52,6 +53,22 @@ class Inputs:
                 raise BadInput(f"no column {name!r}{close}: choose from {', '.join(known)}")
         if design.region and all(rows.regions is None for rows in self.stimuli.values()):
             raise BadInput(f"--region {design.region}: the rows have no regions")
+
+    def asked_by(self, query: QueryOptions) -> Inputs:
+        """Returns the same rows asked with other knobs.
+
+        `BadInput` if a choice is asked of rows that are not compared with each other.
+        """
+        wording = wording_of(query)
+        for task, rows in self.stimuli.items() if wording else ():
+            if not rows.compared:
+                raise BadInput(
+                    f"{task} has nothing to choose between: --elicitation choice needs the columns "
+                    "good and contrast"
+                )
+        settings = [replace(setting, wording=wording) for setting in self.settings]
+        protocol = replace(self.protocol, **query_options(query))
+        return replace(self, settings=settings, protocol=protocol)
 
     @property
     def asks(self) -> Literal["word", "sentence"]:
@@ -104,4 +121,5 @@ def load_inputs(
     pairs = []
     if any(rows.diagnostic.has_verbs for rows in loaded.values()):
         pairs = stimuli.load_verbs(verbs or data, revision=revision)
-    return Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None))
+    inputs = Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None))
+    return inputs.asked_by(protocol)

@@ -15,7 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict, query_options
+from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict
 from lmdiag.questions import collect
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_model
@@ -80,7 +80,8 @@ def run_members(
             if any(choices == others for others, _ in asked):
                 continue  # another name for what bos auto does
             with processes.shared_errors():
-                keys = _keys(variant, inputs)
+                asked_so = inputs.asked_by(chosen)
+                keys = _keys(variant, asked_so)
         except BadInput as error:
             if chosen.bos == "always" and runs:
                 continue  # the tokenizer does not have the token, or the prompt begins with it
@@ -95,8 +96,7 @@ def run_members(
             owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
             run = run_model(
                 model_id, chosen,
-                replace(inputs, protocol=replace(inputs.protocol, **query_options(chosen))),
-                run_options, processes, loaded=variant, warns=not runs,
+                asked_so, run_options, processes, loaded=variant, warns=not runs,
                 journal=Journal(shared, processes.rank, owner),
             )  # fmt: skip
             runs.append((choices, run))
@@ -126,6 +126,7 @@ def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
 def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:
     """The choice of a knob, with what `auto` does in its place."""
     if knob == "bos" and chosen.bos == "auto":
-        has_bos = model.info.sentence_bos if asks == "sentence" else model.info.bos
+        is_sentence = asks == "sentence" and chosen.elicitation == "probability"
+        has_bos = model.info.sentence_bos if is_sentence else model.info.bos
         return "always" if has_bos else "never"
     return KNOBS[knob].choice(chosen)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from lmdiag.elicitation import parse_wording
 from lmdiag.models.tokens.framing import SLOT
 from lmdiag.protocol import QueryOptions, conflict
 from lmdiag.text import suggest
@@ -88,6 +89,7 @@ class LoadOptions(QueryOptions, Loading, Serving):
                 f"option prompt must be a text, or a file with a text, that has {SLOT} in it once, "
                 f"where the context goes, not {reprlib.repr(self.prompt)}"
             )
+        parse_wording(self.choice_prompt)
         if problem := conflict(self):
             raise BadInput(problem)
         if SLOT in self.instruction:

@@ -116,7 +116,7 @@ class CausalEncoder(QuestionEncoder):
         return Blank(left)
 
     def spell(self, word: str, query: Query) -> Pieces | None:
-        return self.spelling.after(word, query.context)
+        return self.spelling.after(word, query.context, joined=self.framing.is_joined)
 
 
 @dataclass(frozen=True)

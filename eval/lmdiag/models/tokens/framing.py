@@ -21,6 +21,9 @@ SLOT = "{context}"
 _CONTEXTS = ("The old man said that it was a", "Every morning she goes to the")
 """Contexts with which a chat template is tried: what stands around them must be the same."""
 
+_REPLY = "1"
+"""An assistant's turn with which it is tried where the context is the user's turn."""
+
 _TODAY = date(2024, 7, 26)
 """What templates that write the date take for today; Llama 3.1's own, where it knows no other."""
 
@@ -35,10 +38,12 @@ class Framing:
     Attributes:
         prompt: text with `SLOT` in it, which the context replaces.
         first_letter: case of the first letter of the context.
+        is_joined: whether no space stands before what follows the prompt.
     """
 
     prompt: str = SLOT
     first_letter: FirstLetter = "as-is"
+    is_joined: bool = False
 
     @property
     def shown(self) -> str:
@@ -60,11 +65,12 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
     """Returns what a chat template puts around a context that the assistant is to continue.
 
     The user's turn is the instruction, the assistant's turn begins with the context and is left
-    open. A template that writes today's date is given a fixed one, so that a run can be repeated.
+    open. Without an instruction the context is the user's turn, and the assistant's turn begins.
+    A template that writes today's date is given a fixed one, so that a run can be repeated.
 
     Args:
         tokenizer: has the template.
-        instruction: the user's turn.
+        instruction: the user's turn; "" for the context.
         model_id: for messages.
 
     Raises:
@@ -74,11 +80,12 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
     head = f"model {model_id}"
     if not tokenizer.chat_template:
         raise BadInput(f"{head} has no chat template: leave out --chat, or use --prompt")
-    befores = set()
+    frames = set()
     for context in _CONTEXTS:
+        reply = context if instruction else _REPLY
         turns = [
-            {"role": "user", "content": instruction},
-            {"role": "assistant", "content": context},
+            {"role": "user", "content": instruction or context},
+            {"role": "assistant", "content": reply},
         ]
         try:
             template = tokenizer.get_chat_template()
@@ -91,16 +98,17 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
                 f"{head}: its chat template cannot be used for a turn of the user and one of the "
                 f"assistant ({shortened(error)}): use --prompt"
             ) from error
-        if not str(text).endswith(context):
+        if not str(text).endswith(reply):
             raise BadInput(
                 f"{head}: its chat template changes the text of the assistant's turn, so that the "
                 "turn cannot be continued: use --prompt"
             )
-        befores.add(str(text).removesuffix(context))
-    before = befores.pop()
-    if befores or SLOT in before:
+        before = str(text).removesuffix(reply)
+        frames.add(before + SLOT if instruction else before.replace(context, SLOT))
+    frame = frames.pop()
+    if frames or frame.count(SLOT) != 1:
         raise BadInput(
             f"{head}: what its chat template puts before the assistant's turn depends on the turn: "
             "use --prompt"
         )
-    return before + SLOT
+    return frame

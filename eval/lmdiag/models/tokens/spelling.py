@@ -134,13 +134,14 @@ class Spelling:
         before, after = self._sentence(query)
         return self._pieces(word, before, after, "")
 
-    def after(self, word: str, context: str) -> Pieces | None:
+    def after(self, word: str, context: str, *, joined: bool = False) -> Pieces | None:
         """Returns the pieces of a word that follows a context; None if it is unscorable.
 
-        One space lies between the two, none after a line break or a script without spaces, and
-        nothing follows: causal models do not see what does.
+        One space lies between the two, none after a line break or a script without spaces or if
+        `joined`, and nothing follows: causal models do not see what does.
         """
-        return self._pieces(word, _before(context), "")
+        before = context if joined else _before(context)
+        return self._pieces(word, before, "", joined=joined)
 
     def is_bare(self, context: str) -> bool:
         """Returns whether a word after the context lacks the mark of a word's start.
@@ -159,10 +160,10 @@ class Spelling:
         is_glued = not right or _GLUED.match(right) or _BEGINS_JOINED.match(right)
         return _before(query.context), right if is_glued else f" {right}"
 
-    def _pieces(self, word: str, before: str, *afters: str) -> Pieces | None:
+    def _pieces(self, word: str, before: str, *afters: str, joined: bool = False) -> Pieces | None:
         """Returns the word's pieces in the first of the texts that leaves its boundaries alone."""
         carriers = [f"{carrier} " for carrier in _CARRIERS]
-        if is_joined(before):
+        if joined or is_joined(before):
             carriers = [*_JOINED_CARRIERS]
         texts = [(before, after) for after in afters] + [(carrier, "") for carrier in carriers]
         for left, right in texts:

@@ -1,0 +1,242 @@
+"""Forced choice: questions, answers and figures, and models that are asked so."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+import reference
+from commands import Commands
+from families import FAMILIES, family_params
+from runs import model_info
+
+import lmdiag
+from lmdiag import models
+from lmdiag.elicitation import parse_wording
+from lmdiag.models import LoadOptions
+from lmdiag.protocol import Predictions, Protocol, QueryOptions
+from lmdiag.questions import Setting
+from lmdiag.results import load_run, signature
+from lmdiag.runs.asking import predict
+from lmdiag.stimuli import Stimuli
+from lmdiag.types import Answer, BadInput, Question, WordScore
+
+CHAT = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+COLUMNS: dict[str, list[Any]] = {
+    "id": ["a1", "a2", "b2", "b1", "c1", "c2", "c3"],
+    "item": [""] * 7,
+    "condition": [""] * 7,
+    "context": ["It is a", "It is a", "A dog", "The dogs", "I see", "I see", "I see"],
+    "right_context": ["", "", "now.", "now.", "", "", ""],
+    "target": ["bird", "tree", "runs", "runs", "it", "her", "him"],
+    "good": [True, False, True, False, True, False, False],
+    "contrast": ["a", "a", "b", "b", "c", "c", "c"],
+    "expected": [[]] * 7,
+}
+ROWS = Stimuli.of("own", COLUMNS, "own.csv", None)
+WORDING = "{context} ...\n{options}\nAnswer:\n---\nWhich is better?\n{options}\nAnswer:"
+
+
+class Fake:
+    """Answers each label with a log-probability; keeps the texts of the questions."""
+
+    def __init__(self, log_prob: Callable[[str, str], float]) -> None:
+        self.info, self.prompt, self.log_prob = model_info(kind="causal"), "", log_prob
+        self.asked: list[str] = []
+
+    def encode(self, question: Question) -> Question:
+        return question
+
+    def key(self, question: Question, top: int) -> str:
+        return repr(question)
+
+    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
+        return [[number] for number in range(len(encoded))]
+
+    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
+        self.asked += [question.query.context for question in batch]
+        return [
+            Answer({w: WordScore(self.log_prob(x.query.context, w), 1, 1) for w in x.words}, (), ())
+            for x in batch
+        ]
+
+
+def chosen(model: Any, rows: Stimuli = ROWS, **options: Any) -> Predictions:
+    """The predictions of a model that is asked to choose."""
+    (found,), _ = predict(model, [Setting(rows, wording=parse_wording(WORDING))], top=1, **options)
+    return found
+
+
+def test_questions_list_the_rows_of_a_contrast_in_every_rotation() -> None:
+    model = Fake(lambda text, label: -1.0)
+    chosen(model)
+    assert model.asked[:4] == [
+        "It is a ...\n1. bird\n2. tree\nAnswer:",
+        "It is a ...\n1. tree\n2. bird\nAnswer:",
+        # contexts that differ, by the order of the ids: whole sentences
+        "Which is better?\n1. The dogs runs now.\n2. A dog runs now.\nAnswer:",
+        "Which is better?\n1. A dog runs now.\n2. The dogs runs now.\nAnswer:",
+    ]
+    heads = [text.split("\n")[1:4] for text in model.asked[4:]]
+    assert heads == [
+        ["1. it", "2. her", "3. him"], ["1. her", "2. him", "3. it"], ["1. him", "2. it", "3. her"],
+    ]  # fmt: skip
+
+
+def test_figures_by_hand() -> None:
+    """Contrast a: p(1), p(2) are .6, .2 where bird stands first, .1, .3 where tree does.
+
+    Normalised, bird has .75 and .75, tree .25 and .25; one of two answers is the first label; the
+    labels have .8 and .4. The others tie in each order, which counts as not, for both figures.
+    """
+    of = {"1. bird": {"1": 0.6, "2": 0.2}, "1. tree": {"1": 0.1, "2": 0.3}}
+
+    def log_prob(text: str, label: str) -> float:
+        return math.log(next((p[label] for first, p in of.items() if first in text), 0.25))
+
+    found = chosen(Fake(log_prob))
+    assert found.labels[0] == pytest.approx([math.log(0.6), math.log(0.3)])
+    assert found.labels[1] == pytest.approx([math.log(0.1), math.log(0.2)])
+    assert found.log_prob[:2] == pytest.approx([math.log(0.75), math.log(0.25)])
+    measures = lmdiag.measure(found, ROWS).results.measures
+    assert {name: (x.value, x.n) for name, x in measures.items()} == {
+        "sensitivity": (pytest.approx(1 / 3), 3),
+        "position_bias": (pytest.approx(0.5 / 3), 3),
+        # contrast c has three labels: .75
+        "labels_mass": (pytest.approx((0.6 + 0.5 + 0.75) / 3), 3),
+    }
+    chance = pytest.approx((1 / 2 + 1 / 2 + 1 / 3) / 3)
+    assert measures["sensitivity"].chance == measures["position_bias"].chance == chance
+    assert measures["labels_mass"].chance is None
+
+
+def test_a_model_that_always_answers_with_the_first_option() -> None:
+    """The first label has six nats more than the second, and each up to one that means nothing."""
+    n = 400
+    ids = [f"{i:03d}{x}" for i in range(n) for x in "ab"]
+    columns: dict[str, list[Any]] = {
+        "id": ids, "item": ids, "condition": [""] * 2 * n, "sentence": [f"It is {x}." for x in ids],
+        "good": [True, False] * n, "contrast": [x[:3] for x in ids],
+    }  # fmt: skip
+    rows = Stimuli.of("own", columns, "own.csv", None, "sentences")
+    found = chosen(Fake(lambda text, x: -6.0 * int(x) + crc32((text + x).encode()) / 2**32), rows)
+    measures = lmdiag.measure(found, rows).results.measures
+    assert (measures["position_bias"].value, measures["position_bias"].n) == (1.0, n)
+    assert measures["position_bias"].versus_chance == "above"
+    assert measures["sensitivity"].versus_chance == "not distinguishable"
+
+
+LABELS = "abc {context} def\n{options}\nthe answer is"
+
+
+@pytest.mark.parametrize("chat", [False, True])
+@pytest.mark.parametrize(
+    "name", family_params(["gpt2", "llama", "mamba", "gpt_neox", "opt", "qwen2", "gemma", "phi3"])
+)
+def test_the_log_probabilities_are_those_of_transformers(
+    name: str, chat: bool, family_dir: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Labels after a space, a line break and in a chat; by the chain rule where they have two."""
+    folder = Path(shutil.copytree(family_dir(name), tmp_path / name))
+    (folder / "chat_template.jinja").write_text(CHAT, "utf-8")
+    tokenizer, network = reference.load(folder, "causal", FAMILIES[name].attention)
+    for wording in (WORDING, WORDING.replace("Answer:", "Answer:\n")):
+        options = LoadOptions(elicitation="choice", choice_prompt=wording, chat=chat)
+        model = models.load(str(folder), options)
+        setting = Setting(ROWS, wording=parse_wording(wording))
+        found = [
+            predict(model, [setting], top=1, batch_size=size)[0][0].labels for size in (None, 1)
+        ]
+        expected: list[list[float]] = [[0.0] * len(of) for of in found[0]]
+        for choice in setting.choices(cased=model.info.cased):
+            text = choice.query.context
+            if chat:
+                text = f"<|user|>{text}\n<|assistant|>"
+            elif not text.endswith("\n"):
+                text += " "
+            start = tokenizer(text.rstrip(" "), add_special_tokens=not chat).input_ids
+            for number, row in enumerate(choice.rows):
+                label = str(number + 1)
+                whole = tokenizer(text + label, add_special_tokens=not chat).input_ids
+                whole = whole[: len(whole) - (whole[-1] in (tokenizer.eos_token_id,))]
+                assert whole[: len(start)] == start
+                log_probs = reference.run(network, input_ids=whole)
+                expected[row][number] = sum(
+                    float(log_probs[place - 1, whole[place]])
+                    for place in range(len(start), len(whole))
+                )
+        for labels in found:
+            for of_row, of_reference in zip(labels, expected, strict=True):
+                assert of_row == pytest.approx(of_reference, abs=2e-5)
+
+
+# ---- runs ----------------------------------------------------------------------------------------
+
+
+def test_runs_comparisons_and_multiverses(command: Commands) -> None:
+    model, output = command.models["gpt2"], command.folder / "results"
+    start = ["--data", command.data, "--tasks", "neg136", "--limit", 8, "--quiet", "--output"]
+    paths = []
+    for options in ([], ["--elicitation", "choice"]):
+        code, out, err = command("run", "--model", model, *start, output, *options)
+        assert code == 0, err
+        [path] = [x.parent for x in output.glob("*/*/results.json") if x.parent not in paths]
+        paths.append(path)
+    assert "position bias" in out
+    assert "mass on labels" in out
+    assert "position bias" in (paths[1] / "report.html").read_text("utf-8")
+    assert paths[1].name == f"{paths[0].name}-elicitationchoice"
+    run = load_run(paths[1])
+    assert "|elicitation:choice" in run.results.signature
+    assert all(len(labels or ()) == 2 for labels in run.predictions["neg136"]["none", 0].labels)
+    assert "elicitation (- and choice)" in command.refused("compare", *paths)
+    code, out, _ = command("compare", *paths, "--across", "elicitation", "--json")
+    assert code == 0
+    assert {x["measure"] for x in json.loads(out)["comparisons"]} == {"sensitivity"}
+    many = ["multiverse", "--model", model, "--knobs", "elicitation,bos", *start]
+    code, _, err = command(*many, command.folder / "many", "--choice-prompt", "{options}\nIt is")
+    assert code == 2
+    assert "--choice-prompt is the knob choice-prompt" in err
+    code, _, err = command(*many, command.folder / "many")
+    assert code == 0, err
+    document = json.loads((command.folder / "many" / "multiverse.json").read_text("utf-8"))
+    assert {member["choices"]["elicitation"] for member in document["members"]} == {
+        "probability", "choice",
+    }  # fmt: skip
+
+
+def test_what_cannot_be_asked_is_one_line(command: Commands) -> None:
+    rows = command.folder / "rows.csv"
+    rows.write_text("id,context,target\n1,A robin is a,bird\n", "utf-8")
+    choice = ["--elicitation", "choice"]
+    for arguments, message in (
+        ([command.models["bert"], *choice], "is not causal, and --elicitation choice is for"),
+        ([command.models["gpt2"], *choice, "--data", rows], "needs the columns good and contrast"),
+        ([command.models["gpt2"], *choice, "--unit", "word"], "elicitation and unit exclude each"),
+        ([command.models["gpt2"], "--choice-prompt", "{options}"], "give elicitation, too"),
+        ([command.models["gpt2"], *choice, "--choice-prompt", "x"], "that has {options} in it"),
+    ):
+        data = [] if "--data" in arguments else ["--data", command.data]
+        output = ["--output", command.folder, "--quiet"]
+        assert message in command.refused("run", "--model", *arguments, *data, *output)
+
+
+def test_the_text_of_the_question_enters_the_signature() -> None:
+    choice = Protocol(elicitation="choice")
+    other = Protocol(elicitation="choice", choice_prompt="{options}\nAnswer:")
+    lines = [signature(protocol, "1a2b3c4d") for protocol in (Protocol(), choice, other)]
+    assert lines[1] == f"{lines[0]}|elicitation:choice"
+    assert lines[2].startswith(f"{lines[1]}|question:")
+    assert "{" not in lines[2]
+    with pytest.raises(BadInput, match="option choice_prompt must be"):
+        parse_wording("{options} {options}")
+    assert QueryOptions().elicitation == "probability"
