@@ -38,7 +38,7 @@ def check_table(table: HumanTable) -> None:
     full, baseline = table.procedure.formulas()
     zeros = np.zeros(len(table.frame))
     table.running_texts()
-    Selection(table, SurprisalSource("", zeros, entropy=zeros), f"{full} + {baseline}").rows()
+    Selection(table, SurprisalSource("", zeros), f"{full} + {baseline}").rows()
 
 
 class Selection:
