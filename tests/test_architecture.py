@@ -42,7 +42,7 @@ NEVER = {
 }
 """Room -> siblings that it never imports: data flows one way."""
 ALONE: dict[str, set[str]] = {
-    "types": set(), "protocol": {"types"}, "formulas": set(), "measures": {"formulas"},
+    "types": set(), "protocol": {"types"}, "formulas": set(), "measures": {"formulas", "types"},
     "stats": set(), "text": set(),
 }  # fmt: skip
 """Room -> the only siblings that it imports."""

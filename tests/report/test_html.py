@@ -70,7 +70,7 @@ def test_a_page_gives_the_method_and_every_figure(
         (["pairs"], "unscorable: 1 row (adjunct_island?)", "−log₂ of a probability"),
         (["sentences"], "first word of 6 sentences"),
         (["suites", "suites of weak"], "1 of 2 predictions hold", SUM, "3 verb1", "✗"),
-        (["suites", "suites of weak"], "org/strong − org/weak", "shows differences of percentages"),
+        (["suites", "suites of weak"], "org/strong − org/weak", "show differences of percentages"),
         (["pairs", "pairs of weak"], "org/strong: good preferred by"),
         (checkpoints, "org/trained: 3 checkpoints", "Over training", "step 0 − step 64000"),
     ):
@@ -90,7 +90,7 @@ def test_a_page_gives_the_method_and_every_figure(
     assert {"role88-pairs-1", "role88-pairs-2"} <= set(two.charts)
     # surprisals alone have no scale of percentages
     sentences = page_of("sentences", "sentences of weak")
-    assert not re.search("The scale shows|[−+]100", sentences.text)
+    assert not re.search("Charts show|[−+]100", sentences.text)
 
 
 def test_every_item_has_an_anchor_and_every_link_an_item(
@@ -120,8 +120,10 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
     (pair,) = compared([strong, weak], ReportFigures.of([strong.results, weak.results]).sources)
     assert (pair.a, pair.b) == ("org/strong", "org/weak")
     assert str([*pair.comparisons.values()]) == str(printed)  # undefined is not equal to itself
-    for one in printed:  # blue for the first model, orange for the second, 0 without a colour
-        assert pair.color(one) == {1: 1, -1: 2, 0: 0}[(one.a > one.b) - (one.a < one.b)]
+    assert {*re.findall(r"var\(--c\d\)", json.dumps(two.charts["differences-1-1"]))} == {
+        "var(--c1)", "var(--c2)"
+    }  # fmt: skip
+    for one in printed:
         assert numbers.signed(one.difference, one.statistic) in two.text
         assert p_text(one) in two.text
     assert all(line in two.text for line in notes(printed, 10_000))

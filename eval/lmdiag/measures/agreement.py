@@ -28,6 +28,7 @@ from lmdiag.measures.scores import (
     number_text,
     positions,
 )
+from lmdiag.types import BOTTOM_CUTOFFS, TOP_CUTOFFS
 
 
 class Cutoff(NamedTuple):
@@ -45,9 +46,10 @@ class Cutoff(NamedTuple):
         return f"{self.end}={number_text(self.mass)}"
 
 
-_TOP = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
-_BOTTOM = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
-CUTOFFS = (*(Cutoff("top", mass) for mass in _TOP), *(Cutoff("bottom", mass) for mass in _BOTTOM))
+CUTOFFS = (
+    *(Cutoff("top", mass) for mass in TOP_CUTOFFS),
+    *(Cutoff("bottom", mass) for mass in BOTTOM_CUTOFFS),
+)
 """The cut-offs of the curves of the paper, top first."""
 
 AGREEMENT_LAYOUT: tuple[str, ...] = (

@@ -19,9 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-TOP_CUTOFFS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
-BOTTOM_CUTOFFS = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
-"""Cut-offs of the paper's curves; a test compares them with those of `lmdiag.measures`."""
+from lmdiag.types import BOTTOM_CUTOFFS, TOP_CUTOFFS
 
 _AT_ONCE = 8
 """Contexts whose vocabulary is sorted together, to bound the memory."""

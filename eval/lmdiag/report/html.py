@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -73,7 +72,7 @@ def charts(runs: Run | Sequence[Run], design: DesignOptions = FOUND_DESIGN) -> l
         *(plot for design in content["designs"] for plot in design.plots),
         *content["trends"],
         *content["ranked"],
-        *differences(content["comparisons"]),
+        *(plot for pair in content["comparisons"] for plot in pair.plots),
         *(plot for of_task in content["tasks"].values() for plot in plots(of_task)),
     ]
 
@@ -116,7 +115,9 @@ def render(
         title = f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
     elif len(results) < 3:
         title = " and ".join(map(labels.model_label, results))
+    pairs = content["comparisons"]
     plots = [content["trends"], content["designs"], content["ranked"], *(x["plots"] for x in views)]
+    plots += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
     tests = [c for pair in content["comparisons"] for c in pair.comparisons.values()]
     return environment().get_template("report.html.j2").render(
         title=title, close=[source.label for source in close.sources],
@@ -165,17 +166,14 @@ class RunPair(NamedTuple):
         a, b: names of the models; differences are the first minus the second.
         comparisons: of the measures that both have, by their addresses.
         colors: numbers of the models' colours on the page, from 1.
+        number: of the pair, from 1.
     """
 
     a: str
     b: str
     comparisons: dict[Place, Comparison]
     colors: tuple[int, int]
-
-    def color(self, comparison: Comparison) -> int:
-        """Returns the number of the colour of the model with the larger figure; 0 for neither."""
-        difference = comparison.difference
-        return self.colors[difference < 0] if difference and not math.isnan(difference) else 0
+    number: int
 
     @property
     def groups(self) -> Iterator[tuple[str, list[tuple[str, Comparison]]]]:
@@ -199,6 +197,28 @@ class RunPair(NamedTuple):
         bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
         return (max(bounds, default=1.0) or 1.0) if percent else None
 
+    @property
+    def plots(self) -> list[Plot]:
+        """A chart of the differences that are in percent for each task and setting."""
+        rest = "in the colour of the model with the larger figure. Lines are 95% intervals."
+        plots = []
+        for i, (title, comparisons) in enumerate(self.groups, start=1):
+            rows = [
+                {
+                    "label": visible(label), "n": c.n, "first": c.a, "second": c.b,
+                    "difference": c.difference, "low": c.ci_low, "high": c.ci_high,
+                    "p_adjusted": c.p_adjusted,
+                }
+                for label, c in comparisons
+                if c.statistic in ("proportion", "share")
+            ]  # fmt: skip
+            if rows and self.reach:
+                colors = [COLORS[n - 1] for n in self.colors]
+                chart = difference_chart(DataFrame(rows), self.reach, colors)
+                caption = f"{title}: differences, {self.a} minus {self.b}, {rest}"
+                plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
+        return plots
+
 
 def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPair]:
     """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
@@ -214,36 +234,13 @@ def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPai
     checkpoints = labels.are_checkpoints([run.results for run in runs])
     shown = in_detail(runs) if checkpoints else range(len(runs))
     pairs = [
-        RunPair(sources[0].label, sources[i].label, {}, (1, min(number, MOST_BESIDE) + 1))
+        RunPair(sources[0].label, sources[i].label, {}, (1, min(number, MOST_BESIDE) + 1), number)
         for number, i in enumerate(shown[1:], start=1)
     ]
     for c in compare_runs(*(sides[i] for i in shown)):
         place = Place(c.task, c.setting, c.measure, c.by, c.level)
         pairs[c.second - 1].comparisons[place] = c
     return pairs
-
-
-def differences(pairs: Sequence[RunPair]) -> list[Plot]:
-    """Returns a chart per pair of runs: the differences that are in percent."""
-    plots = []
-    for i, pair in enumerate(pairs, start=1):
-        if pair.reach is None:
-            continue
-        rows = [
-            {
-                "group": title, "label": visible(label), "n": c.n, "first": c.a, "second": c.b,
-                "difference": c.difference, "low": c.ci_low, "high": c.ci_high,
-                "p_adjusted": c.p_adjusted,
-            }
-            for title, comparisons in pair.groups
-            for label, c in comparisons
-            if c.statistic in ("proportion", "share")
-        ]  # fmt: skip
-        rest = "in the colour of the model with the larger figure. Lines are 95% intervals."
-        caption = f"Differences, {pair.a} minus {pair.b}, {rest}"
-        chart = difference_chart(DataFrame(rows), pair.reach, [COLORS[n - 1] for n in pair.colors])
-        plots.append(Plot("differences", f"differences-{i}", caption, chart))
-    return plots
 
 
 def in_detail(runs: Sequence[Run]) -> list[int]:

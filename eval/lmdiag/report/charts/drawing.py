@@ -224,12 +224,12 @@ def dot_plot(
 
 
 def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) -> Any:
-    """Returns differences between two runs with intervals, a panel for each task and setting.
+    """Returns differences between two runs with intervals.
 
     A difference has the colour of the model with the larger figure; 0 has none.
 
     Args:
-        data: group, label, difference, low, high, first, second, p_adjusted, n.
+        data: label, difference, low, high, first, second, p_adjusted, n.
         reach: the end of the scale in both directions.
         colors: of the first and the second run.
     """
@@ -242,9 +242,8 @@ def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) ->
     }
     columns = "label, n, difference, low, high, first, second, p_adjusted"
     zero = alt.Chart(ONE_ROW).mark_rule(color=MUTED).encode(x=alt.XDatum(0))
-    layers = [zero, *points(data, "x", channels, columns, "+.1%")]
-    chart = layered(data, *layers, height=alt.Step(18))
-    return panels(chart, data, "group", 1, room=190, own="y")
+    layers = points(data, "x", channels, columns, "+.1%")
+    return layered(data, zero, *layers, height=18 * data["label"].nunique())
 
 
 def curve_chart(
