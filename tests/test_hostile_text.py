@@ -14,12 +14,14 @@ import pytest
 from browser import NewPage
 from hostile import FEW, TEXTS, hostile_rows
 from markdown_it import MarkdownIt
+from pandas import DataFrame
 from parsed import ParsedPage
 from report.forms import suite
 from rich.console import Console
 from runs import make_run
 
 from lmdiag import cli
+from lmdiag.analysis.items import write_items
 from lmdiag.files import resource_path
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
@@ -166,3 +168,9 @@ def test_an_error_is_one_line_without_controls(capsys: pytest.CaptureFixture[str
         assert error.count("\n") == 1
         assert hidden(error) == set()
         assert visible(" ".join(text.split())) in error
+
+
+def test_a_table_of_items_has_no_control_characters(tmp_path: Path) -> None:
+    write_items(DataFrame({"\x1b[31m": ["\u202e", "=1", "a\u200db"]}), tmp_path / "items.csv")
+    text = (tmp_path / "items.csv").read_text("utf-8-sig")
+    assert text == "⟨U+001B⟩[31m\n⟨U+202E⟩\n'=1\na\u200db\n"

@@ -15,7 +15,9 @@ import pytest
 import yaml
 from filelock import FileLock
 from hostile import HOSTILE
+from hub import LoopbackHub, client_env
 from hub.boards import build, edit, request, run_of, write_request
+from huggingface_hub import HfApi
 from limits import HANG
 from parsed import ParsedPage
 
@@ -191,7 +193,7 @@ LOCAL = [request(f"org/{name}").model_copy(update={"commit": ""}) for name in "a
         ("kill -SEGV $$", HANG, "the run was ended by SIGSEGV"),
         ("echo token hf_abcdefghijkl in $HOME >&2; exit 1", HANG, "token hf_*** in ~"),
         (f"{sys.executable} -c 'x = bytearray(10**9)'", HANG, "MemoryError"),
-        ('echo "keys: $OPENAI_API_KEY" >&2', HANG, "keys:"),
+        ('echo "keys: $OPENAI_API_KEY$HF_TOKEN $PYTHONPATH $1" >&2', HANG, "keys: reader -P"),
         ("exit 0", HANG, "exit code 0"),
     ],
 )
@@ -204,7 +206,9 @@ def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     monkeypatch.setattr(board_module, "free_memory", lambda device: 300_000_000)
-    monkeypatch.setenv("OPENAI_API_KEY", "secret-key-1234")
+    secrets = {"OPENAI_API_KEY": "secret-key-1234", "HF_TOKEN": "writer", "PYTHONPATH": "/tmp"}
+    for name, value in (secrets | {"LMDIAG_BOARD_TOKEN": "reader"}).items():
+        monkeypatch.setenv(name, value)
     board = replace(board, seconds=seconds)
     said: list[str] = []
     board.run_missing(LOCAL, said.append)
@@ -213,6 +217,41 @@ def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
     said.clear()
     board.run_missing(LOCAL, said.append)
     assert len(said) == (0 if seconds < 1 else 4), "a limit on time is not exceeded twice"
+
+
+INDEX = "model.safetensors.index.json"
+UPLOADS = {
+    "index": ({INDEX: b"[" + b"[]," * 3_000_000 + b"[]]"}, "an index of 9,000,004 bytes, more"),
+    "shards": (
+        {INDEX: json.dumps({"weight_map": {str(i): f"{i}.safetensors" for i in range(20_000)}})},
+        "20,000 files of weights, more than 500",
+    ),
+    "header": ({"model.safetensors": (9_000_000).to_bytes(8, "little")}, "damaged safetensors"),
+    "none": ({"pytorch_model.bin": b""}, "has no safetensors weights"),
+}
+"""Case -> files of a model on the Hub, and why it is not run."""
+
+
+@pytest.mark.parametrize("case", UPLOADS)
+def test_uploads_and_files_of_strangers_are_not_used(
+    case: str, board: Board, hub: LoopbackHub, api: HfApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a checkout with modules and a folder that have the names of a library and of the model."""
+    checkout, name = board.runs.with_name("checkout"), f"org/{case}"
+    (checkout / name).mkdir(parents=True)
+    for module in ("torch", "huggingface_hub", "pydantic"):
+        (checkout / f"{module}.py").write_text("open('ran', 'w').close(); raise SystemExit(1)")
+    (checkout / name / "config.json").write_text("{}")
+    files, reason = UPLOADS[case]
+    api.create_repo(name)
+    content = {key: x.encode() if isinstance(x, str) else x for key, x in files.items()}
+    commit = hub.repositories["models", name].add("main", content)
+    for variable, value in client_env(hub.url, checkout).items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.chdir(checkout)
+    board.run_missing([request(name, commit=commit), LOCAL[0]], lambda line: None)
+    assert reason in board.failure(request(name, commit=commit))[0]
+    assert not (checkout / "ran").exists()
 
 
 def test_memory_is_not_limited_where_an_accelerator_may_be_used(
@@ -238,6 +277,7 @@ def test_other_directories_and_another_leaderboard_are_left_alone(
         (tmp_path / "board", f"another lmdiag leaderboard is at work in {board.runs}"),
     ):
         command = ["leaderboard", str(tmp_path), "--data", str(demo_dir), "--out", str(out)]
+        command.append("--no-run")
         with FileLock(board.runs / ".lock"):
             assert main(command) == 2
         assert message in capsys.readouterr().err

@@ -143,6 +143,21 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "undisturbed")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
+def test_a_worker_ends_with_a_launcher_that_is_killed() -> None:
+    worker = (
+        "import os, time; from lmdiag.files import end_with_parent; end_with_parent();"
+        "print(os.getpid(), flush=True); time.sleep(600)"
+    )
+    launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {worker!r}])"
+    with subprocess.Popen([sys.executable, "-c", launcher], stdout=-1, text=True) as started:
+        assert started.stdout
+        pid = int(started.stdout.readline())
+        started.kill()
+        assert started.stdout.read() == ""  # the worker, which had it too, has ended
+    assert not Path(f"/proc/{pid}/exe").exists()
+
+
 def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch: Any) -> None:
     lost, other = "Connection closed by peer [127.0.0.1]:29500", "mat1 and mat2 have no shapes"
     cases = (2, lost, ConnectionError), (1, lost, RuntimeError), (2, other, RuntimeError)

@@ -87,6 +87,27 @@ def test_a_damaged_directory_is_one_line_and_keeps_its_files(
     assert {path: path.read_bytes() for path in before} == before
 
 
+@pytest.mark.parametrize(
+    "reads",
+    [
+        ["report", "--format", "csv"], ["report"], ["compare"], ["analyse", "--by", "negated"],
+        ["items", "--out", "items.csv"], ["submit", "--dry-run"],
+    ],
+    ids=lambda reads: "-".join(reads[:3]).strip("-"),
+)  # fmt: skip
+def test_every_command_refuses_results_of_other_predictions(
+    reads: list[str], finished: Path, tmp_path: Path, command: Commands
+) -> None:
+    run = shutil.copytree(finished, tmp_path / "run")
+    (folder,) = (path.parent for path in run.rglob("results.json"))
+    with (folder / "predictions.parquet").open("r+b") as file:
+        file.seek(200)
+        file.write(b"?")
+    other = [folder] if reads[0] == "compare" else []
+    error = command.refused(reads[0], folder, *other, *reads[1:])
+    assert "predictions.parquet is not the file that this run wrote" in error
+
+
 def test_files_of_others_are_never_taken(
     command: Commands, arguments: list[object], folder: Path
 ) -> None:

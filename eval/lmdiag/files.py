@@ -6,12 +6,14 @@ of a thousand digits) ends in one `BadInput` that names the file, and never in a
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import json
 import logging
 import math
 import os
 import re
+import signal
 import sys
 import sysconfig
 import traceback
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 MAX_DOCUMENT = 64_000_000
 """Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
+
+MAX_INDEX = 8 * 2**20
+"""Bytes of the configuration of a model, of an index of its weights and of their header."""
 
 exists, is_file, is_folder = os.path.exists, os.path.isfile, os.path.isdir
 """For paths of users: False for names that the system does not accept, where `Path`'s may raise."""
@@ -247,7 +252,10 @@ _SUSPECTS = (
     (r"(?i)([?&](?:access_)?(?:token|key|api_key|password|secret)=)[^\s&#'\"<>]+", r"\1***"),
     (r"\b([Bb]earer\s+)[A-Za-z0-9._~+/=-]{16,}", r"\1***"),
 )
-_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY", "LMDIAG_SERVER_KEY")
+_VARIABLES = (
+    "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "LMDIAG_BOARD_TOKEN", "OPENAI_API_KEY",
+    "LMDIAG_SERVER_KEY",
+)  # fmt: skip
 
 
 def without_secrets(text: str, *, suspects: bool = True) -> str:
@@ -292,3 +300,12 @@ def redact_output() -> None:
     make = logging.getLogRecordFactory()
     if make.__qualname__ != make_redacted.__qualname__:
         logging.setLogRecordFactory(make_redacted)
+
+
+def end_with_parent() -> None:
+    """Makes the system kill this process when the one that started it has ended; Linux only."""
+    if sys.platform == "linux":
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:  # it ended in the meantime
+            os.kill(os.getpid(), signal.SIGKILL)

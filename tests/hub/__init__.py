@@ -69,7 +69,9 @@ class Repository:
 
 def info(repo: Repository, rev: str = "main", **asked: Any) -> Any:
     facts = {"id": repo.id, "sha": repo.resolve(rev), "private": repo.private, "sdk": repo.sdk}
-    return facts | {"tags": [], "siblings": [{"rfilename": path} for path in repo.files(rev)]}
+    return facts | {"tags": [], "siblings": [
+        {"rfilename": path, "size": len(content)} for path, content in repo.files(rev).items()
+    ]}  # fmt: skip
 
 
 def refs(repo: Repository, **asked: Any) -> Any:

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -22,6 +23,7 @@ import lmdiag
 from lmdiag import models, types
 from lmdiag.models import LoadOptions, Model
 from lmdiag.models.server import client as requests
+from lmdiag.models.server.client import without_parts
 from lmdiag.models.server.served import score_word
 from lmdiag.types import BadInput, Query, Question, Sentence
 
@@ -325,7 +327,15 @@ def test_secrets_are_sent_and_not_told(key: str | None, monkeypatch: pytest.Monk
         engine.key = "another"  # the engine quotes the header
         line = refused(lambda: load(engine, server=address))
         assert "LMDIAG_SERVER_KEY" in line
-        scheme = "Bearer" if key else "Basic"
-        assert f"(status 401: invalid key {scheme} ***)" in line
+        assert "(status 401: Unauthorized)" in line
         monkeypatch.setenv("LMDIAG_SERVER_KEY", "open\nsesame")
         assert "sesame" not in refused(lambda: load(engine))
+
+
+@pytest.mark.parametrize("shown", ["whole", "tail", "upper", "base64"])
+def test_an_echo_of_a_key_in_another_form_is_hidden(shown: str) -> None:
+    key = "sk-Abcdefghij0123456789"
+    forms = {"whole": key, "tail": key[10:], "upper": key.upper()}
+    echoed = forms.get(shown) or b64encode(f"x:{key}".encode()).decode()
+    line = without_parts(f"model {echoed} is unknown", key)
+    assert re.fullmatch(r"model .{0,4}\*\*\*.{0,4} is unknown", line)

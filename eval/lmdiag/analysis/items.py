@@ -13,7 +13,7 @@ import numpy as np
 from lmdiag.files import read_parquet, read_text, replacing
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
-from lmdiag.text import csv_cell, shortened
+from lmdiag.text import csv_cell, shortened, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def write_items(table: DataFrame, path: Path) -> None:
         if path.suffix == ".parquet":
             table.to_parquet(file, index=False)
             return
-        cells = table.apply(_csv_column).rename(columns=csv_cell)
+        cells = table.apply(_csv_column).rename(columns=lambda name: csv_cell(visible(name)))
         separator = "\t" if path.suffix == ".tsv" else ","
         text = cells.to_csv(index=False, sep=separator, lineterminator="\r\n")
         file.write(text.encode("utf-8" if text.isascii() else "utf-8-sig"))
@@ -207,10 +207,13 @@ def _csv_column(column: Series) -> Series:
 
     if is_numeric_dtype(column) and not is_bool_dtype(column):
         return column
-    return column.map(
-        lambda value: str(value).upper() if isinstance(value, bool) else csv_cell(value),
-        na_action="ignore",
-    )
+    return column.map(_csv_value, na_action="ignore")
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).upper()
+    return csv_cell(visible(value) if isinstance(value, str) else value)
 
 
 def _read(path: Path) -> DataFrame:

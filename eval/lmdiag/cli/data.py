@@ -249,8 +249,9 @@ def leaderboard_command(
     entries = {entry.key: entry for entry in (*listed, *requested)}.values()
     runs = out.with_name(f"{out.name}-runs")
     board = Board(runs, data, data_revision, tasks, device, max_parameters, time_limit)
-    if not no_run:
-        board.run_missing([entry.request for entry in entries if entry.request], say)
-    rows, others = board.rows(entries)
-    write_site(out, rows, others, board)
+    with board.locked():
+        if not no_run:
+            board.run_missing([entry.request for entry in entries if entry.request], say)
+        rows, others = board.rows(entries)
+        write_site(out, rows, others, board)
     print(f"{out}/index.html: {len(rows)} runs, {len(others)} requests without a run")

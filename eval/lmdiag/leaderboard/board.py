@@ -6,7 +6,6 @@ Weights are read from safetensors alone and no code of a repository is run: the 
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
@@ -15,19 +14,26 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import psutil
 from filelock import FileLock, Timeout
 
 from lmdiag import results, stimuli
-from lmdiag.files import is_file, read_json, without_secrets, write_atomically
-from lmdiag.hub.client import plain_errors
+from lmdiag.files import (
+    exists,
+    is_file,
+    read_json,
+    real_path,
+    without_secrets,
+    write_atomically,
+)
 from lmdiag.hub.requests import RunRequest
+from lmdiag.leaderboard.child import child_environment
 from lmdiag.leaderboard.entries import Entry, RankedEntry, ranked
 from lmdiag.protocol import Protocol
 from lmdiag.results import REPORT, RESULTS, Run
@@ -37,6 +43,9 @@ from lmdiag.types import DIAGNOSTICS, BadInput
 
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Devices of CUDA, of ROCm, and of CUDA in WSL."""
+
+_MAX_LOG = 2**16
+"""Bytes that are read of what a run said, from the end."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +128,24 @@ class Board:
                 others.append(replace(entry, reason=self.failure(entry.request)[0]))
         return ranked(rows), sorted(others, key=lambda entry: (entry.name, entry.key))
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the runs and the site for one command.
+
+        Raises:
+            BadInput: another command holds them.
+        """
+        self.runs.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.runs / ".lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise BadInput(f"another lmdiag leaderboard is at work in {self.runs}") from None
+        try:
+            yield
+        finally:
+            lock.release()
+
     def run_missing(self, requests: Iterable[RunRequest], say: Callable[[str], None]) -> None:
         """Runs every request that has no finished run.
 
@@ -128,32 +155,20 @@ class Board:
         Args:
             requests: what to run.
             say: gets a line for each request that is run.
-
-        Raises:
-            BadInput: another process runs requests in the same directory.
         """
-        self.runs.mkdir(parents=True, exist_ok=True)
-        try:
-            with FileLock(self.runs / ".lock", timeout=0):
-                for request in requests:
-                    if not self.run(request) and self.failure(request)[1] < self.seconds:
-                        self._attempt(request, say)
-        except Timeout:
-            raise BadInput(f"another lmdiag leaderboard is at work in {self.runs}") from None
+        for request in requests:
+            if not self.run(request) and self.failure(request)[1] < self.seconds:
+                self._attempt(request, say)
 
     def _attempt(self, request: RunRequest, say: Callable[[str], None]) -> None:
         """Runs a request, and keeps the reason if it has no run then."""
         say(f"running {request.model} {request.commit[:12]} {request.precision}")
         seconds, file = 0.0, self.folder(request).with_name("failure.json")
         try:
-            if request.commit:
-                _check_model(request, self.most_parameters)
             reason = self._run_child(request)
         except subprocess.TimeoutExpired:
             seconds = self.seconds
             reason = f"it took longer than {seconds:g} seconds"
-        except BadInput as error:
-            reason = str(error)
         file.unlink(missing_ok=True)
         if not self.run(request):
             # For a public page: one line, no secret, no home directory.
@@ -168,28 +183,17 @@ class Board:
         Raises:
             TimeoutExpired: it took too long, and was ended.
         """
-        folder, memory = self.folder(request), free_memory(self.device)
-        options = {
-            "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
-            "--quantization": request.quantization, "--output": str(folder.parents[1]),
-            "--data": self.data, "--data-revision": self.revision, "--device-map": self.device,
-        }  # fmt: skip
-        command = [sys.executable, "-m", "lmdiag", "run", "--quiet", "--tasks", *self.tasks]
-        command += [word for name, value in options.items() if value for word in (name, value)]
-        if is_file(folder / RESULTS):
-            command.append("--overwrite")  # it is there but is not the run of this request
-        env = {name: value for name, value in os.environ.items() if not name.endswith("_KEY")}
-
-        def limit() -> None:  # in the child: it ends with its parent, and has this much memory
-            if sys.platform == "linux":
-                ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-            if memory is not None:
-                resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-
-        with tempfile.TemporaryFile() as log:
+        with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty:
+            data, folder = self.data, None
+            if request.commit:  # no folder here may stand for a model on the Hub
+                folder = empty
+                if exists(Path(data)):  # the names of models have a slash, that of the link none
+                    real = real_path(Path(data))
+                    Path(empty, data := real.name).symlink_to(real)
             child = subprocess.Popen(
-                command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
-                start_new_session=True, preexec_fn=limit,
+                self._command(request, data), env=child_environment(), cwd=folder, stderr=log,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
+                preexec_fn=self._limit_memory(),
             )  # fmt: skip
             try:
                 code = child.wait(self.seconds)
@@ -197,11 +201,35 @@ class Board:
                 with suppress(ProcessLookupError):
                     os.killpg(child.pid, signal.SIGKILL)  # with all that it has started
                 child.wait()
-            log.seek(0)
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _MAX_LOG))
             lines = log.read().decode("utf-8", "replace").strip().splitlines()
         if code < 0:
             return f"the run was ended by {signal.Signals(-code).name}"
         return lines[-1].removeprefix("lmdiag: error: ") if lines else f"exit code {code}"
+
+    def _command(self, request: RunRequest, data: str) -> list[str]:
+        """Returns the command of a child, see `lmdiag.leaderboard.child`."""
+        folder = self.folder(request)
+        options = {
+            "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
+            "--quantization": request.quantization, "--output": str(real_path(folder.parents[1])),
+            "--data": data, "--data-revision": self.revision, "--device-map": self.device,
+        }  # fmt: skip
+        # -P: no file in the current directory takes the place of a module
+        command = [sys.executable, "-P", "-m", "lmdiag.leaderboard.child"]
+        command += [str(self.most_parameters), request.model, request.commit]
+        command += ["run", "--quiet", "--tasks", *self.tasks]
+        command += [word for name, value in options.items() if value for word in (name, value)]
+        if is_file(folder / RESULTS):
+            command.append("--overwrite")  # it is there but is not the run of this request
+        return command
+
+    def _limit_memory(self) -> Callable[[], None] | None:
+        """Returns what limits the memory of a child; None without a limit."""
+        memory = free_memory(self.device)
+        if memory is None:
+            return None
+        return partial(resource.setrlimit, resource.RLIMIT_DATA, (memory, memory))
 
 
 def free_memory(device: str | None) -> int | None:
@@ -211,30 +239,3 @@ def free_memory(device: str | None) -> int | None:
     """
     uses_processor = device == "cpu" or not (device or any(map(os.path.exists, _ACCELERATORS)))
     return int(0.9 * psutil.virtual_memory().available) if uses_processor else None
-
-
-def _check_model(request: RunRequest, most: int) -> None:
-    """Checks a model by what the Hub says of it, before its weights are downloaded.
-
-    Raises:
-        BadInput: another id or commit, no safetensors weights, too many parameters, no access.
-    """
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, NotASafetensorsRepoError
-
-    api, where = HfApi(), f"{request.model} at {request.commit[:12]}"
-    with plain_errors(where):
-        info = api.model_info(request.model, revision=request.commit)
-        if (info.id, info.sha) != (request.model, request.commit):
-            raise BadInput(f"the Hub has this model as {info.id} at {info.sha}: request that")
-        try:
-            metadata = api.get_safetensors_metadata(request.model, revision=request.commit)
-            n = sum(metadata.parameter_count.values())
-        except NotASafetensorsRepoError:
-            raise BadInput(f"{where} has no safetensors weights") from None
-        except HfHubHTTPError:
-            raise
-        except Exception:  # the header is a stranger's; the client does not check it
-            raise BadInput(f"{where} has damaged safetensors weights") from None
-    if n > most:
-        raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")

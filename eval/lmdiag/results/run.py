@@ -77,7 +77,7 @@ class RunDirectory:
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
         begun, owner = self.path / IDENTITY, dict(identity)  # of a new run
-        results = read_results(self.path) if (self.path / RESULTS).exists() else None
+        results = _read(self.path) if (self.path / RESULTS).exists() else None
         if results:
             owner = results.identity
         elif begun.exists():
@@ -158,11 +158,23 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
 
 
 def read_results(path: Path) -> Results:
-    """Returns the results of a run directory; `BadInput` if there are none, see `Results.read`."""
+    """Returns the results of a run directory: the one way to open it.
+
+    Raises:
+        BadInput: there are none, they are damaged (see `Results.read`), or were not computed from
+            the predictions beside them.
+    """
     if not files.has_file(path / RESULTS):
         if (first := run_folders([path])[0]) != path:
             raise BadInput(f"{path} has several runs: name one of them, as {first}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
+    results = _read(path)
+    check_files(path, results)
+    return results
+
+
+def _read(path: Path) -> Results:
+    """The results of a run directory, without a look at its predictions."""
     with advice_to_overwrite():
         return Results.read(path / RESULTS)
 
@@ -191,7 +203,6 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         if self.parts:
             return {task: rows for part in self.parts for task, rows in part.predictions.items()}
-        check_files(self.path, self.results)
         model, protocol = self.results.model, self.results.protocol
         asked = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
         predictions = read_run(self.path / PREDICTIONS, self.stimuli)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from lmdiag.files import end_with_parent
 from lmdiag.types import BadInput
 
 _WAIT = timedelta(hours=12)
@@ -50,6 +51,7 @@ class Processes:
         announced = int(os.environ.get("WORLD_SIZE", "1"))  # by accelerate or torchrun
         if alone or announced == 1:
             return
+        end_with_parent()  # a launcher that is killed cannot end its processes
         import torch
         from accelerate import PartialState
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import psutil
 import torch
 
+from lmdiag.files import MAX_INDEX
 from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.models.loading.errors import first_line
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
@@ -78,6 +79,8 @@ def _read_object(checkpoint: Checkpoint, name: str) -> dict[str, Any] | None:
         return None
     what = "configuration (config.json)" if name == "config.json" else name
     head = f"model {checkpoint.id}: its {what}"
+    if (size := path.stat().st_size) > MAX_INDEX:
+        raise BadInput(f"{head} has {size:,} bytes; at most {MAX_INDEX:,} are read")
     try:
         content = json.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError, OSError) as error:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import threading
 from base64 import b64encode
 from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import cache
+from http.client import responses
 from typing import Any, TypeVar
 
 import httpx2
@@ -168,7 +170,9 @@ class Client:
         if not failed:
             return bytes(content), "", 0.0
         status = response.status_code
-        fault = f"status {status}: {self._plain(_reason(content) or response.reason_phrase)}"
+        # what refuses a key may repeat it in a form that nobody can foresee
+        reason = _reason(content) if status not in (401, 403) else ""
+        fault = f"status {status}: {self._plain(reason or responses.get(status, ''))}"
         if status < 500 and status != 429:
             advice = ""
             if status in (401, 403):
@@ -183,11 +187,23 @@ class Client:
         return b"", fault, asked if 0 <= asked <= LONGEST_RETRY_AFTER else 0.0
 
     def _plain(self, message: object) -> str:
-        """A message of the server or of a library in one line, without the key."""
-        text = str(message)
+        """A message of the server or of a library in one line, without any part of the key."""
+        text = str(message)[: 10 * _MAX_REASON]
         for secret in self._secrets:
-            text = text.replace(secret, "***")
+            text = without_parts(text.replace(secret, "***"), secret)
         return visible(truncated(" ".join(text.split()), _MAX_REASON))
+
+
+def without_parts(text: str, secret: str) -> str:
+    """Returns a text without any 8 characters of a secret, in any letter case and in base64."""
+    padded = [b64encode(b" " * shift + secret.encode()).decode() for shift in range(3)]
+    parts = {form[i : i + 8] for form in (secret, *padded) for i in range(len(form) - 7)}
+    if not parts:
+        return text
+    starts = re.compile(f"(?=({'|'.join(map(re.escape, parts))}))", re.IGNORECASE)
+    hidden = {i for match in starts.finditer(text) for i in range(*match.span(1))}
+    shown = ("\0" if i in hidden else character for i, character in enumerate(text))
+    return re.sub("\0+", "***", "".join(shown))
 
 
 @cache

@@ -1,0 +1,106 @@
+"""The child process of one request: checks of its model by what the Hub has, then `lmdiag run`.
+
+The board starts it as `python -P -m lmdiag.leaderboard.child MOST MODEL COMMIT run ...`, in an
+empty directory and within limits: what a stranger wrote is read here, and not by the board.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from lmdiag.files import MAX_INDEX, end_with_parent, parse_json, read_bytes
+from lmdiag.hub.client import plain_errors
+from lmdiag.types import BadInput
+
+_WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
+
+MAX_SHARDS = 500
+"""Files of weights of a model."""
+
+TOKEN = "LMDIAG_BOARD_TOKEN"
+"""Variable with the token for gated models: it is the only one that a run gets."""
+
+_PASSED = (
+    "PATH", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "XDG_CACHE_HOME", "LMDIAG_CACHE",
+    "HF_HOME", "HF_HUB_CACHE", "HF_ENDPOINT", "HF_HUB_OFFLINE", "HF_HUB_DISABLE_XET",
+    "HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+    "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "OMP_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+)  # fmt: skip
+"""Variables of the board's environment that a run gets."""
+
+
+def child_environment() -> dict[str, str]:
+    """Returns the environment of a child: what it needs, and no token but the one for models."""
+    env = {name: os.environ[name] for name in _PASSED if name in os.environ}
+    # The saved token of the owner, which may write, is not read.
+    env |= {"PYTHONSAFEPATH": "1", "HF_TOKEN_PATH": os.devnull}
+    if token := os.environ.get(TOKEN):
+        env["HF_TOKEN"] = token
+    return env
+
+
+def check_model(model: str, commit: str, most: int) -> None:
+    """Checks a model by what the Hub says of it, before its weights are downloaded.
+
+    Raises:
+        BadInput: another id or commit, no safetensors weights, too many files of weights, a header
+            or an index that is damaged or too large, too many parameters, no access.
+    """
+    from huggingface_hub import HfApi, constants
+    from huggingface_hub.errors import HfHubHTTPError
+
+    constants.SAFETENSORS_MAX_HEADER_LENGTH = MAX_INDEX
+    api, where = HfApi(), f"{model} at {commit[:12]}"
+    with plain_errors(where):
+        info = api.model_info(model, revision=commit, files_metadata=True)
+        if (info.id, info.sha) != (model, commit):
+            raise BadInput(f"the Hub has this model as {info.id} at {info.sha}: request that")
+        sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+        try:
+            n = 0
+            for name in _weight_files(where, model, commit, sizes):
+                header = api.parse_safetensors_file_metadata(model, name, revision=commit)
+                n += sum(header.parameter_count.values())
+        except (BadInput, HfHubHTTPError):
+            raise
+        except Exception:  # the header is a stranger's; the client does not check it
+            raise BadInput(f"{where} has damaged safetensors weights") from None
+    if n > most:
+        raise BadInput(f"{where} has {n:,} parameters, more than {most:,}")
+
+
+def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int]) -> list[str]:
+    """Returns the names of the files with weights; `sizes` are those of all files in bytes."""
+    from huggingface_hub import hf_hub_download
+
+    if _WEIGHTS in sizes:
+        return [_WEIGHTS]
+    if _INDEX not in sizes:
+        raise BadInput(f"{where} has no safetensors weights")
+    if sizes[_INDEX] > MAX_INDEX:
+        raise BadInput(f"{where} has an index of {sizes[_INDEX]:,} bytes, more than {MAX_INDEX:,}")
+    content = read_bytes(Path(hf_hub_download(model, _INDEX, revision=commit)), MAX_INDEX)
+    index = parse_json(content, f"{where}: its {_INDEX}")
+    names = sorted(set(index["weight_map"].values()))
+    if len(names) > MAX_SHARDS:
+        raise BadInput(f"{where} has {len(names):,} files of weights, more than {MAX_SHARDS}")
+    return names
+
+
+def main(most: str, model: str, commit: str, *command: str) -> None:
+    """Checks the model of a request, then becomes `lmdiag` with a command."""
+    end_with_parent()
+    if commit:
+        try:
+            check_model(model, commit, int(most))
+        except BadInput as error:
+            sys.exit(f"lmdiag: error: {error}")
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "lmdiag", *command])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
