@@ -23,6 +23,7 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.building import script
+from lmdiag.stimuli.files import READERS
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -53,6 +54,7 @@ def parquet(column: pa.Array, name: str = "x") -> Callable[[Path], object]:
     return lambda path: pq.write_table(pa.Table.from_arrays(columns, ["x", name]), path)
 
 
+MANY = [str(i) for i in range(1001)]
 NOT_VALID = "cannot be read: not valid Parquet"
 FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]] = {
     "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), files.read_text,
@@ -71,6 +73,18 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
     "no column": (parquet(pa.array([1]), "y"),
                   lambda path: files.read_parquet(path, schema=pa.schema({"z": pa.string()})),
                   "has no column z"),
+    "columns": (lambda path: path.write_text("a," * 1000 + "a\n"), READERS[".csv"],
+                "file has 1,001 columns; at most 1,000 are read"),
+    "columns of objects": (lambda path: path.write_text('{"' + '":0,"'.join(MANY) + '":0}'),
+                           READERS[".jsonl"], "file has 1,001 columns"),
+    "rows": (lambda path: pq.write_table(pa.table({"a": pa.nulls(5_000_001)}), path),
+             files.read_parquet, "file has 5,000,001 rows; at most 5,000,000 are read"),
+    "lines": (lambda path: path.write_bytes(b"a" + b"\n" * 5_000_002), READERS[".csv"],
+              "file has 5,000,001 rows"),
+    "cell": (parquet(pa.array(["x" * (2**20 + 1)]), "y"), READERS[".parquet"],
+             "file, row 1: y has 1,048,577 characters; at most 1,048,576 are read"),
+    "line": (lambda path: path.write_bytes(b" " * 64_000_001), READERS[".jsonl"],
+             "file:1: the line has more than 64,000,000 bytes"),
     "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), files.read_parquet,
                 NOT_VALID),
     **{

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 MAX_DOCUMENT = 64_000_000
 """Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
 
+MAX_COLUMNS, MAX_ROWS, MAX_CELL = 1_000, 5_000_000, 2**20
+"""Of a table that users bring; a cell has at most so many characters."""
+
+MAX_TABLE = 2**31
+"""Bytes of a table in a text file."""
+
 MAX_INDEX = 8 * 2**20
 """Bytes of the configuration of a model, of an index of its weights and of their header."""
 
@@ -112,6 +118,21 @@ def decoded(content: bytes, where: str) -> str:
         raise BadInput(problem) from None
 
 
+def check_size(where: object, n_columns: int, n_rows: int) -> None:
+    """Refuses a table with more than `MAX_COLUMNS` or `MAX_ROWS`; `where` names it."""
+    for n, most, what in ((n_columns, MAX_COLUMNS, "columns"), (n_rows, MAX_ROWS, "rows")):
+        if n > most:
+            raise BadInput(f"{where} has {n:,} {what}; at most {most:,} are read: split the table")
+
+
+def read_table_text(path: Path) -> str:
+    """Returns the text of a csv file; `BadInput` if it has too many columns or lines."""
+    text = read_text(path, MAX_TABLE)
+    header = text[: text.find("\n")] if "\n" in text else text
+    check_size(path, 1 + max(map(header.count, ",;\t")), text.count("\n") - 1)
+    return text
+
+
 def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:
     """Returns the value of a JSON text, which messages call `where`, e.g. "my.jsonl:3".
 
@@ -145,9 +166,13 @@ def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields ("FILE:LINE", object) for each line that is not empty; `BadInput` if it is none."""
     with readable(path), path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        lines = iter(lambda: file.readline(MAX_DOCUMENT + 1), b"")
+        for number, line in enumerate(lines, start=1):
+            where = f"{path}:{number}"
+            if len(line) > MAX_DOCUMENT:
+                raise BadInput(f"{where}: the line has more than {MAX_DOCUMENT:,} bytes")
+            check_size(path, 0, number)
             if line.strip():
-                where = f"{path}:{number}"
                 value = parse_json(line, where)
                 if not isinstance(value, dict):
                     raise BadInput(f"{where}: expected one JSON object per line")
@@ -187,6 +212,7 @@ def read_parquet(
     try:
         with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
             names = file.schema_arrow.names
+            check_size(path, len(names), file.metadata.num_rows)
             if twice := [name for name in names if names.count(name) > 1]:
                 raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
             wanted = [name for name in names if columns is None or name in columns]

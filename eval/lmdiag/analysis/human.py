@@ -24,7 +24,15 @@ from lmdiag.analysis.procedures import (
     Profile,
     procedure_for,
 )
-from lmdiag.files import exists, is_folder, parse_json, read_parquet, read_text, user_path
+from lmdiag.files import (
+    exists,
+    is_folder,
+    parse_json,
+    read_parquet,
+    read_table_text,
+    read_text,
+    user_path,
+)
 from lmdiag.stats import Values
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
@@ -243,7 +251,7 @@ def _read_rows(path: Path) -> DataFrame:
     if path.suffix == ".parquet" or is_folder(path):
         frame = items_of(path) if is_folder(path) else read_parquet(path).to_pandas()
         return frame.set_axis(range(1, len(frame) + 1))
-    text = read_text(path)
+    text = read_table_text(path)
     has_tabs = "\t" in text.partition("\n")[0]
     try:
         lines = read_csv(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmdiag.files import read_parquet, read_text, replacing
+from lmdiag.files import read_parquet, read_table_text, replacing
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.text import csv_cell, shortened, visible
@@ -222,7 +222,7 @@ def _read(path: Path) -> DataFrame:
 
     if path.suffix == ".parquet":
         return read_parquet(path).to_pandas()
-    text = read_text(path)
+    text = read_table_text(path)
     header = text.partition("\n")[0]
     try:
         table = pd.read_csv(

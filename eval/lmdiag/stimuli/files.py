@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag.diagnostics import CORE, SENTENCES
-from lmdiag.files import read_json, read_json_lines, read_parquet, read_text
+from lmdiag.files import (
+    MAX_CELL,
+    read_json,
+    read_json_lines,
+    read_parquet,
+    read_table_text,
+    read_text,
+)
 from lmdiag.stimuli.extended import TEXT
 from lmdiag.stimuli.forms import PAIR, PAIR_ALIASES
 from lmdiag.stimuli.suites import suite_rows
@@ -35,7 +42,8 @@ def read_file(path: Path) -> RawTable:
 
 
 def _read_csv(path: Path) -> RawTable:
-    text = read_text(path)
+    text = read_table_text(path)
+    csv.field_size_limit(MAX_CELL)
     head = text.partition("\n")[0]
     n_known = {
         separator: len(_KNOWN & {field.strip(' "\r\n') for field in head.split(separator)})

@@ -15,6 +15,7 @@ from typing import Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Column
+from lmdiag.files import MAX_CELL, check_size
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput
 
@@ -69,6 +70,14 @@ class RawTable:
     where: Callable[[int], str]
     form: str = ""
 
+    def __post_init__(self) -> None:
+        check_size(self.name, len(self.columns), max(map(len, self.columns.values()), default=0))
+        for name, values in self.columns.items():
+            for row, value in enumerate(values):
+                if isinstance(value, str) and len(value) > MAX_CELL:
+                    problem = f"{len(value):,} characters; at most {MAX_CELL:,} are read"
+                    raise BadInput(f"{self.where(row)}: {name} has {problem}")
+
     @classmethod
     def of_rows(
         cls, name: str, rows: Iterable[tuple[str, Mapping[str, Any]]], form: str = ""
@@ -76,6 +85,7 @@ class RawTable:
         """Returns a table of rows, each with what to call it; an absent column is None."""
         found = list(rows)
         names = dict.fromkeys(column for _, row in found for column in row)
+        check_size(name, len(names), len(found))
         columns = {name: [row.get(name) for _, row in found] for name in names}
         return cls(name, columns, lambda row: found[row][0], form)
 
