@@ -95,6 +95,26 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
         [*read_requests([str(tmp_path / "requests")])]
 
 
+def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(
+    board: Board, demo_dir: Path
+) -> None:
+    root = board.runs.parent
+    for model in ("org/original", "a/copy"):
+        add(board, model, commit="b" * 40)
+    for number in range(6):
+        write_request(root, request("org/many", commit=f"{number:040}"))
+    write_request(root, request("org/many", commit="0" * 40, quantization="8bit"))
+    write_request(root, request("org/many", commit="0" * 40, dtype="float16"))
+    edit(board.folder(request("a/copy", commit="b" * 40)),
+         lambda run: run.update(finished="2026-01-01T00:00:00+00:00"))  # fmt: skip
+    record = build(root, demo_dir, "--no-run")
+    (row,) = record["rows"]
+    assert (row["model"]["id"], row["also"]) == ("org/original", ["a/copy · bbbbbbb · float32"])
+    reasons = [entry["reason"] for entry in record["not_run"]]
+    assert reasons.count("not run yet") == 6  # five commits, the first one in two dtypes
+    assert reasons.count("at most 5 commits of a model wait, in each dtype once") == 2
+
+
 # ---- rows, ranks, claims, comparisons ------------------------------------------------------------
 
 
@@ -297,7 +317,7 @@ def test_hostile_text_stays_text(board: Board, demo_dir: Path, tmp_path: Path) -
             wanted = request(f"org/model-{number}")
             facts = zip(("revision", "architecture", "tokenizer"), texts[number:], strict=False)
             write_request(tmp_path, wanted)
-            run_of(board, wanted, **dict(facts))
+            run_of(board, wanted, seed=number, **dict(facts))
     (tmp_path / "requests/<img src=x onerror=alert(1)>.yaml").write_text("{}")
     assert len(build(tmp_path, demo_dir, "--no-run")["rows"]) == len(texts[::3])
     page = ParsedPage((tmp_path / "board/index.html").read_text())

@@ -246,10 +246,10 @@ def leaderboard_command(
     files = [place for place in requests if is_file(Path(place))]
     listed = [entry for file in files for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in files)
-    entries = {entry.key: entry for entry in (*listed, *requested)}.values()
     runs = out.with_name(f"{out.name}-runs")
     board = Board(runs, data, data_revision, tasks, device, max_parameters, time_limit)
     with board.locked():
+        entries = {entry.key: entry for entry in (*listed, *board.capped(requested))}.values()
         if not no_run:
             board.run_missing([entry.request for entry in entries if entry.request], say)
         rows, others = board.rows(entries)

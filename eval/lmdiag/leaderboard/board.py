@@ -34,7 +34,7 @@ from lmdiag.files import (
 )
 from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.child import child_environment
-from lmdiag.leaderboard.entries import Entry, RankedEntry, ranked
+from lmdiag.leaderboard.entries import Entry, RankedEntry, merged, ranked
 from lmdiag.protocol import Protocol
 from lmdiag.results import REPORT, RESULTS, Run
 from lmdiag.stimuli import Stimuli
@@ -43,6 +43,9 @@ from lmdiag.types import DIAGNOSTICS, BadInput
 
 _ACCELERATORS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 """Devices of CUDA, of ROCm, and of CUDA in WSL."""
+
+MAX_COMMITS = 5
+"""Commits of a model for which requests may wait."""
 
 _MAX_LOG = 2**16
 """Bytes that are read of what a run said, from the end."""
@@ -116,6 +119,27 @@ class Board:
         reason, seconds = read_json(file) if is_file(file) else ("not run yet", 0.0)
         return reason, seconds
 
+    def capped(self, entries: Iterable[Entry]) -> Iterator[Entry]:
+        """Yields entries; those beyond the caps on open requests have a reason and no request.
+
+        Of a model, requests of at most `MAX_COMMITS` commits are run by one command, and one for
+        each dtype of a commit.
+        """
+        commits: dict[str, set[str]] = {}
+        dtypes = set[tuple[str, str, str]]()
+        for entry in entries:
+            request = entry.request
+            if request and not is_file(self.folder(request) / RESULTS):
+                known = commits.setdefault(request.model, set())
+                key = request.model, request.commit, request.dtype
+                if key in dtypes or len(known | {request.commit}) > MAX_COMMITS:
+                    reason = f"at most {MAX_COMMITS} commits of a model wait, in each dtype once"
+                    yield Entry(request.path, claimed=entry.claimed, reason=reason)
+                    continue
+                known.add(request.commit)
+                dtypes.add(key)
+            yield entry
+
     def rows(self, entries: Iterable[Entry]) -> tuple[list[RankedEntry], list[Entry]]:
         """Returns the rows in order of rank, and by name the entries without a run."""
         rows, others = [], []
@@ -126,7 +150,7 @@ class Board:
                 rows.append(RankedEntry(**vars(entry) | {"run": run}))
             else:
                 others.append(replace(entry, reason=self.failure(entry.request)[0]))
-        return ranked(rows), sorted(others, key=lambda entry: (entry.name, entry.key))
+        return ranked(merged(rows)), sorted(others, key=lambda entry: (entry.name, entry.key))
 
     @contextmanager
     def locked(self) -> Iterator[None]:

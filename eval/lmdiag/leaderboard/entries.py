@@ -11,7 +11,7 @@ from lmdiag.files import is_folder, read_text, readable, real_path, user_path
 from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.hub.client import is_on_hub, plain_errors
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
-from lmdiag.results import Figure, Results, Run
+from lmdiag.results import PREDICTIONS, Figure, Results, Run, digests
 from lmdiag.text import file_name
 from lmdiag.types import BadInput, ModelInfo
 
@@ -54,10 +54,12 @@ class RankedEntry(Entry):
     Attributes:
         run: of the request.
         rank: by the first column of the overview; equal figures share one.
+        also: names of the other requests whose runs have the same predictions to the last bit.
     """
 
     run: Run
     rank: int | None = None
+    also: tuple[str, ...] = ()
 
     @property
     def model(self) -> ModelInfo:
@@ -84,6 +86,22 @@ class RankedEntry(Entry):
             if (figure := self.figures.get(key)) is None
             or abs(value - (figure.value or 0.0)) > flips / (figure.n or 1) + 1e-9
         }
+
+
+def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
+    """Returns the rows, equal ones as one: copies of a model stand in the row that was run first.
+
+    Rows are equal if they have the same precision and the same SHA-256 of predictions, which are
+    bitwise those of the weights, however these are called and divided into files.
+    """
+    groups: dict[tuple[str, str], list[RankedEntry]] = {}
+    for row in sorted(rows, key=lambda row: (row.run.results.finished, row.key)):
+        precision = f"{row.model.dtype} {row.model.quantization}"
+        groups.setdefault((precision, digests(row.run.path)[PREDICTIONS]), []).append(row)
+    return [
+        replace(first, also=tuple(f"{row.name} · {row.detail}" for row in others))
+        for first, *others in groups.values()
+    ]
 
 
 def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:

@@ -79,6 +79,7 @@ def write_site(
                 "model": {name: getattr(row.model, name) for name in _FACTS},
                 "figures": {key: figure.to_json() for key, figure in row.figures.items()},
                 "claimed_otherwise": row.differing,
+                "also": row.also,
                 "page": row.page,
             }
             for row in rows
