@@ -77,7 +77,7 @@ def test_results_print_as_tables_and_have_a_short_repr(
         assert words in str(measures)
         assert words in html
     assert "\x1b" not in html + str(measures)
-    compared = lmdiag.compare(*api.runs.values(), resamples=20)
+    compared = lmdiag.compare(*api.runs.values())
     predictions = api.models["gpt2"].predict(api.rows["role88"])
     run = lmdiag.load_run(api.runs["gpt2"])
     for result in (predictions, api.measures["gpt2", "role88"], compared, run):
@@ -100,7 +100,7 @@ def test_everything_becomes_a_frame(api: Any) -> None:
     quartile = measures["accuracy@5"]["by"]["cloze_quartile"]["2"]
     assert frame.loc[("accuracy@5", "cloze_quartile", "2"), "n"] == quartile["n"]
 
-    compared = lmdiag.compare(*api.runs.values(), resamples=20)
+    compared = lmdiag.compare(*api.runs.values())
     frame = compared.to_frame()
     assert frame["difference"].tolist() == [x.difference for x in compared]
     assert set(frame["model_b"]) == {api.results["gpt2"].model.id}
@@ -111,12 +111,12 @@ def test_everything_becomes_a_frame(api: Any) -> None:
 
 
 def test_two_models_are_compared_as_by_the_command(api: Any, command: Commands) -> None:
-    _, out, _ = command("compare", *api.runs.values(), "--json", "--resamples", "500")
+    _, out, _ = command("compare", *api.runs.values(), "--json")
     printed = [(x["measure"], x["difference"]) for x in json.loads(out)["comparisons"]]
-    compared = lmdiag.compare(*api.runs.values(), resamples=500)
+    compared = lmdiag.compare(*api.runs.values())
     assert [(x.measure, x.difference) for x in compared] == printed
     pair = [api.measures[name, "role88"] for name in NAMES]
-    of_measures = {x.measure: x.difference for x in lmdiag.compare(*pair, resamples=500)}
+    of_measures = {x.measure: x.difference for x in lmdiag.compare(*pair)}
     of_runs = {x.measure: x.difference for x in compared if x.task == "role88"}
     assert of_measures == pytest.approx(of_runs, abs=1e-6)
     assert "sensitivity@0.01" in str(compared)

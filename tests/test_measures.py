@@ -197,6 +197,7 @@ def test_accuracy(
         # 1/2 - 1/4 is exactly 1/4, and exp(log(2 ** -n)) is exact for these
         ((math.log(0.5), math.log(0.25)), 0.25, (1, 0)),
         ((math.log(0.5), math.log(0.25)), 0.249, (1, 1)),
+        ((math.log(0.39), math.log(0.38)), 0.01, (1, 0)),  # in floats .010000000000000009
         ((-1000.0, -1001.0), 0.01, (1, 0)),  # probabilities too small for a float still differ
         ((-1.0, -2.0, -0.5), 0.01, (0, 0)),  # every bad row counts
     ],

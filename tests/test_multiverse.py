@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -214,7 +215,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for word in ("good", "bad")
     ]  # fmt: skip
     data = write_rows(folder / "planted.jsonl", rows)
-    call = ["--data", str(data), "--output", str(folder / "out"), "--resamples", "200", "--quiet"]
+    call = ["--data", str(data), "--output", str(folder / "out"), "--quiet"]
     call += ["--model", "planted:a", "planted:b", "--knobs", "unit,first-letter"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "load", planted.Planted)
@@ -268,7 +269,7 @@ def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
 def test_two_models_protocol_by_protocol(made: Path) -> None:
     """Of each protocol six contrasts are discordant, all in one direction.
 
-    p is 2 / 2**6 = .03125, which Holm's method multiplies by the six pairs.
+    z is sqrt(6), and Holm's method multiplies p by the six pairs.
     """
     multiverse = Multiverse.read(made)
     (figure,) = (x for x in multiverse.figures if x.measure == "sensitivity")
@@ -278,10 +279,12 @@ def test_two_models_protocol_by_protocol(made: Path) -> None:
     assert units == ["token"] * 3 + ["word"] * 3
     for pair in pairs:
         assert multiverse.members[pair.a].choices == multiverse.members[pair.b].choices
-        assert (pair.test, pair.n, pair.p, pair.p_adjusted) == ("mcnemar", 12, 0.03125, 0.1875)
-    counts = {"ahead": 3, "behind": 3, "equal": 0, "rejected": 6, "adjusted": 0}
+        assert (pair.test, pair.n, pair.n_tests) == ("mcnemar", 12, 6)
+        p = math.erfc(math.sqrt(6 / 2))  # two-sided, of the normal distribution
+        assert (pair.p, pair.p_adjusted) == pytest.approx((p, 6 * p))
+    counts = {"ahead": 3, "behind": 3, "equal": 0, "rejected": 6, "adjusted": 0, "n_tests": 6}
     assert counts_of(pairs) == counts
-    line = ["sensitivity", "3", "3", "0", "6", "0"]
+    line = ["sensitivity", "3", "3", "0", "6", "0", "6"]
     assert line in [line.split() for line in printed(multiverse)]
 
 

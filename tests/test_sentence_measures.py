@@ -243,5 +243,5 @@ def test_surprisals_are_compared_within_a_kind(second: str, compared: list[str])
     for name, bits in (("causal", [(1, 2), (1, 3)]), (second, [(2, 2), (2, 3)])):
         found, where = measured(rows, of(rows, bits), name), [(rows.task, "none")]
         sides.append(comparison.Side(name, name, "same", name, where, lambda *_, x=found: x))
-    figures = comparison.compare_runs(*sides, resamples=10)
+    figures = comparison.compare_runs(*sides)
     assert [figure.measure for figure in figures] == compared

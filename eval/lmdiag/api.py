@@ -33,7 +33,7 @@ from lmdiag.analysis.items import (
 )
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.selection import check_table
-from lmdiag.comparison import RESAMPLES, compare_runs, side_of, unlike_first
+from lmdiag.comparison import compare_runs, side_of, unlike_first
 from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import (
     Analysed,
@@ -445,7 +445,6 @@ def compare(
     first: Comparable,
     *others: Comparable,
     seed: int = 0,
-    resamples: int = RESAMPLES,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
@@ -456,7 +455,7 @@ def compare(
 
     Args:
         first, others: results of `measure`, or finished runs or their directories; not both.
-        seed, resamples, across, tasks, measures: see `lmdiag.comparison.compare_runs`.
+        seed, across, tasks, measures: see `lmdiag.comparison.compare_runs`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
@@ -473,8 +472,6 @@ def compare(
         else side_of(model if isinstance(model, Run) else load_run(model))
         for number, model in enumerate(given, start=1)
     ]
-    compared = compare_runs(
-        *sides, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
-    )
+    compared = compare_runs(*sides, seed=seed, across=across, tasks=tasks, measures=measures)
     signatures = [side.signature for side in sides]
-    return Comparisons([side.model for side in sides], compared, signatures, resamples)
+    return Comparisons([side.model for side in sides], compared, signatures)

@@ -28,9 +28,10 @@ from lmdiag.types import BadInput, Kind
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
-RESAMPLES = 10_000
 CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
+TEST_OF = {"proportion": "mcnemar", "share": "sign-flip", "mean": "sign-flip"}
+"""Statistic -> name of its paired test; the others have a permutation test."""
 SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
 """Measure -> the measure with which it is equal by construction where both have the same items: all
 verbs are single tokens; each suite has one prediction."""
@@ -50,17 +51,19 @@ class Comparison:
         n: items that both could score; both values are over these.
         a, b: the values.
         difference: a - b, the first minus the second.
-        ci_low, ci_high: 95% interval of the difference, paired bootstrap over items. NaN for fewer
-            than eight items, and where the two differ in no item or in all items by the same.
+        ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05. NaN
+            for fewer than eight items, for medians and correlations, and where a mean differs in no
+            item or in all items by the same.
         p: of `test`; NaN where the two do not differ in any item.
-        p_adjusted: by Holm's method, over the distinct tests of all measures and pairs of runs that
-            were compared.
+        p_adjusted: by Holm's method, over the `n_tests` distinct tests of all measures and pairs of
+            runs that were compared.
         test: "mcnemar" where each item is right or wrong, "sign-flip" for a mean over items,
             "permutation" for a median or a correlation; see `lmdiag.stats`. "none" where the two
             do not differ in any item.
         second: number of the run that the first one, number 0, is compared with.
         same_as: the measure that has the same numbers by construction, whose test this is; "" for a
             test of its own.
+        n_tests: distinct tests over which p is adjusted.
     """
 
     task: str
@@ -80,6 +83,7 @@ class Comparison:
     test: str
     second: int = 1
     same_as: str = ""
+    n_tests: int = 1
 
 
 class Side(NamedTuple):
@@ -114,7 +118,6 @@ class Pair(NamedTuple):
 def compare_runs(
     *models: Run | Side,
     seed: int = 0,
-    resamples: int = RESAMPLES,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
@@ -127,9 +130,7 @@ def compare_runs(
 
     Args:
         models: what is compared, two or more.
-        seed: of the bootstrap and of random permutations; each measure draws from a generator of
-            its own.
-        resamples: of the bootstrap.
+        seed: of random signs and permutations; each measure draws from a generator of its own.
         across: keys of `KNOBS` in which they may differ.
         tasks, measures: what to compare, before p-values are adjusted; all if empty. Names of
             measures are those of `chosen_measures`.
@@ -164,10 +165,10 @@ def compare_runs(
     if measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.place.measure for pair in pairs))
         pairs = [pair for pair in pairs if pair.place.measure in chosen]
-    return compare_pairs(pairs, seed=seed, resamples=resamples)
+    return compare_pairs(pairs, seed=seed)
 
 
-def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[Comparison]:
+def compare_pairs(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
     numbers = {(pair.place, pair.second): i for i, pair in enumerate(pairs)}
     same = {}  # number of a pair -> number of the pair with the same numbers by construction
@@ -180,24 +181,32 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int, resamples: int) -> list[C
         items, (a, b) = _on_common_items((first, second))
         statistic, rng = first.statistic, _generator(place, seed)
         values = stats.point(a, statistic), stats.point(b, statistic)
-        interval = stats.paired_bootstrap(a, b, statistic, rng, resamples)
-        test, p = "none", math.nan
-        if np.array_equal(a, b):
-            pass
-        elif statistic == "proportion":
-            test, p = "mcnemar", stats.mcnemar(a, b)
-        elif statistic in ("share", "mean"):
-            test, p = "sign-flip", stats.sign_flip(a - b, rng)
-        else:
-            test, p = "permutation", stats.swap_test(a, b, statistic, rng)
+        outcome = _paired_test(a, b, statistic, rng)
+        test = "none" if np.array_equal(a, b) else TEST_OF.get(statistic, "permutation")
         same_as = pairs[same[i]].place.measure if i in same else ""
         comparison = Comparison(
-            *place, statistic, len(items), *values, values[0] - values[1], *interval, p, math.nan,
-            test, number, same_as,
+            *place, statistic, len(items), *values, values[0] - values[1], outcome.ci_low,
+            outcome.ci_high, outcome.p, math.nan, test, number, same_as,
         )  # fmt: skip
         comparisons.append(comparison)
-    adjusted = stats.holm([math.nan if i in same else x.p for i, x in enumerate(comparisons)])
-    return [replace(x, p_adjusted=adjusted[same.get(i, i)]) for i, x in enumerate(comparisons)]
+    p_values = [math.nan if i in same else x.p for i, x in enumerate(comparisons)]
+    adjusted = stats.holm(p_values)
+    n_tests = sum(not math.isnan(p) for p in p_values)
+    return [
+        replace(x, p_adjusted=adjusted[same.get(i, i)], n_tests=n_tests)
+        for i, x in enumerate(comparisons)
+    ]
+
+
+def _paired_test(
+    a: stats.Values, b: stats.Values, statistic: Statistic, rng: np.random.Generator
+) -> stats.PairedTest:
+    """The test of a difference with its interval; medians and correlations have none."""
+    if statistic == "proportion":
+        return stats.mcnemar(a, b)
+    if statistic in ("share", "mean"):
+        return stats.sign_flip(a - b, rng)
+    return stats.PairedTest(stats.swap_test(a, b, statistic, rng))
 
 
 def _generator(place: Place, seed: int = 0) -> np.random.Generator:
@@ -346,7 +355,7 @@ def compare_all(
                 items, (a, b) = _on_common_items(pairs[pair][1:3])
                 key = len(items), int((a > b).sum()), int((a < b).sum())
             if key not in of_counts:
-                (only,) = compare_pairs([pairs[pair]], seed=0, resamples=RESAMPLES)
+                (only,) = compare_pairs([pairs[pair]], seed=0)
                 of_counts[key] = only.difference, only.ci_low, only.ci_high, only.p
             results[pair] = of_counts[key]
         compared[place] = results
@@ -358,8 +367,8 @@ def _with_shared_draws(
 ) -> dict[tuple[int, int], tuple[float, ...]]:
     """The results of `compare_all` for means over the same items, if they need random draws.
 
-    Means of resampled items and sums of items with random signs are linear: what random draws make
-    of the values of a run is computed once for all its pairs.
+    Sums of items with random signs are linear: those of the values of a run are computed once for
+    all its pairs.
     """
     with_items: dict[tuple[str, ...], dict[int, Pair]] = {}
     for i, pair in {i: pair for (i, _), pair in pairs.items()}.items():
@@ -369,12 +378,12 @@ def _with_shared_draws(
     for of_items in with_items.values():
         values = np.column_stack([pair.a.values for pair in of_items.values()])
         rng = _generator(next(iter(of_items.values())).place)
-        means = stats.resampled_means(values, rng, RESAMPLES).T.copy()
-        sums = stats.random_flips(values, rng).T.copy()
+        sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
         for (a, i), (b, j) in permutations(enumerate(of_items), 2):
             d = values[:, a] - values[:, b]
-            is_random = np.count_nonzero(d) > stats.MOST_EXACT and np.ptp(d)  # else p is exact
-            if is_random and (i, j) in pairs:
-                interval = stats.percentiles(means[a] - means[b])
-                results[i, j] = float(d.mean()), *interval, stats.flip_p(sums[a] - sums[b], d)
+            if (i, j) in pairs and d.any():
+                of_pair = np.column_stack([sums[:, a] - sums[:, b], sums[:, -1]])
+                outcome = stats.flip_test(of_pair, d)
+                difference = float(d.mean())
+                results[i, j] = difference, outcome.ci_low, outcome.ci_high, outcome.p
     return results

@@ -198,14 +198,11 @@ class Comparisons(Printable, list[Comparison]):
     Attributes:
         names: of the models; the others are compared with the first one.
         signatures: parallel; see `lmdiag.results.signature`.
-        resamples: of the bootstrap.
     """
 
-    def __init__(
-        self, names: list[str], rows: list[Comparison], signatures: list[str], resamples: int
-    ) -> None:
+    def __init__(self, names: list[str], rows: list[Comparison], signatures: list[str]) -> None:
         super().__init__(rows)
-        self.names, self.signatures, self.resamples = names, signatures, resamples
+        self.names, self.signatures = names, signatures
 
     def __repr__(self) -> str:
         first, *others = self.names
@@ -226,7 +223,7 @@ class Comparisons(Printable, list[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        terminal.print_comparisons(self, self.names, self.signatures, self.resamples, console)
+        terminal.print_comparisons(self, self.names, self.signatures, console)
 
 
 @dataclass(frozen=True, repr=False)

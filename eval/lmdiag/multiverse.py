@@ -17,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
-from lmdiag.comparison import RESAMPLES, Side, compare_pairs, pair_at, side_of
+from lmdiag.comparison import Side, compare_pairs, pair_at, side_of
 from lmdiag.files import has_file
 from lmdiag.protocol import KNOBS
 from lmdiag.results import Figure, Place, Run
@@ -71,6 +71,7 @@ class MemberDifference:
     ci_high: float | None
     p: float | None
     p_adjusted: float | None
+    n_tests: int
     test: str
 
 
@@ -111,7 +112,7 @@ class Multiverse:
         combinations: of choices, those that ask the same as another one included.
         questions: of all combinations.
         asked: questions that are left where equal ones are asked once.
-        resamples, seed: of the comparisons.
+        seed: of the comparisons.
     """
 
     members: list[Member]
@@ -119,7 +120,6 @@ class Multiverse:
     combinations: int
     questions: int
     asked: int
-    resamples: int
     seed: int
     figures: list[MultiverseFigure] = field(default_factory=list)
     schema_version: Literal[1] = 1
@@ -207,7 +207,8 @@ class Multiverse:
 def counts_of(differences: Sequence[MemberDifference]) -> dict[str, int]:
     """Returns in how many protocols the first model is ahead, behind or equal, and where p < .05.
 
-    `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols.
+    `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols, whose distinct
+    tests `n_tests` counts.
     """
     values = [pair.difference for pair in differences]
     return {
@@ -216,6 +217,7 @@ def counts_of(differences: Sequence[MemberDifference]) -> dict[str, int]:
         "equal": sum(value == 0 for value in values),
         "rejected": sum(x.p is not None and x.p < ALPHA for x in differences),
         "adjusted": sum(x.p_adjusted is not None and x.p_adjusted < ALPHA for x in differences),
+        "n_tests": max((x.n_tests for x in differences), default=0),
     }
 
 
@@ -256,7 +258,6 @@ def multiverse_of(
     folder: Path,
     *,
     seed: int = 0,
-    resamples: int = RESAMPLES,
 ) -> Multiverse:
     """Returns the headline figures of all members, and where several models differ.
 
@@ -264,7 +265,7 @@ def multiverse_of(
         models: label of each model -> its runs, all on the same rows.
         headlines: address of each figure -> its label.
         folder: that holds the run directories.
-        seed, resamples: of the comparisons.
+        seed: of the comparisons.
     """
     members, runs = [], []
     for label, (of_model, *_) in models.items():
@@ -277,7 +278,7 @@ def multiverse_of(
     forms = {task: facts.form for task, facts in runs[0].results.data.tasks.items()}
     counted = [of_model[1:] for of_model in models.values()]
     combined, questions, asked = (sum(column) for column in zip(*counted, strict=True))
-    multiverse = Multiverse(members, forms, combined, questions, asked, resamples, seed)
+    multiverse = Multiverse(members, forms, combined, questions, asked, seed)
     sides = [side_of(run) for run in runs]
     names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs
     for place, label in headlines.items():
@@ -308,14 +309,14 @@ def _differences(
             if all(members[a].choices[knob] == members[b].choices[knob] for knob in shared)
             and (pair := pair_at(sides[a], sides[b], place)) is not None
         ]
-        compared = compare_pairs(
-            [pair for *_, pair in matched], seed=multiverse.seed, resamples=multiverse.resamples
-        )
+        compared = compare_pairs([pair for *_, pair in matched], seed=multiverse.seed)
         for (a, b, _), of in zip(matched, compared, strict=True):
             if of.n and not math.isnan(of.difference):
                 uncertain = (of.ci_low, of.ci_high, of.p, of.p_adjusted)
                 low, high, p, adjusted = (None if math.isnan(x) else x for x in uncertain)
                 differences.append(
-                    MemberDifference(a, b, of.n, of.difference, low, high, p, adjusted, of.test)
+                    MemberDifference(
+                        a, b, of.n, of.difference, low, high, p, adjusted, of.n_tests, of.test
+                    )
                 )
     return sorted(differences, key=lambda pair: (pair.difference, pair.a, pair.b))

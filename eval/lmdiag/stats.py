@@ -24,7 +24,10 @@ VersusChance = Literal["above", "below", "not distinguishable"]
 CORRELATIONS = ("spearman", "pearson")
 
 MOST_EXACT = 16
-"""Differences other than 0 of which a sign-flip test takes all patterns of signs."""
+"""Items of which a sign-flip test takes all patterns of signs."""
+
+FEWEST = 8
+"""Items that an interval of a paired difference needs."""
 
 Values = NDArray[np.float64]
 """Values of items, (n,), or (n, 2) for correlations."""
@@ -102,13 +105,15 @@ def estimate(values: Values, statistic: str) -> Estimate:
 
     The interval of a median is between two order statistics, because the number of values below the
     median of the population is binomial, whatever the distribution; it is NaN for fewer than six
-    values, whose whole range covers the median with less than 95%. That of a correlation is exact
-    for Pearson of normal data, an approximation for Spearman; it is NaN for fewer than four.
+    values, whose whole range covers the median with less than 95%. That of a correlation r is
+    z ± 1.96 SE for z = atanh r, with SE = 1 / sqrt(n - 3) for Pearson and
+    sqrt((1 + r²/2) / (n - 3)) for Spearman; it is NaN for fewer than four.
 
     Args:
         values, statistic: see `point`; a "share" is a mean of values in [0, 1].
 
-    Source: Conover (1999), Practical Nonparametric Statistics, section 3.2, for the median.
+    Source: Conover (1999), Practical Nonparametric Statistics, section 3.2, for the median; Bonett
+        and Wright (2000), Psychometrika 65, for Spearman.
     """
     value, n, bounds = point(values, statistic), len(values), _UNDEFINED
     # shares that never vary have no spread for t, but are not more certain than proportions
@@ -117,7 +122,8 @@ def estimate(values: Values, statistic: str) -> Estimate:
     elif statistic in CORRELATIONS and n > 3 and not math.isnan(value):
         from scipy.special import ndtri
 
-        margin = float(ndtri((1 + LEVEL) / 2)) / math.sqrt(n - 3)
+        variance = 1 + value**2 / 2 if statistic == "spearman" else 1.0
+        margin = float(ndtri((1 + LEVEL) / 2)) * math.sqrt(variance / (n - 3))
         centre = math.atanh(value) if abs(value) < 1 else math.copysign(math.inf, value)
         bounds = math.tanh(centre - margin), math.tanh(centre + margin)
     elif statistic in ("share", "mean"):
@@ -219,36 +225,101 @@ def chance_p(value: float, n: int, chance: float) -> float:
 # ---- two paired samples -------------------------------------------------------------------------
 
 
-def mcnemar(first: Values, second: Values) -> float:
-    """Returns the two-sided p of McNemar's exact test on paired verdicts.
+@dataclass(frozen=True)
+class PairedTest:
+    """A test of a paired difference, and the differences that it does not reject.
 
-    Only items on which the two disagree count: without a difference, each of them is a fair coin.
+    Attributes:
+        p: two-sided; NaN where undefined.
+        ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05; NaN
+            for fewer than eight items and where undefined.
+    """
+
+    p: float
+    ci_low: float = math.nan
+    ci_high: float = math.nan
+
+
+def mcnemar(first: Values, second: Values) -> PairedTest:
+    """Returns McNemar's score test of paired verdicts, and Tango's interval.
+
+    Only items on which the two disagree count for the test: with b items that only the first has
+    right and c that only the second has right, z = (b - c) / sqrt(b + c). The interval has all
+    differences of proportions that the same score test does not reject.
 
     Args:
         first, second: (n,), each value 0 or 1.
 
+    Returns:
+        p is NaN where the two do not differ in any item.
+
     Raises:
         ValueError: values other than 0 and 1, or not paired.
 
-    Source: McNemar (1947) in its exact binomial form; scipy computes it.
+    Source: McNemar (1947); Tango (1998), Statistics in Medicine 17, section 3; recommended together
+        by Fagerland, Lydersen and Laake (2014), Statistics in Medicine 33.
     """
     if first.shape != second.shape or not np.isin(np.concatenate([first, second]), (0, 1)).all():
         raise ValueError("McNemar's test takes two arrays of 0 and 1 of one length")
-    from scipy.stats import binomtest
+    from scipy.special import ndtr
 
-    won, lost = int((first > second).sum()), int((first < second).sum())
-    return float(binomtest(won, won + lost, 0.5).pvalue) if won + lost else 1.0
+    n = len(first)
+    won = int((first > second).sum())
+    lost = int((first < second).sum())
+    z = _tango_score(0.0, won, lost, n)
+    p = 2 * float(ndtr(-abs(z))) if won + lost else math.nan
+    return PairedTest(p, *(tango(won, lost, n) if n >= FEWEST else _UNDEFINED))
+
+
+def tango(won: int, lost: int, n: int) -> Interval:
+    """Returns Tango's score interval of the difference of two paired proportions, (won - lost) / n.
+
+    Args:
+        won, lost: items that only the first, and that only the second has right.
+        n: all items.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + LEVEL) / 2))
+    observed = (won - lost) / n
+
+    def bound(sign: int) -> float:
+        def distance(difference: float) -> float:
+            return _tango_score(difference, won, lost, n) - sign * z
+
+        end = float(-sign)
+        if abs(observed) == 1 and observed == end:
+            return end
+        return float(brentq(distance, observed, end, xtol=1e-12))
+
+    return bound(1), bound(-1)
+
+
+def _tango_score(difference: float, won: int, lost: int, n: int) -> float:
+    """The score statistic of the hypothesis that two paired proportions have this difference."""
+    # q, the maximum-likelihood probability of an item that only the second has right, solves
+    # 2 n q^2 + b q + c = 0
+    b = (2 * n - won + lost) * difference - won - lost
+    c = -lost * difference * (1 - difference)
+    q = (math.sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
+    variance = n * (2 * q + difference * (1 - difference))
+    numerator = won - lost - n * difference
+    if variance <= 0:
+        return math.copysign(math.inf, numerator) if numerator else 0.0
+    return numerator / math.sqrt(variance)
 
 
 def sign_flip(
     differences: Values, rng: np.random.Generator | None = None, flips: int = 100_000
-) -> float:
-    """Returns the two-sided p of a sign-flip test that paired differences have a mean of 0.
+) -> PairedTest:
+    """Returns a sign-flip test that paired differences have a mean of 0, and its interval.
 
     Without a difference between the two, each item's difference is as likely to have the other
     sign. p is the share of sign patterns whose sum is at least as far from 0 as the observed sum:
-    of all 2^n patterns for up to 16 differences other than 0, else of random ones, with one added
-    to both counts so that p is never 0. Differences of 0 do not change p.
+    of all 2^n patterns for up to 16 items, else of random ones, with one added to both counts so
+    that p is never 0. The interval has all values that can be subtracted from the differences
+    without that the test rejects.
 
     Args:
         differences: first minus second, (n,).
@@ -256,17 +327,55 @@ def sign_flip(
         flips: how many random patterns.
 
     Returns:
-        p; NaN where all differences are 0, where there are none, and where one is not finite.
+        p is NaN where all differences are 0, where there are none, and where one is not finite; the
+        interval also where all differences are equal.
 
-    Source: Fisher (1935), The Design of Experiments, section 21.
+    Source: Fisher (1935), The Design of Experiments, section 21; the bounds are order statistics of
+        means of subsets of items (Hartigan 1969, Using Subsample Values as Typical Values).
     """
-    changing = differences[differences != 0]
-    if len(changing) == 0 or not np.isfinite(changing).all():
-        return math.nan
-    if len(changing) <= MOST_EXACT:
-        return flip_p(_signed_sums(changing), changing, is_exact=True)
+    n = len(differences)
+    if not np.isfinite(differences).all() or not differences.any():
+        return PairedTest(math.nan)
+    with_ones = np.column_stack([differences, np.ones(n)])
+    if n <= MOST_EXACT:
+        return flip_test(_signed_sums(with_ones), differences, is_exact=True)
     rng = np.random.default_rng(0) if rng is None else rng
-    return flip_p(random_flips(differences, rng, flips), differences)
+    return flip_test(random_flips(with_ones, rng, flips), differences)
+
+
+def flip_test(sums: Values, differences: Values, *, is_exact: bool = False) -> PairedTest:
+    """Returns the test and the interval of `sign_flip` from sums with random signs.
+
+    With a pattern of signs that flips the items F, the sum of the differences less m is at least as
+    far from 0 as the observed one exactly where m is not between the mean over F and the mean over
+    the other items. So p of any m, and with it the interval, follows from these means.
+
+    Args:
+        sums: of the differences and of ones, each with the same random signs, (flips, 2).
+        differences: (n,).
+        is_exact: the sums are those of all patterns.
+    """
+    n = len(differences)
+    total = differences.sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        flipped = (total - sums[:, 0]) / (n - sums[:, 1])
+        others = (total + sums[:, 0]) / (n + sums[:, 1])
+    # A pattern that flips all items or none counts for every m.
+    low = np.where(np.isfinite(flipped + others), np.minimum(flipped, others), -math.inf)
+    high = np.where(np.isfinite(flipped + others), np.maximum(flipped, others), math.inf)
+    rounding = 1e-9 * float(np.abs(differences).mean())
+    added = 0 if is_exact else 1
+    n_far = (low <= rounding).sum() if total > 0 else (high >= -rounding).sum()
+    p = min(1.0, float((n_far + added) / (len(sums) + added)))
+    if abs(total) <= rounding * n:
+        p = 1.0
+    if n < FEWEST or not np.ptp(differences):
+        return PairedTest(p)
+    # The smallest m of which p is at least .05, and the largest.
+    rank = math.ceil((1 - LEVEL) * (len(sums) + added) - added - 1e-9)
+    bounds = (np.partition(low, rank - 1)[rank - 1], -np.partition(-high, rank - 1)[rank - 1])
+    ci_low, ci_high = (0.0 if abs(x) <= rounding else float(x) for x in bounds)
+    return PairedTest(p, ci_low, ci_high)
 
 
 def random_flips(values: Values, rng: np.random.Generator, flips: int = 100_000) -> Values:
@@ -289,16 +398,6 @@ def random_flips(values: Values, rng: np.random.Generator, flips: int = 100_000)
         chosen = rng.integers(len(patterns), size=flips, dtype=np.uint8)
         sums += patterns.take(chosen, axis=0, out=drawn, mode="clip")  # "raise" would copy `out`
     return sums
-
-
-def flip_p(sums: Values, differences: Values, *, is_exact: bool = False) -> float:
-    """Returns the p of `sign_flip` from the sums of the differences with random signs, (flips,).
-
-    Sums that are equal to the observed one but for rounding count as equal.
-    """
-    least = abs(differences.sum()) - 1e-9 * np.abs(differences).sum()
-    n_far, added = (np.abs(sums) >= least).sum(), 0 if is_exact else 1
-    return float((n_far + added) / (len(sums) + added))
 
 
 def _signed_sums(values: Values) -> Values:
@@ -364,76 +463,6 @@ def swap_test(
     is_far = drawn >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
     added = 0 if is_exact else 1
     return float((is_far.sum() + added) / (len(drawn) + added))
-
-
-def paired_bootstrap(
-    first: Values, second: Values, statistic: str, rng: np.random.Generator, resamples: int = 10_000
-) -> Interval:
-    """Returns the percentile interval of the difference first - second, over resampled items.
-
-    Items are drawn with replacement, each with both its values.
-
-    Args:
-        first, second: (n,) or (n, 2), paired.
-        statistic: see `point`.
-        rng: where the resamples come from.
-        resamples: how many.
-
-    Returns:
-        The bounds; NaN for fewer than eight items, where percentiles of so few distinct resamples
-        say little, where the difference is undefined, and where all items differ by the same.
-
-    Source: Efron and Tibshirani (1993), chapter 13.
-    """
-    if first.shape != second.shape:
-        raise ValueError(f"paired samples differ in shape: {first.shape} and {second.shape}")
-    if len(first) < 8 or math.isnan(point(first, statistic) - point(second, statistic)):
-        return _UNDEFINED
-    if not np.ptp(first - second, axis=0).any():
-        return _UNDEFINED
-    if statistic in ("share", "mean"):
-        return percentiles(resampled_means(first - second, rng, resamples))
-    n, drawn = len(first), []
-    distinct, counts = np.unique(first - second, return_counts=True)
-    for size in batch_sizes(resamples, n):
-        if statistic == "proportion":  # how often each of at most three differences is drawn
-            drawn.append(rng.multinomial(n, counts / n, size=size) @ distinct / n)
-        else:
-            chosen = rng.integers(n, size=(size, n))
-            drawn.append(_points(first[chosen], statistic) - _points(second[chosen], statistic))
-    return percentiles(np.concatenate(drawn))
-
-
-def resampled_means(values: Values, rng: np.random.Generator, resamples: int) -> Values:
-    """Returns the means of resamples of items, the same items in each column.
-
-    The means of a difference of two columns are the difference of their means.
-
-    Args:
-        values: (n,) or (n, columns).
-        rng: where the resamples come from.
-        resamples: how many.
-
-    Returns:
-        (resamples,) or (resamples, columns).
-    """
-    n, means = len(values), []
-    for size in batch_sizes(resamples, n):
-        drawn = rng.integers(n, size=(size, n))
-        if values.ndim == 1:
-            means.append(values[drawn].mean(axis=1))
-            continue
-        drawn += n * np.arange(size)[:, np.newaxis]
-        counts = np.bincount(drawn.ravel(), minlength=size * n).reshape(size, n)
-        means.append(counts @ values / n)
-    return np.concatenate(means)
-
-
-def percentiles(drawn: Values) -> Interval:
-    """Returns the percentile interval of the figures of resamples, without undefined ones."""
-    # a resample of one item over and over has no correlation
-    low, high = np.quantile(drawn[~np.isnan(drawn)], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
 
 
 def batch_sizes(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:

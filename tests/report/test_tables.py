@@ -162,10 +162,15 @@ def test_numbers_as_readers_see_them() -> None:
         (numbers.signed, "share", (-0.0001, 0.0567, math.nan), "0.0 +5.7 –"),
         # a tie goes away from zero, as in charts: Python's own format would give 6.2
         (numbers.signed, "proportion", (0.0625, -0.0625), "+6.3 −6.3"),
+        # 100.0 is what is 100, and nothing less
+        (numbers.number, "proportion", (1.0, 0.9996, 0.99999, 0.9994), "100.0 99.96 99.999 99.9"),
         # a rank, the median of two ranks, a mean over shuffles
         (numbers.number, "median", (12.0, 3.5, 7.333, -0.0), "12 3.5 7.3 0"),
         (numbers.number, "mean", (12.0, -0.5, 1e15), f"12.000 −0.500 1{15 * '0'}.000"),
     ):
         assert " ".join(function(value, statistic) for value in values) == texts
+    p_values = [numbers.p_value(p) for p in (1.0, 0.9996, 0.999, 0.0004)]
+    assert p_values == ["1", "> .999", ".999", "< .001"]
+    assert numbers.probability(0.9996) == "> .999"
     counts = [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)]
     assert counts == ["950", "4.4M", "110M", "6.7B"]

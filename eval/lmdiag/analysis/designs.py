@@ -74,8 +74,8 @@ class Analysis:
         effects: a row per model and effect: model, effect, label (the effect with its levels),
             n (items), estimate (second less first level; of an interaction, the difference of these
             differences), ci_low, ci_high (95%), t, df, p, p_sign_flip (for n up to 16), p_holm
-            (over the pairs of levels, for conditions of more than two), d_z (estimate in standard
-            deviations over items).
+            (over the n_tests pairs of levels, for conditions of more than two), d_z (estimate in
+            standard deviations over items).
         differences: the same, of the effects of the first model less those of each other one.
         mixed: model -> fit; "" for a formula with the column `model`, which is of all rows.
         by: a factor between items by which effects are broken down; "" for none.
@@ -560,10 +560,11 @@ def _effect_tests(scores: DataFrame) -> DataFrame:
     table = _t_tests(mean, sd / math.sqrt(n), n - 1).assign(d_z=mean / sd)
     table.insert(0, "n", n)
     if n <= _EXACT:
-        table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()))
+        table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()).p)
     families = table.groupby(level=0)["p"]
     if (has_pairs := families.transform("size") > 1).any():
         table["p_holm"] = families.transform(_holm).where(has_pairs)
+        table["n_tests"] = families.transform("count").where(has_pairs)
     return _named(table)
 
 
@@ -624,7 +625,9 @@ def _by_level(scores: DataFrame, groups: Series, order: Sequence[str]) -> DataFr
     table = concat(tests, names=["level"]).reset_index("level").reset_index(drop=True)
     if len(pairs) > 1:
         of_pairs = table["level"].isin([f"{high} - {low}" for low, high in pairs])
-        table.loc[of_pairs, "p_holm"] = table[of_pairs].groupby("label")["p"].transform(_holm)
+        families = table[of_pairs].groupby("label")["p"]
+        table.loc[of_pairs, "p_holm"] = families.transform(_holm)
+        table.loc[of_pairs, "n_tests"] = families.transform("count")
     return table
 
 

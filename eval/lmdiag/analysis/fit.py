@@ -194,7 +194,7 @@ def _compared(fits: Sequence[ModelFit]) -> list[DeltaComparison]:
     """The first model with each of the others, paired by row, p adjusted by Holm's method."""
     first, *others = (fit.words["delta"].to_numpy() for fit in fits)
     differences = [first - other for other in others]
-    p_values = [stats.sign_flip(values) for values in differences]
+    p_values = [stats.sign_flip(values).p for values in differences]
     adjusted = stats.holm(p_values)
     return [
         DeltaComparison(
@@ -232,7 +232,7 @@ def _fit(selection: Selection, regression: Regression) -> ModelFit:
     low, high = _interval(deltas) if how.folds and deltas is not None else (math.nan, math.nan)
     published_p = math.nan
     if how.published_test and deltas is not None:
-        published_p = stats.sign_flip(deltas)
+        published_p = stats.sign_flip(deltas).p
     # the coefficient of the current word's surprisal, of both as they were before `scale`
     values = {term.term: term.estimate for term in first.terms}
     per_bit = values.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))

@@ -274,15 +274,10 @@ def multiverse_command(
     data: Annotated[Data, options.section("Data")] = Data(),
     knobs: Annotated[Knobs, options.section("Knobs")] = Knobs(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
-    resamples: options.Count = 10_000,
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     running: Annotated[Running, options.section("Running")] = Running(),
 ) -> None:
-    """Runs every model by every combination, then writes and shows the figures of all.
-
-    Args:
-        resamples: number of bootstrap resamples, where models are compared
-    """
+    """Runs every model by every combination, then writes and shows the figures of all."""
     from lmdiag.runs.multiverse import run_members
     from lmdiag.runs.processes import Processes
 
@@ -297,10 +292,10 @@ def multiverse_command(
             of_model = replace(load_options, revision=revision), inputs, values
             members.append(run_members(model, *of_model, running.of(name), processes))
         if processes.first:
-            _finish_multiverse(members, resamples, running)
+            _finish_multiverse(members, running)
 
 
-def _finish_multiverse(models: list[MemberRuns], resamples: int, running: Running) -> None:
+def _finish_multiverse(models: list[MemberRuns], running: Running) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
     from lmdiag.report import html, multiverse
@@ -318,9 +313,8 @@ def _finish_multiverse(models: list[MemberRuns], resamples: int, running: Runnin
     figures = ReportFigures.of([run.results for runs in finished for run in runs])
     shown = [x for task in figures.tasks for x in headlines(task, figures)]
     of_all = multiverse_of(
-        dict(zip(labels, models, strict=True)), {x.place: x.label for x in shown}, output,
-        resamples=resamples,
-    )  # fmt: skip
+        dict(zip(labels, models, strict=True)), {x.place: x.label for x in shown}, output
+    )
     text = json.dumps(of_all.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     clear_drafts(output)
     write_atomically(output / MULTIVERSE, text.encode())

@@ -120,7 +120,6 @@ def compare_command(
     ] = (),
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
-    resamples: options.Count = 10_000,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -134,8 +133,7 @@ def compare_command(
             with each of the others
         tasks: tasks to compare; p-values are adjusted over what is compared (default: all)
         measures: measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)
-        resamples: number of bootstrap resamples
-        seed: random seed of the bootstrap and of permutations
+        seed: random seed of signs and permutations
     """
     from pydantic_core import to_jsonable_python
 
@@ -144,9 +142,7 @@ def compare_command(
     from lmdiag.report.terminal import output_console
 
     loaded = options.runs_in(runs, data)
-    compared = lmdiag.compare(
-        *loaded, seed=seed, resamples=resamples, across=across, tasks=tasks, measures=measures
-    )
+    compared = lmdiag.compare(*loaded, seed=seed, across=across, tasks=tasks, measures=measures)
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
     letters = [run_letter(i).lower() for i in range(len(loaded))]
@@ -168,7 +164,7 @@ def compare_command(
     document = {
         "signature": compared.signatures[0], **models,
         **({"across": across, "signatures": compared.signatures} if across else {}),
-        "seed": seed, "resamples": resamples, "direction": "first minus second",
+        "seed": seed, "direction": "first minus second",
         "comparisons": records,
     }  # fmt: skip
     print(json.dumps(to_jsonable_python(document, inf_nan_mode="null"), allow_nan=False))

@@ -300,10 +300,13 @@ class Contrasts:
 
 
 def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
-    """Returns 1.0 where good is above bad by more than `by`, else 0.0; NaN where either is NaN."""
+    """Returns 1.0 where good is above bad by more than `by`, else 0.0; NaN where either is NaN.
+
+    A difference that is equal to `by` within 1e-9 is not above it, however it was rounded.
+    """
     undefined = np.isnan(good) | np.isnan(bad)
     with np.errstate(invalid="ignore"):  # -inf less -inf
-        above = good > bad if by == 0 else good - bad > by
+        above = good > bad if by == 0 else good - bad > by + 1e-9
     return np.where(undefined, np.nan, above)
 
 

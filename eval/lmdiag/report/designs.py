@@ -26,7 +26,7 @@ _MOST_SUITES = 12
 
 _TEST = {
     "n": "n", "estimate": "difference", "t": "t", "df": "df", "p": "p", "p_sign_flip": "p exact",
-    "p_holm": "p Holm", "d_z": "d_z",
+    "p_holm": "p Holm", "n_tests": "tests", "d_z": "d_z",
 }  # fmt: skip
 _CELL = {"n": "n", "mean": "mean"}
 _TERM = {"estimate": "estimate", "se": "SE", "df": "df", "t": "t", "p": "p"}

@@ -10,7 +10,6 @@ from pandas import DataFrame
 
 from lmdiag import diagnostics
 from lmdiag.comparison import (
-    RESAMPLES,
     Comparison,
     compare_runs,
     not_compared,
@@ -124,7 +123,7 @@ def render(
         asked=labels.asked(results[0]),
         is_table=is_table, most_beside=MOST_BESIDE, shade=_shade, views=views,
         grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
-        comparison_notes=labels.notes(tests, RESAMPLES) + not_compared(several),
+        comparison_notes=labels.notes(tests) + not_compared(several),
         **content, **frame("report", charts=any(plots)),
     )  # fmt: skip
 

@@ -152,19 +152,19 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
 # ---- comparisons ---------------------------------------------------------------------------------
 
 
-def notes(comparisons: Sequence[Comparison], resamples: int) -> list[str]:
+def notes(comparisons: Sequence[Comparison]) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
     few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
-    n_tests = sum(not math.isnan(c.p) and not c.same_as for c in comparisons)
+    n_tests = max((c.n_tests for c in comparisons), default=0)
     tests = {
-        "mcnemar": "exact McNemar test where each item is right or wrong (m)",
+        "mcnemar": "McNemar's score test where each item is right or wrong (m)",
         "sign-flip": "sign-flip test of a mean over items (s)",
-        "permutation": "permutation test of a median or a correlation (p)",
+        "permutation": "permutation test of a median or a correlation (p), without an interval",
     }  # the first letter stands beside p
     made = {c.test for c in comparisons}
     present = "; ".join(text for name, text in tests.items() if name in made)
     lines = {
-        f"95% intervals of differences: paired bootstrap over items, {resamples:,} resamples{few}":
+        f"95% intervals have the differences that the test of p does not reject at 5%{few}":
             any(not math.isnan(c.ci_low) for c in comparisons),
         f"p: {present}": present,
         f"{numbers.UNDEFINED}: the two do not differ in any item, so there is nothing to test":

@@ -116,7 +116,7 @@ def task_tables(multiverse: Multiverse) -> list[TaskTables]:
             ranges.append(Grid("", (title,), (*headings, *map(Heading, knobs)), tuple(rows)))
         for second in others:
             title, rows = f"{visible(first)} minus {visible(second)}", []
-            headings = figure_headings("ahead", "behind", "equal", "p < .05", "adjusted")
+            headings = figure_headings("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
             for figure in figures:
                 if pairs := multiverse.differences(figure, second):
                     counts = tuple(CellText(f"{n}") for n in counts_of(pairs).values())

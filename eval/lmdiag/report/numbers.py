@@ -29,14 +29,18 @@ def decimals(value: float | None, digits: int = 2) -> str:
 def number(value: float | None, statistic: Statistic | None) -> str:
     """One number as its statistic is shown.
 
-    Proportions and shares are in percent with one decimal, anything else has three decimals. A
-    median, which is one of ranks, has a decimal only where it lies between two of them, or is a
-    mean over shuffles.
+    Proportions and shares are in percent with one decimal, and with more where one would show less
+    than 100 as 100.0; anything else has three decimals. A median, which is one of ranks, has a
+    decimal only where it lies between two of them, or is a mean over shuffles.
     """
     if statistic == "median":
         return decimals(value, 1).removesuffix(".0")
-    is_percent = statistic in ("proportion", "share")
-    return decimals(value and 100 * value, 1) if is_percent else decimals(value, 3)
+    if statistic not in ("proportion", "share"):
+        return decimals(value, 3)
+    digits = 1
+    while value and 0.9995 <= abs(value) < 1 and round(100 * abs(value), digits) == 100:
+        digits += 1
+    return decimals(value and 100 * value, digits)
 
 
 def signed(value: float | None, statistic: Statistic | None) -> str:
@@ -94,14 +98,18 @@ def probability(p: float | None) -> str:
         return UNDEFINED
     if p < 0.0001:
         return f"{p:.1e}".replace("-", "−")
+    if 0.9995 <= p < 1:
+        return "> .999"
     return (f"{p:.3f}" if p >= 0.0995 else f"{p:#.2g}").removeprefix("0")
 
 
 def p_value(p: float) -> str:
-    """A p-value with three decimals, e.g. `.043`, or `< .001`."""
+    """A p-value with three decimals, e.g. `.043`, `< .001` or `> .999`."""
     if math.isnan(p) or p < 0.001:
         return "< .001" if p < 0.001 else UNDEFINED
-    return "1" if p > 0.9995 else f"{p:.3f}".removeprefix("0")
+    if p >= 0.9995:
+        return "1" if p > 1 - 1e-9 else "> .999"  # rounding
+    return f"{p:.3f}".removeprefix("0")
 
 
 def bits(value: float | None) -> str:

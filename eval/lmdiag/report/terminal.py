@@ -84,7 +84,6 @@ def print_comparisons(
     comparisons: Sequence[Comparison],
     names: Sequence[str],
     signatures: Sequence[str],
-    resamples: int,
     console: Console,
 ) -> None:
     """Prints a table for each pair of models, task and setting, and how it was computed."""
@@ -108,7 +107,7 @@ def print_comparisons(
         figures = figure_headings(f"A − {other}", "p", "p adj.")
         grid = Grid("", ("",), (*map(Heading, ("n", "A", other)), *figures), tuple(rows))
         print_section(Section(title, [grid]), console)
-    lines = [*labels.notes(comparisons, resamples), *dict.fromkeys(signatures)]
+    lines = [*labels.notes(comparisons), *dict.fromkeys(signatures)]
     print_section(Section("", [], lines), console)
 
 
