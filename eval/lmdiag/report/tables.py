@@ -64,8 +64,8 @@ class ReportFigures:
         is_human = table["measure"].str.startswith("human_")
         table["measure"] = table["measure"].str.removeprefix("human_")
         table.loc[is_human, "setting"] = HUMAN
-        names = table["measure"].str.partition("@")
-        return cls(sources, table.assign(score=names[0], cutoff=names[2]))
+        names = table["measure"].str.extract(r"([^@]*)@?(.*)")  # two columns even without rows
+        return cls(sources, table.assign(score=names[0], cutoff=names[1]))
 
     def of_runs(self, numbers: Sequence[int]) -> ReportFigures:
         """Returns the figures of some of the runs."""
