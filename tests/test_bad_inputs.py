@@ -54,6 +54,8 @@ def parquet(column: pa.Array, name: str = "x") -> Callable[[Path], object]:
     return lambda path: pq.write_table(pa.Table.from_arrays(columns, ["x", name]), path)
 
 
+LONG = "x" * (2**20 + 1)
+MANY_TEXTS = pa.DictionaryArray.from_arrays([0] * 2050, [LONG[1:]])
 MANY = [str(i) for i in range(1001)]
 NOT_VALID = "cannot be read: not valid Parquet"
 FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]] = {
@@ -81,8 +83,14 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
              files.read_parquet, "file has 5,000,001 rows; at most 5,000,000 are read"),
     "lines": (lambda path: path.write_bytes(b"a" + b"\n" * 5_000_002), READERS[".csv"],
               "file has 5,000,001 rows"),
-    "cell": (parquet(pa.array(["x" * (2**20 + 1)]), "y"), READERS[".parquet"],
-             "file, row 1: y has 1,048,577 characters; at most 1,048,576 are read"),
+    "cell": (lambda path: path.write_text(f'{{"a": "{LONG}"}}'), READERS[".jsonl"],
+             "file:1: a has 1,048,577 characters; at most 1,048,576 are read"),
+    "cell of csv": (lambda path: path.write_text(f'a,b\n"\n{LONG}",b\n'), files.read_table_text,
+                    "file:3: a cell has more than 1,048,576 characters; split the text"),
+    "cell of Parquet": (parquet(pa.array([[LONG]]), "y"), files.read_parquet,
+                        "a text in the column y.list.element has 1,048,577 bytes; at most"),
+    "texts": (parquet(pa.ListArray.from_arrays([0, 2050], MANY_TEXTS), "y"), files.read_parquet,
+              "file has values of more than 2 GiB: split the table"),
     "line": (lambda path: path.write_bytes(b" " * 64_000_001), READERS[".jsonl"],
              "file:1: the line has more than 64,000,000 bytes"),
     "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), files.read_parquet,

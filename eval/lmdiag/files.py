@@ -6,6 +6,7 @@ of a thousand digits) ends in one `BadInput` that names the file, and never in a
 
 from __future__ import annotations
 
+import csv
 import ctypes
 import fcntl
 import json
@@ -18,6 +19,7 @@ import sys
 import sysconfig
 import traceback
 import uuid
+from collections import deque
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,6 +30,7 @@ from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 MAX_DOCUMENT = 64_000_000
 """Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
@@ -36,7 +39,7 @@ MAX_COLUMNS, MAX_ROWS, MAX_CELL = 1_000, 5_000_000, 2**20
 """Of a table that users bring; a cell has at most so many characters."""
 
 MAX_TABLE = 2**31
-"""Bytes of a table in a text file."""
+"""Bytes of a table in a text file, and of one from Parquet in memory."""
 
 MAX_INDEX = 8 * 2**20
 """Bytes of the configuration of a model, of an index of its weights and of their header."""
@@ -92,14 +95,20 @@ def has_file(path: Path) -> bool:
         return path.is_file()
 
 
-def read_bytes(path: Path, limit: int | None = None) -> bytes:
-    """Returns the content of a regular file; `BadInput` if it is none, or exceeds the limit."""
+def check_file(path: Path, limit: int | None = None) -> None:
+    """Refuses what is not a regular file, or has more bytes than the limit."""
     with readable(path):
         size = path.stat().st_size
         if not path.is_file():
             raise BadInput(f"{path} is not a regular file")
         if limit is not None and size > limit:
             raise BadInput(f"{path} has {size:,} bytes; at most {limit:,} are read")
+
+
+def read_bytes(path: Path, limit: int | None = None) -> bytes:
+    """Returns the content of a file, see `check_file`."""
+    check_file(path, limit)
+    with readable(path):
         return path.read_bytes()
 
 
@@ -126,9 +135,21 @@ def check_size(where: object, n_columns: int, n_rows: int) -> None:
 
 
 def read_table_text(path: Path) -> str:
-    """Returns the text of a csv file; `BadInput` if it has too many columns or lines."""
-    text = read_text(path, MAX_TABLE)
-    header = text[: text.find("\n")] if "\n" in text else text
+    """Returns the text of a csv file; `BadInput` if a cell or the whole table is too large."""
+    check_file(path, MAX_TABLE)
+    csv.field_size_limit(MAX_CELL)
+    with readable(path), path.open(encoding="utf-8", errors="replace", newline="") as file:
+        header = file.readline(MAX_CELL)
+        quoting: Any = csv.QUOTE_NONE if "\t" in header else csv.QUOTE_MINIMAL
+        file.seek(0)
+        reader = csv.reader(file, delimiter=max(",;\t", key=header.count), quoting=quoting)
+        try:
+            deque(reader, maxlen=0)
+        except csv.Error as error:
+            if "limit" in str(error):
+                problem = f"a cell has more than {MAX_CELL:,} characters"
+                raise BadInput(f"{path}:{reader.line_num}: {problem}; split the text") from None
+    text = read_text(path)
     check_size(path, 1 + max(map(header.count, ",;\t")), text.count("\n") - 1)
     return text
 
@@ -212,9 +233,11 @@ def read_parquet(
     try:
         with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
             names = file.schema_arrow.names
-            check_size(path, len(names), file.metadata.num_rows)
+            check_size(path, len(file.schema), file.metadata.num_rows)
             if twice := [name for name in names if names.count(name) > 1]:
                 raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
+            if schema is None:  # else a file of lmdiag
+                _check_parquet(path, file)
             wanted = [name for name in names if columns is None or name in columns]
             wanted = wanted if schema is None else schema.names
             if missing := [name for name in wanted if name not in names]:
@@ -233,6 +256,36 @@ def read_parquet(
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {shortened(error.strerror or error)}") from None
     return table
+
+
+def _check_parquet(path: Path, file: pq.ParquetFile) -> None:
+    """Refuses a file whose values would take too much memory: a few kB may hold 5 TB of text."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    leaves = [file.schema.column(i) for i in range(len(file.schema))]
+    groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    chunks = [(leaf, group.column(i)) for group in groups for i, leaf in enumerate(leaves)]
+    size = sum(
+        max(chunk.total_uncompressed_size, chunk.num_values * max(8, leaf.length))
+        for leaf, chunk in chunks
+    )
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    with pq.ParquetFile(path, read_dictionary=texts) as compact:  # each distinct text once
+        for text in texts if size <= MAX_TABLE else ():
+            for values in compact.read(columns=[text]).column(0).chunks:
+                while hasattr(values, "flatten") and not hasattr(values, "dictionary"):
+                    values = values.flatten()
+                    values = values[0] if isinstance(values, list) else values
+                if not hasattr(values, "dictionary"):
+                    continue
+                lengths = pc.binary_length(values.dictionary)
+                if (longest := pc.max(lengths).as_py() or 0) > MAX_CELL:
+                    problem = f"{longest:,} bytes; at most {MAX_CELL:,} are read"
+                    raise BadInput(f"{path}: a text in the column {text} has {problem}")
+                size += pc.sum(lengths.take(values.indices)).as_py() or 0
+    if size > MAX_TABLE:
+        raise BadInput(f"{path} has values of more than {MAX_TABLE >> 30} GiB: split the table")
 
 
 @contextmanager

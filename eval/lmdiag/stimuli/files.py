@@ -10,7 +10,7 @@ from typing import Any
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.files import (
-    MAX_CELL,
+    MAX_TABLE,
     read_json,
     read_json_lines,
     read_parquet,
@@ -43,7 +43,6 @@ def read_file(path: Path) -> RawTable:
 
 def _read_csv(path: Path) -> RawTable:
     text = read_table_text(path)
-    csv.field_size_limit(MAX_CELL)
     head = text.partition("\n")[0]
     n_known = {
         separator: len(_KNOWN & {field.strip(' "\r\n') for field in head.split(separator)})
@@ -80,7 +79,7 @@ READERS: dict[str, Callable[[Path], RawTable]] = {
     # the lines of a text file as one column, as `datasets` reads them
     ".txt": lambda path: RawTable(
         str(path),
-        {TEXT: read_text(path).removesuffix("\n").split("\n")},
+        {TEXT: read_text(path, MAX_TABLE).removesuffix("\n").split("\n")},
         lambda row: f"{path}:{row + 1}",
     ),
 }
