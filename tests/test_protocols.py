@@ -14,7 +14,7 @@ from runs import model_info
 import lmdiag
 from lmdiag import stimuli
 from lmdiag.hub.benchmark import protocol_problem
-from lmdiag.protocol import Protocol, QueryOptions, without_effect
+from lmdiag.protocol import Protocol, QueryOptions, bos_remark, without_effect
 from lmdiag.results import identity, load_run, protocol_slug, signature
 
 PROMPT = "Go on:\n{context}"
@@ -87,6 +87,36 @@ def test_options_without_effect_do_not_enter_the_signature(command: Commands) ->
     with pytest.warns(UserWarning, match="has no effect"):
         predictions = loaded.predict(rows)
     assert (predictions.pll, predictions.final_period) == ("within-word", "always")
+
+
+@pytest.mark.parametrize(
+    ("facts", "bos", "asks", "line"),
+    [
+        ({"tokenizer_bos": True, "bos": True}, "auto", "word", ""),
+        ({"tokenizer_bos": True}, "never", "word", "--bos never leaves out the beginning-of-"),
+        ({"tokenizer_bos": False, "bos": True}, "always", "word", "--bos always adds a beginning-"),
+        ({"tokenizer_bos": False, "sentence_bos": True}, "always", "sentence", ""),  # as with auto
+        ({"tokenizer_bos": True, "kind": "masked"}, "never", "word", ""),
+        ({"id": "google/gemma-4-E2B"}, "auto", "word", "Gemma was trained with one and fails"),
+        ({"architecture": "GemmaForCausalLM", "bos": True}, "always", "word", ""),
+        ({"id": "EleutherAI/pythia-70m"}, "auto", "word", ""),
+        ({"id": "EleutherAI/pythia-70m", "sentence_bos": True}, "auto", "sentence", "of Pythia ha"),
+        ({"id": "gemma/gpt2"}, "auto", "word", ""),
+    ],
+)
+def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(
+    facts: dict[str, Any], bos: Any, asks: str, line: str
+) -> None:
+    remark = bos_remark(QueryOptions(bos=bos), model_info(**{"kind": "causal"} | facts), asks)
+    assert line in remark if line else not remark
+
+
+def test_a_run_and_its_page_say_so_once(command: Commands) -> None:
+    runs, out, err = asked(command, command.models["gpt2"], "--bos", "always")
+    pages = [out, err, (runs["-bosalways"] / "report.html").read_text("utf-8")]
+    assert [page.count("--bos always adds a beginning-of-sequence token") for page in pages] == [
+        1
+    ] * 3
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,7 @@ from lmdiag.protocol import (
     Predictions,
     Protocol,
     QueryOptions,
+    bos_remark,
     checked_ranks,
     checked_threshold,
     query_options,
@@ -147,7 +148,8 @@ class LanguageModel:
             verbs = len(pairs)
         setting = Setting(stimuli, perturbation, run, wording_of(self.options))
         idle = without_effect(self.options, self.info, stimuli.diagnostic.asks)
-        _warn(control_warning(self.model, [setting]), *idle.values())
+        remark = bos_remark(self.options, self.info, stimuli.diagnostic.asks)
+        _warn(control_warning(self.model, [setting]), *idle.values(), remark)
         asked = query_options(self.options) | {name: getattr(QueryOptions(), name) for name in idle}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs}
         label = None if quiet else self.info.id
@@ -191,7 +193,8 @@ class LanguageModel:
         idle = without_effect(self.options, self.info, "sentence")
         label = None if quiet else self.info.id
         rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
-        _warn(*idle.values(), text_warning(self.model, named, "text"))
+        remark = bos_remark(self.options, self.info, "sentence")
+        _warn(*idle.values(), remark, text_warning(self.model, named, "text"))
         return to_arrow(rows, columns, language).to_pandas()
 
 

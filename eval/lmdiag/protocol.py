@@ -227,6 +227,50 @@ def without_effect(query: QueryOptions, info: ModelInfo, asks: str) -> dict[str,
     return lines
 
 
+TRAINED_WITH_BOS = {"Gemma": True, "Pythia": False}
+"""Family whose tokenizer may say otherwise -> whether texts began with a special token in training;
+`docs/protocol.md` has the sources."""
+
+
+def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
+    """Returns a line if what stands before texts contradicts the tokenizer or the training.
+
+    Args:
+        query: all knobs.
+        info: of the model.
+        asks: what the rows ask, see `Diagnostic.asks`.
+
+    Returns:
+        the line; "" if nothing is contradicted, if the model is not causal, and for chats, whose
+        template decides.
+    """
+    if info.kind != "causal" or query.chat:
+        return ""
+    is_sentence = asks == "sentence" and query.elicitation == "probability"
+    has_bos = info.sentence_bos if is_sentence else info.bos
+    token = "beginning-of-sequence token"
+    names = f"{info.id} {info.architecture}".rpartition("/")[2].lower()
+    for family, is_needed in TRAINED_WITH_BOS.items():
+        if family.lower() not in names:
+            continue
+        if is_needed == has_bos:
+            return ""
+        why = (
+            f"no {token}, but {family} was trained with one and fails without it: use --bos always"
+        )
+        if has_bos:
+            why = f"a {token}, but the published training data of {family} have none: compare with "
+            why += "--bos never"
+        return f"model {info.id} reads {why}"
+    if query.bos == "never" and info.tokenizer_bos:
+        what = f"leaves out the {token} that its tokenizer adds"
+    elif query.bos == "always" and info.tokenizer_bos is False and not is_sentence:
+        what = f"adds a {token} that its tokenizer does not add"
+    else:
+        return ""
+    return f"model {info.id}: --bos {query.bos} {what}: compare with --bos auto"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Protocol(QueryOptions):
     """Everything that decides what is asked and how it is scored, apart from model and data.

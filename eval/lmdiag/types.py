@@ -203,6 +203,8 @@ class ModelInfo:
         max_length: longest input in tokens; None where there is no limit.
         bos: whether a beginning-of-sequence token stands before the context (causal models).
         sentence_bos: whether one stands before a whole sentence (causal models).
+        tokenizer_bos: whether the tokenizer by itself puts special tokens before a text (causal
+            models); None where it is not known.
         training_step: step of a training checkpoint where the revision names one.
         quantization: e.g. "8bit"; None without.
         attention: attention implementation in use.
@@ -225,6 +227,7 @@ class ModelInfo:
     max_length: int | None
     bos: bool = False
     sentence_bos: bool = False
+    tokenizer_bos: bool | None = None
     training_step: int | None = None
     quantization: str | None = None
     attention: str | None = None

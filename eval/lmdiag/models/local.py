@@ -224,6 +224,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         max_length=limit,
         bos=reads_bos(encoder, parts.tokenizer),
         sentence_bos=parts.kind == "causal" and sentences is not None and bool(sentences.opening),
+        tokenizer_bos=bool(encoder.spelling.opening) if parts.kind == "causal" else None,
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lmdiag import diagnostics
 from lmdiag.comparison import Comparison, differing
-from lmdiag.protocol import KNOBS, Protocol, ScoringOptions
+from lmdiag.protocol import KNOBS, Protocol, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.results import Results
 from lmdiag.text import visible
@@ -90,6 +90,12 @@ def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
             name = f"{knob.template} template" if knob.has_template(protocol) else option
             facts[name.replace("-", " ")] = getattr(protocol, knob.name).replace("\n", "⏎")
     return [(name, visible(text)) for name, text in facts.items() if text]
+
+
+def remark_on_bos(results: Results) -> str:
+    """Returns what `bos_remark` says of a run."""
+    asks = "sentence" if asked(results) == "sentences" else "word"
+    return visible(bos_remark(results.protocol, results.model, asks))
 
 
 # ---- several runs --------------------------------------------------------------------------------

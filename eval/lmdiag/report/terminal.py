@@ -62,7 +62,8 @@ def print_results(
         framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
         console.print()
         _print_lines([labels.model_label(results)], console, "bold", wrap=True)
-        _print_lines(filter(None, (" · ".join(facts), source, framing)), console, wrap=True)
+        lines = (" · ".join(facts), source, framing, labels.remark_on_bos(results))
+        _print_lines(filter(None, lines), console, wrap=True)
     for design in designs:
         remarks = design.remarks[: None if design.tables else 1]
         print_section(Section(f"{design.title}: conditions", design.tables, remarks), console)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from lmdiag import evaluation, results
 from lmdiag.controls import control_warning
 from lmdiag.files import without_secrets
-from lmdiag.protocol import Predictions, QueryOptions, without_effect
+from lmdiag.protocol import Predictions, QueryOptions, bos_remark, without_effect
 from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
 from lmdiag.results.predictions import read_run, write
 from lmdiag.runs.asking import predict
@@ -75,7 +75,7 @@ def run_model(
         processes: the processes that share the run; None for this one alone.
         loaded: the model with these options, on every process, if it is loaded.
         journal: that the run shares with others; None for one in its directory.
-        warns: print a warning of contexts with control tokens.
+        warns: print warnings of contexts with control tokens, and of `bos`.
 
     Returns:
         the finished run; None on all processes but the first.
@@ -94,7 +94,8 @@ def run_model(
     protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in idle})
     inputs = replace(inputs, protocol=protocol)
     if processes.first:
-        for line in idle.values():
+        remark = bos_remark(protocol, info, inputs.asks) if warns else ""
+        for line in (*idle.values(), *([f"warning: {remark}"] if remark else [])):
             print(f"lmdiag: {line}", file=sys.stderr)
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
     directory = RunDirectory(folder / results.protocol_slug(protocol))

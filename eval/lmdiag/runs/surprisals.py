@@ -15,6 +15,7 @@ import numpy as np
 from lmdiag.analysis.human import HumanTable, SurprisalSource, log_frequencies
 from lmdiag.controls import text_warning
 from lmdiag.files import write_atomically
+from lmdiag.protocol import bos_remark
 from lmdiag.results import model_slug
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
@@ -150,4 +151,5 @@ def ask_about_words(
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
     values = np.array([math.nan if bits is None else bits * in_units for bits in asked])
     warning = text_warning(model, {f"text {name}": text for name, text in texts.items()}, "text")
-    return SurprisalSource(info.name or info.id, values[table.word], note=warning or "")
+    remarks = filter(None, (bos_remark(options, info, "sentence"), warning))
+    return SurprisalSource(info.name or info.id, values[table.word], note="; ".join(remarks))

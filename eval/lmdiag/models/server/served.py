@@ -275,6 +275,7 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         max_length=limit,
         bos=reads_bos(encoder, tokenizer),
         sentence_bos=bool(sentences.opening),
+        tokenizer_bos=bool(encoder.spelling.opening),
         server=client.address,
     )
     questions = [Question(Query(text), ()) for text in CONTEXTS]
