@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     # as many processes as cores: more threads than one each would wait for each other
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_TOKEN"):
+    for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN"):
         os.environ.pop(name, None)
     os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")
     # A shell has its background jobs, and all that they start, ignore Ctrl-C.
