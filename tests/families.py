@@ -108,6 +108,13 @@ LONGROPE = {
     "short_factor": [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7],
     "long_factor": [2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0],
 }
+DSA = {
+    "moe_intermediate_size": 16, "num_key_value_heads": 2, "n_routed_experts": 4,
+    "num_experts_per_tok": 2, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
+    "kv_lora_rank": 8, "q_lora_rank": 8, "qk_rope_head_dim": 8, "qk_nope_head_dim": 8,
+    "v_head_dim": 8, "index_topk": 48, "index_n_heads": 2, "index_head_dim": 16,
+    "first_k_dense_replace": 1,
+}  # fmt: skip
 GATED = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
 
 MASKED = (
@@ -138,6 +145,7 @@ MASKED = (
            "position_buckets": 8, "legacy": False}, SPARE),
     Family("luke", "roberta", "LukeForMaskedLM",
            ROBERTA_LIKE | {"entity_vocab_size": 9, "entity_emb_size": 8}),
+    Family("ibert", "roberta", "IBertForMaskedLM", ROBERTA_LIKE),
     Family("xmod", "xlm-roberta", "XmodForMaskedLM",
            ROBERTA_LIKE | {"languages": ["de_DE", "en_XX"], "default_language": "en_XX"}),
     # Sparse attention from 15 tokens on, which is read as full attention.
@@ -179,9 +187,18 @@ CAUSAL = (
     Family("gemma2", "gemma", "Gemma2ForCausalLM", GEMMA_LIKE),
     Family("gemma3", "gemma", "Gemma3ForCausalLM", GEMMA_LIKE),
     Family("gemma3-wide", "gemma", "Gemma3ForCausalLM", GEMMA_LIKE | {"sliding_window": 512}),
+    Family("roberta-causal", "roberta", "RobertaForCausalLM", ROBERTA_LIKE | {"is_decoder": True}),
+    # Of longer texts a token sees the best 48 tokens.
+    Family("doge", "llama", "DogeForCausalLM", LLAMA_LIKE | {"keep_window_size": 48}),
     Family("xglm", "xglm", "XGLMForCausalLM", {"d_model": 32, "num_layers": 2,
            "attention_heads": 2, "ffn_dim": 48} | POSITIONS | S_IDS),
 )  # fmt: skip
+
+INDEXED = (
+    Family("glm_moe_dsa", "llama", "GlmMoeDsaForCausalLM", BERT_LIKE | DSA),
+    Family("deepseek_v32", "llama", "DeepseekV32ForCausalLM", BERT_LIKE | DSA),
+)
+"""An index has a token see the best 48; for questions, since lmdiag's experts refuse float64."""
 
 SEQ2SEQ = (
     Family("t5", "t5", "T5ForConditionalGeneration", T5_LIKE, SPARE),
@@ -206,7 +223,7 @@ SEEING_RIGHT = (
 )  # fmt: skip
 """Models that transformers lists as causal, and that read both sides of a text."""
 
-FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *SEQ2SEQ)}
+FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *INDEXED, *SEQ2SEQ)}
 """Name -> family, all of them."""
 
 OTHER_BLANKS = (

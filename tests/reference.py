@@ -50,7 +50,10 @@ def load(folder: Path, kind: str, attention: str) -> tuple[Any, Any]:
     model_class = getattr(transformers, f"AutoModelFor{name}")
     with double():
         model = model_class.from_pretrained(
-            folder, dtype=torch.float64, attn_implementation=attention
+            folder,
+            dtype=torch.float64,
+            attn_implementation=attention,
+            experts_implementation="eager",  # the others refuse float64
         ).eval()
     if hasattr(model.base_model, "set_attention_type"):  # BigBird
         model.base_model.set_attention_type("original_full")
@@ -198,6 +201,8 @@ class Reference:
         """Returns the context's pieces with the special token that the rule puts before it."""
         plain = self.tokenizer(context, add_special_tokens=False).input_ids
         default = self.tokenizer(context).input_ids
+        if default[-1] == self.tokenizer.sep_token_id:  # RoBERTa's end of a text
+            default.pop()
         if self.bos == "never":
             return plain
         if self.bos == "auto" or len(default) > len(plain):

@@ -31,7 +31,10 @@ EQUAL = {
 """Families whose position schemes do not let several contexts share a row, or whose windows here
 are too narrow to be worth it."""
 
-NO_CACHE = ("mamba", "rwkv")
+NO_CACHE = ("mamba", "rwkv", "glm_moe_dsa", "deepseek_v32")
+
+PADDED = ("roberta", "roberta-causal", "ibert", "mpnet", "camembert", "xlm-roberta", "xmod", "luke")
+"""Families that leave the padding token out when they count positions."""
 
 QUERIES = (
     Query("He said “the Café on Mondays is not so quiet”, but a robin is a"),
@@ -122,6 +125,14 @@ def test_the_answers_are_the_references(name: str, family_dir: FamilyDir) -> Non
 @pytest.mark.parametrize("name", family_params(FAMILIES))
 def test_whole_words_are_the_references(name: str, family_dir: FamilyDir) -> None:
     check(name, family_dir(name), unit="word")
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("name", family_params(PADDED))
+def test_the_name_of_the_padding_token(name: str, unit: Unit, family_dir: FamilyDir) -> None:
+    contexts = ("The <pad> old man said that it was a", "The old man said <pad><pad>", "<pad> A")
+    questions = [Question(Query(context), WORDS) for context in contexts]
+    check(name, family_dir(name), unit, questions=questions)
 
 
 @pytest.mark.parametrize("bos", ["always", "never"])

@@ -82,6 +82,9 @@ def test_unit_word_is_refused() -> None:
         ("ฉันชอบ", True), ("ខ្ញុំ", True), ("ကြောင်", True), ("", False), ("I like", False),
         ("나는 고양이를", False), ("मुझे पसंद", False), ("أنا أحب", False), ("我喜欢 the", False),
         ("3", False), ("我喜欢\n", False),
+        # full-width Latin letters and digits; squared ones; Hangul in circles; half-width kana
+        ("ＮＨＫ", False), ("２", False), ("彼はＮＨＫ２", False), ("5 ㎏", False), ("㈀", False),
+        ("彼は２", True), ("（笑）", True), ("ｶﾞﾗｽ", True), ("㈱", True),
     ],
 )  # fmt: skip
 def test_which_scripts_have_no_spaces(context: str, joined: bool) -> None:

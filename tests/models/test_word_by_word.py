@@ -84,10 +84,15 @@ def test_every_word(name: str, options: dict[str, Any], family_dir: FamilyDir) -
 
 
 @pytest.mark.parametrize("tokens", [12, 23])
-@pytest.mark.parametrize(("name", "options"), cases(["roberta", "gpt2"], is_quick=True))
+@pytest.mark.parametrize(
+    ("name", "options"), [*cases(["roberta", "gpt2"], is_quick=True), *cases(["ibert"])]
+)
 def test_windows(name: str, options: dict[str, Any], tokens: int, tmp_path: Path) -> None:
     """Texts that are longer than what a model reads at a time."""
-    limit = {"n_positions": tokens, "max_position_embeddings": tokens + 2}  # RoBERTa's begin at 2
+    limit = {
+        "n_positions": tokens,
+        "max_position_embeddings": tokens + 2,
+    }  # those of RoBERTa and I-BERT begin at 2
     family = SENTENCE_FAMILIES[name]
     folder = replace(family, config=family.config | limit).make(tmp_path / name)
     text = " ".join(SENTENCES[20:60])

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
 """Where configurations keep the longest input."""
 
+_KEPT = ("index_topk", "indexer_budget", "keep_window_size")
+"""Where configurations keep how many tokens a token sees, the best ones of a longer text."""
+
 _UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 """Types whose `n_positions` is the length of their training inputs, not a limit."""
 
@@ -129,17 +132,16 @@ def reads_bos(encoder: QuestionEncoder, tokenizer: PreTrainedTokenizerFast) -> b
     return isinstance(encoder, CausalEncoder) and (bool(encoder.opening) or in_prompt)
 
 
-def first_position(parts: Parts) -> int:
-    """Returns the number of a text's first position where the model is given positions.
+def padding_index(parts: Parts) -> int | None:
+    """Returns the token id that a model leaves out when it counts positions; None for no such id.
 
-    Embeddings of positions that keep a padding index count from the one after it (RoBERTa).
+    The embedding of positions has it, and the first position has the number after it (RoBERTa).
     """
-    import torch
-
     for name, module in parts.model.named_modules():
-        if name.endswith("position_embeddings") and isinstance(module, torch.nn.Embedding):
-            return 0 if module.padding_idx is None else int(module.padding_idx) + 1
-    return 0
+        if name.endswith("position_embeddings"):  # I-BERT's is no torch.nn.Embedding
+            index = getattr(module, "padding_idx", None)
+            return None if index is None else int(index)
+    return None
 
 
 def longest_input(parts: Parts) -> int | None:
@@ -147,17 +149,23 @@ def longest_input(parts: Parts) -> int | None:
 
     LongRoPE models (Phi-3 128k) have two sets of rotation factors, and the longest text of a batch
     selects the set for all: they are read up to the length of the first set, where a text's numbers
-    do not depend on its batch.
+    do not depend on its batch. Models in which a token sees the best `_KEPT` tokens (DeepSeek-V3.2,
+    GLM-5, Doge) are read up to that number: of equally good ones, such as a repeated word, the
+    length of the text decides which are kept, so that longer texts are not read causally.
     """
     config = parts.model.config.get_text_config()
-    known = (getattr(config, name, None) for name in _LIMITS)
-    limits = [int(limit) for limit in known if limit and limit > 0][:1]
-    if config.model_type in _UNLIMITED or not limits:
+    if config.model_type in _UNLIMITED:
         return None
+    padding = padding_index(parts)
+    first_position = 0 if padding is None else padding + 1
+    known = (getattr(config, name, None) for name in _LIMITS)
+    limits = [int(limit) - first_position for limit in known if limit and limit > 0][:1]
+    kept = (getattr(config, name, None) for name in _KEPT)
+    limits += [int(limit) for limit in kept if limit]
     rope = getattr(config, "rope_parameters", None) or {}
     for parameters in (rope, *rope.values()):  # of all layers, or by kind of layer
         if isinstance(parameters, Mapping) and parameters.get("rope_type") == "longrope":
             end = parameters.get("original_max_position_embeddings")
             end = end or getattr(config, "original_max_position_embeddings", None)
             limits += [int(end)] if end else []
-    return min(limits) - first_position(parts)
+    return min(limits, default=None)

@@ -13,8 +13,8 @@ import torch
 
 from lmdiag.models.answers import answers, refuse_nan
 from lmdiag.models.encoding import (
-    first_position,
     longest_input,
+    padding_index,
     question_encoder,
     reads_bos,
     sentence_encoder,
@@ -236,7 +236,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         parts.model,
         pad if pad is not None and pad < n_embeddings else 0,
         causal=parts.kind == "causal",
-        first_position=first_position(parts),
+        padding_index=padding_index(parts),
     )
     model = LocalModel(info, parts, options, encoder, sentences, reader)
     with one_line_errors(model_id):

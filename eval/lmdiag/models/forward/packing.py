@@ -107,13 +107,11 @@ class Pack:
 
     Attributes:
         ids: tokens of the row.
-        depths: each token's position in its context, from 0.
         places: for each context, the places of its tokens in the row.
     """
 
     def __init__(self) -> None:
         self.ids: list[int] = []
-        self.depths: list[int] = []
         self.places: list[list[int]] = []
         self._place_of: dict[int, int] = {}
 
@@ -126,7 +124,6 @@ class Pack:
         for depth in range(self.n_shared(path), len(ids)):
             self._place_of[path[depth]] = len(self.ids)
             self.ids.append(ids[depth])
-            self.depths.append(depth)
         self.places.append([self._place_of[prefix] for prefix in path])
         return self.places[-1]
 

@@ -19,12 +19,6 @@ from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.types import BadInput, Query, Question
 
-PROBES = (
-    Question(Query("The old man said that it was a"), ("house", "wheelbarrow", "wheelhouse")),
-    Question(Query("The old dog had a"), ("home", "philosophy")),
-)
-"""Two contexts of different length that begin alike, with words of several pieces."""
-
 _SHORT_PROBE = Question(Query("It is a"), ())
 """For models of very few positions."""
 
@@ -55,7 +49,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
         BadInput: packing is asked for and changes the model's numbers, or a causal model sees to
             the right.
     """
-    probes = _rows(encoder, PROBES)
+    probes = _rows(encoder, probe_questions(reader, encoder))
     rows = probes or _rows(encoder, (_SHORT_PROBE,))
     reader.layout, reader.gate = "equal", None
     if rows:
@@ -82,6 +76,19 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
             f"model {model_id} cannot read several contexts in one row, or gives other numbers "
             "then: leave packing='always' out"
         )
+
+
+def probe_questions(reader: Reader, encoder: QuestionEncoder) -> list[Question]:
+    """Returns two contexts that begin alike, with words of several pieces.
+
+    One has the name of the padding token, which some models leave out when they count positions.
+    """
+    config = reader.model.config.get_text_config()
+    padding = encoder.spelling.name(getattr(config, "pad_token_id", None))
+    return [
+        Question(Query("The old man said that it was a"), ("house", "wheelbarrow", "wheelhouse")),
+        Question(Query(f"The old {padding} dog had a"), ("home", "philosophy")),
+    ]
 
 
 def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id: str) -> None:

@@ -44,7 +44,8 @@ class Reader:
         model: in evaluation mode, on its device.
         pad: id that fills up short rows; any id that has an embedding, since it is masked.
         causal: whether a token sees only the tokens before it.
-        first_position: number of the first position, where positions are given.
+        padding_index: token id that the model leaves out when it counts positions, which then
+            begin at the number after it; None for no such id.
 
     Attributes:
         layout: packed (several rows side by side in one), equal (rows of one length at a time; of
@@ -55,14 +56,14 @@ class Reader:
     """
 
     def __init__(
-        self, model: PreTrainedModel, pad: int, *, causal: bool, first_position: int = 0
+        self, model: PreTrainedModel, pad: int, *, causal: bool, padding_index: int | None = None
     ) -> None:
         self.model = model
         self.causal = causal
         self.layout: Literal["packed", "equal", "alone"] = "equal"
         self.width = PACK_WIDTH
         self.gate: torch.nn.Module | None = None
-        self.first_position = first_position
+        self.padding_index = padding_index
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
         if model.device.type == "cpu" and model.dtype == torch.float32:
@@ -178,14 +179,14 @@ class Reader:
         sees = torch.from_numpy(np.stack([pack.mask(width, causal=self.causal) for pack in packs]))
         mask = torch.zeros(sees.shape, dtype=self.model.dtype)
         mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
-        positions = [
-            [self.first_position + depth for depth in pack.depths] + [0] * (width - len(pack.ids))
-            for pack in packs
-        ]
+        positions = torch.zeros(len(packs), width, dtype=torch.long)
+        in_contexts = self.positions(self.fill([row.ids for row in rows])["input_ids"])
+        for (index, tokens), of_context in zip(places, in_contexts, strict=True):
+            positions[index, tokens] = of_context[: len(tokens)]
         inputs = {
             "input_ids": self.fill([pack.ids for pack in packs])["input_ids"],
             "attention_mask": mask[:, None],
-            "position_ids": torch.tensor(positions),
+            "position_ids": positions,
         }
         return inputs, [
             (index, tokens[read])
@@ -199,6 +200,16 @@ class Reader:
         with torch.inference_mode():
             outputs = self.model.get_encoder()(**inputs)
         return {"encoder_outputs": outputs, "attention_mask": inputs["attention_mask"]}
+
+    def positions(self, ids: torch.Tensor) -> torch.Tensor:
+        """Returns the position of each token as the model counts them: both (rows, tokens).
+
+        RoBERTa and its relatives count the tokens other than padding, also where a text has it.
+        """
+        if self.padding_index is None:
+            return torch.arange(ids.shape[1]).expand_as(ids)
+        is_counted = ids != self.padding_index
+        return self.padding_index + is_counted.cumsum(1) * is_counted
 
     def fill(self, rows: Sequence[Sequence[int]]) -> dict[str, torch.Tensor]:
         """Returns `input_ids` and `attention_mask` of rows filled up on the right."""

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from lmdiag.models.forward.probing import PROBES, reach, same
+from lmdiag.models.forward.probing import probe_questions, reach, same
 from lmdiag.models.forward.reader import Reader, select_sources
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import PartialWord, TokenRow
@@ -55,8 +55,9 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
     cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
     inputs = reader.fill([root.ids for root in roots])
     mask = inputs["attention_mask"]
-    positions = reader.first_position + torch.arange(mask.shape[1]).expand_as(mask)
+    positions = reader.positions(inputs["input_ids"])
     inputs |= {"position_ids": positions}
+    next_positions = (positions * mask).amax(1) + 1  # words contain no padding
     last = [(number, length - 1) for number, length in enumerate(lengths)]
     at_roots = reader.run(inputs | {"past_key_values": cache}, last)
 
@@ -72,10 +73,9 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
         if window is not None and mask.shape[1] + width > window:
             log_probs[longer] = reader.read([requests[n][1] for n in longer])
             return log_probs
-        starts = reader.first_position + torch.tensor(lengths)[blanks]
         inputs |= {
             "attention_mask": torch.cat([mask[blanks], inputs["attention_mask"]], dim=1),
-            "position_ids": starts[:, None] + torch.arange(width),
+            "position_ids": next_positions[blanks, None] + torch.arange(width),
         }
         past = copy.copy(cache)
         past.layers = [copy.copy(layer) for layer in cache.layers]
@@ -97,7 +97,7 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
     if encoder.masked or reader.layout == "alone":
         return no_reuse
     try:
-        probes = [encoder.encode(question) for question in PROBES]
+        probes = [encoder.encode(question) for question in probe_questions(reader, encoder)]
         roots = [probe.blank.row(PartialWord(())) for probe in probes]
         requests = []
         for number, probe in enumerate(probes):

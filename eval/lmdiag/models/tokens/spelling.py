@@ -45,8 +45,12 @@ _WITHOUT_SPACES = (
     r"\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
     r"\u1780-\u17ff\u19e0-\u19ff"  # Khmer
     r"\u1950-\u19df\u1a20-\u1aaf\ua980-\ua9df\u1b00-\u1b7f"  # Tai, Javanese, Balinese
-    r"\u2e80-\u2fff\u3001-\u312f\u3190-\u4dbf\u4e00-\ua4cf"  # Chinese, Japanese, Yi
-    r"\uf900-\ufaff\ufe30-\ufe4f\uff01-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+    # Chinese, Japanese, Yi; not their enclosed Hangul letters and squared Latin ones
+    r"\u2e80-\u2fff\u3001-\u302d\u3030-\u312f\u3190-\u31ff\u3220-\u325f\u3280-\u32cb\u32d0-\u3370"
+    r"\u337b-\u337f\u33e0-\u33fe\u3400-\u4dbf\u4e00-\ua4cf\uf900-\ufaff\ufe30-\ufe4f"
+    # full-width signs, not digits and Latin letters; half-width kana
+    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff9f"
+    r"\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 """Characters of scripts that write no spaces between words, with their punctuation, for a regex."""
 
@@ -99,6 +103,10 @@ class Spelling:
     def text(self, text: str) -> Pieces:
         """Returns the pieces of a text by itself, without special tokens."""
         return tuple(self._backend.encode(text, add_special_tokens=False).ids)
+
+    def name(self, token: int | None) -> str:
+        """Returns the name of a token in the vocabulary; "" if it has none."""
+        return "" if token is None or token < 0 else self._backend.id_to_token(token) or ""
 
     def spell(self, text: str) -> tuple[Pieces, list[int], list[int], list[int]]:
         """Returns a text by itself as tokens, without special ones.
