@@ -416,7 +416,7 @@ def analyse(
     design = runs[0].results.design.given() if runs else {}
     design |= {name: value for name, value in given.items() if value}
     if runs and all(x.diagnostic.asks == "sentence" for x in runs[0].stimuli.values()):
-        design["apart"] = [model_column(run) for run in unlike_first(runs)]
+        design["not_compared"] = [model_column(run) for run in unlike_first(runs)]
     per: Per = "region" if design.get("region") else "row"
     tables = [
         items_of_predictions(x, getattr(x, "stimuli", None) or _needed(stimuli), per)

@@ -1,35 +1,38 @@
-"""The design of a table of items: cell means within items, effects over items, mixed models."""
+"""The design of a table of items: cell means, effects and mixed models of one response."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import combinations, pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from pandas import Categorical, DataFrame, MultiIndex, Series, concat, to_numeric
+from scipy.special import logit
 
-from lmdiag import stats
+from lmdiag.analysis.effects import (
+    Levels,
+    effect_scores,
+    paired_tests,
+    tests_by_level,
+    within_item_intervals,
+)
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.perturb import NONE
 from lmdiag.text import in_order, shortened, visible
 from lmdiag.types import BadInput, Coding
 
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
-
-Levels = Mapping[str, tuple[str, ...]]
-"""Condition -> its levels in order."""
+Orders = Mapping[str, Sequence[object]]
+"""Column -> its levels in the order that the user chose."""
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 """Response -> its unit; others have none, or it is not known."""
 
-_MOST_LEVELS, _MOST_CROSSED, _EXACT = 6, 3, 16
-"""Levels of a condition that is found; conditions of an interaction; items for a sign-flip p."""
+_MOST_LEVELS = 6
+"""Levels of a condition that is found."""
 
 _NEVER_FOUND = {
     *SCORES, "model", "signature", "task", "perturbation", "shuffle", "id", "item",
@@ -53,8 +56,8 @@ _ALL = "all"
 _MODEL = re.compile(r"(?<!\w)model(?!\w)")
 """The column `model` in a formula."""
 
-_ROUNDING = 1e-6
-"""Contrasts that are smaller, relative to the largest response, are rounding of float32."""
+_Groups = Mapping[tuple[str, str], DataFrame]
+"""Suite and model -> a table; each is analysed by itself."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class Analysis:
             pairs of more than two levels.
         region: number or name of the region; "" for rows as a whole; "all" for each by itself, in
             tables that begin with a column `suite`.
-        apart: models that are not compared with the first one.
+        not_compared: models that are not compared with the first one.
     """
 
     response: str
@@ -98,7 +101,7 @@ class Analysis:
     by: str
     by_level: DataFrame
     region: str
-    apart: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
 
     @property
     def has_models(self) -> bool:
@@ -142,115 +145,73 @@ def analyse_table(
     region: str = "",
     coding: Coding = "sum",
     item: str = "",
-    levels: Mapping[str, Sequence[object]] | None = None,
+    levels: Orders | None = None,
     by: str = "",
-    apart: Collection[str] = (),
+    not_compared: Collection[str] = (),
 ) -> Analysis:
-    """Analyses the items of one or several models.
+    """Analyses the items of one or several models; `lmdiag.analyse` has the other arguments.
 
     Args:
         table: a row per item and condition, with a column `item` (or `contrast`), and a column
             `model` where there are several; see `lmdiag.analysis.items.items_of`.
-        response: a column of numbers; or "probability" or "log_odds", which follow from a column
-            surprisal in bits; or "correct": whether the good row of a contrast is the most
-            probable, or else whether the top word is expected. "": the left side of the formula,
-            else surprisal.
         conditions: columns; () for those that `find_conditions` finds, in each suite by itself if
             suites have different conditions.
         formula: of a mixed model, see `fit_mixed`; fitted to the rows of each model, or to all
             rows if it has the column `model`.
-        region: number or name of the region, in a table with a row per region; "all" for an
-            analysis of each region by itself.
-        coding: of conditions and columns of text in the formula, see `fit_mixed`; with "difference"
-            the effects of a condition are those of each level less the one before it.
-        item: the column that names the items; "" for `item` (or `contrast`).
-        levels: column -> its levels in order; of others, alphabetical without regard to case and
-            accents, numbers by size.
-        by: a column that differs between items only, by whose levels effects are broken down.
-        apart: models whose responses are not comparable with those of the first one.
+        not_compared: models whose responses are not comparable with those of the first one.
 
     Raises:
         BadInput: there is no item column, no condition, no such response, region or level, no item
             with all cells, a column `by` that differs within items, or the formula cannot be
             fitted.
     """
-    given = (*conditions, *filter(None, [by]), *(levels or ()))
-    table = _chosen(table, region, item, given)
-    response = response or formula.partition("~")[0].strip(" `") or "surprisal"
-    table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
-    orders = {name: tuple(map(_level_text, of)) for name, of in (levels or {}).items()}
-    columns = {name: _column(table, name) for name in given}
+    orders = levels or {}
+    named = [*conditions, *filter(None, [by]), *orders]
     if region == _ALL and formula:
         raise BadInput("a formula is fitted to one region: choose it with --region")
+    table = _with_model_and_item(_of_region(_prepared(table, item, named), region))
+    response = response or formula.partition("~")[0].strip(" `") or "surprisal"
+    table[response] = _response(table, response)
     means = _means(table, conditions, response, orders, required=not formula, each=region == _ALL)
-    names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
-    columns |= {name: _column(table, name) for name in names}
-    ordered = {
-        name: levels_in_order(table[column], orders.get(name, ()))
-        for name, column in columns.items()
-    }
-    found = {name: ordered[name] for name in names}
-    complete = {key: wide.dropna() for key, wide in means.items()}
-    scores = {key: effect_scores(wide, found, coding) for key, wide in complete.items()}
-    models = dict(iter(table.groupby("model", sort=False)))
-    first = next(iter(models), "")
-    other = tuple(x for x in models if any(x == y or x.startswith(f"{y} ") for y in apart))
-    gaps = {
-        (suite, f"{first} - {model}"): (scores[suite, first] - contrasts).dropna()
-        for (suite, model), contrasts in scores.items()
-        if model != first and model not in other and (suite, first) in scores
-    }
-    groups = _level_of_item(table, by, columns[by]) if by else None
-    broken = (
-        {} if groups is None else {k: _by_level(x, groups, ordered[by]) for k, x in scores.items()}
-    )
-    fitted = {"": table} if _MODEL.search(formula) else models
+    found = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
+    factors = _factors(table, [*found, *named], orders)
+    order = {name: tuple(factors[name].cat.categories) for name in found}
+    complete = {group: wide.dropna() for group, wide in means.items()}
+    scores = {group: effect_scores(wide, order, coding) for group, wide in complete.items()}
+    models = [*table["model"].unique()]
+    unlike = tuple(x for x in models if any(x == y or x.startswith(f"{y} ") for y in not_compared))
+    differences = _differences(scores, [model for model in models if model not in unlike])
     return Analysis(
         response=response,
-        conditions=found,
-        items=_stacked({key: _long(wide) for key, wide in complete.items()}),
-        left_out={k: len(w) - len(complete[k]) for k, w in means.items()},
-        cells=_stacked({key: _cell_means(wide) for key, wide in complete.items()}),
-        effects=_stacked({key: _effect_tests(contrasts) for key, contrasts in scores.items()}),
-        differences=_stacked({key: _effect_tests(contrasts) for key, contrasts in gaps.items()}),
-        mixed={
-            model: fit_mixed(formula, _typed(rows, columns, ordered), coding=coding)
-            for model, rows in (fitted if formula else {}).items()
-        },
+        conditions=order,
+        items=_stacked(complete, _long),
+        left_out={group: len(wide) - len(complete[group]) for group, wide in means.items()},
+        cells=_stacked(complete, _cell_means),
+        effects=_stacked(scores, paired_tests),
+        differences=_stacked(differences, paired_tests),
+        mixed=_mixed_models(formula, table, factors, coding) if formula else {},
         by=by,
-        by_level=_stacked(broken),
+        by_level=_tests_by_level(scores, table, by, factors) if by else DataFrame(),
         region=region,
-        apart=other,
+        not_compared=unlike,
     )
-
-
-def _stacked(tables: Mapping[tuple[str, str], DataFrame]) -> DataFrame:
-    """The tables below each other, with the model, and the suite if each is by itself."""
-    from pandas import DataFrame, concat
-
-    if not tables:
-        return DataFrame()
-    whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
-    texts = whole.select_dtypes(["object", "str"]).columns
-    whole[texts] = whole[texts].fillna("")  # conditions of other suites
-    return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
 
 
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def _chosen(table: DataFrame, region: str, item: str, given: Sequence[str]) -> DataFrame:
-    """The unperturbed rows of a task and region, with `item` and `model`.
+def _prepared(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
+    """The unperturbed rows of a task.
 
     Columns of the design whose names mean something else here get the end `_data`.
     """
     table = table.set_axis(list(map(str, table.columns)), axis=1)
     if not table.columns.is_unique:
         raise BadInput("the table has two columns of one name: rename one of them")
-    if unknown := [x for x in (*given, *filter(None, [item])) if x not in table]:
+    if unknown := [x for x in (*named, *filter(None, [item])) if x not in table]:
         raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
-    own = [name for name in given if name in _OWN and f"{name}{_DATA}" not in table]
-    table = table.rename(columns={name: f"{name}{_DATA}" for name in own})
+    taken = [name for name in named if name in _OWN and f"{name}{_DATA}" not in table]
+    table = table.rename(columns={name: f"{name}{_DATA}" for name in taken})
     if item:
         table = table.assign(item=table[_column(table, item)])
     if "perturbation" in table:
@@ -258,36 +219,49 @@ def _chosen(table: DataFrame, region: str, item: str, given: Sequence[str]) -> D
     if "task" in table and table["task"].nunique() > 1:
         tasks = ", ".join(dict.fromkeys(table["task"]))
         raise BadInput(f"there are several tasks: choose one with --task from {tasks}")
+    return table
+
+
+def _of_region(table: DataFrame, region: str) -> DataFrame:
+    """The rows of a region; of every one, with `suite` for its name, so that each is by itself."""
     has_regions = set(PARTS) <= set(table.columns)
-    if region or (has_regions and table["number"].nunique() > 1):
-        names = [name for name in ("number", "name", "region") if name in table]
-        if not names:
-            raise BadInput("the table has no regions: write it with --per region")
-        texts = table[names].apply(level_texts)
-        known = texts.fillna("").agg(" ".join, axis=1).str.strip()
-        if region == _ALL:
-            table = table.assign(suite=known.where(~known.str.isdigit(), "region " + known))
-        else:
-            table = table[(texts == region).any(axis=1)]
-        if table.empty:
-            regions = ", ".join(map(shortened, known.unique()[:20]))
-            raise BadInput(f"choose a region with --region from {regions}")
+    if not region and not (has_regions and table["number"].nunique() > 1):
+        return table
+    columns = [name for name in ("number", "name", "region") if name in table]
+    if not columns:
+        raise BadInput("the table has no regions: write it with --per region")
+    texts = table[columns].apply(level_texts)
+    names = texts.fillna("").agg(" ".join, axis=1).str.strip()
+    if region == _ALL:
+        table = table.assign(suite=names.where(~names.str.isdigit(), "region " + names))
+    else:
+        table = table[(texts == region).any(axis=1)]
+    if table.empty:
+        known = ", ".join(map(shortened, names.unique()[:20]))
+        raise BadInput(f"choose a region with --region from {known}")
+    return table
+
+
+def _with_model_and_item(table: DataFrame) -> DataFrame:
+    """The table with `model`, also where the same model was asked in several ways, and `item`."""
     table = table.reset_index(drop=True)
     names = [name for name in ("model", "signature") if name in table]
     if len(names) == 2 and len(table[names].drop_duplicates()) == table["model"].nunique():
-        names = names[:1]  # else the same model was asked in several ways
+        names = names[:1]
     table["model"] = table[names].astype(str).agg(" ".join, axis=1) if names else ""
-    is_alone = "item" not in table or not table.duplicated(["model", "item"]).any()
-    if is_alone and "contrast" in table:  # no item has two rows
+    has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
+    if "contrast" in table and not has_several_rows:
         table["item"] = table["contrast"]
     return table
 
 
 def _response(table: DataFrame, response: str) -> Series:
-    """The response of each row, NaN where it is not known; see `analyse_table`."""
-    import pandas as pd
-    from scipy.special import logit
+    """The response of each row, NaN where it is not known or not finite; see `analyse_table`."""
+    values = _computed_response(table, response)
+    return values.replace([np.inf, -np.inf], np.nan)
 
+
+def _computed_response(table: DataFrame, response: str) -> Series:
     columns = set(table)
     if response in columns:
         try:
@@ -325,11 +299,6 @@ def _name(column: str) -> str:
     return name if name in _OWN else column
 
 
-def _level_text(level: object) -> str:
-    """A level as `level_texts` writes it."""
-    return str(level).lower() if isinstance(level, bool) else str(level)
-
-
 def level_texts(column: Series) -> Series:
     """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
     texts = column.map(str)
@@ -339,36 +308,30 @@ def level_texts(column: Series) -> Series:
     return texts.where(~is_truth, texts.str.lower()).where(column.notna() & (texts != ""))
 
 
-def levels_in_order(column: Series, order: Sequence[str] = ()) -> tuple[str, ...]:
+def levels_in_order(column: Series, order: Sequence[object] = ()) -> tuple[str, ...]:
     """Returns the levels of a column in the given order, or else by `lmdiag.text.in_order`.
 
     Raises:
         BadInput: the order does not name each level once.
     """
     levels = in_order(level_texts(column).dropna().unique())
-    if order and sorted(order) != sorted(levels):
+    given = tuple(level_texts(Series(order, dtype=object)))
+    if given and sorted(given) != sorted(levels):
         raise BadInput(
-            f"the order {','.join(order)} does not name each level of {_name(str(column.name))} "
+            f"the order {','.join(given)} does not name each level of {_name(str(column.name))} "
             f"once: {', '.join(levels)}"
         )
-    return tuple(order) or levels
+    return given or levels
 
 
-def _typed(table: DataFrame, columns: Mapping[str, str], levels: Levels) -> DataFrame:
-    """The table with texts of numbers as numbers, and the columns of the design as categories.
-
-    Those have the user's names.
-    """
-    from pandas import Categorical, DataFrame, to_numeric
-
-    typed = {}
-    for name in table.columns:
-        texts = level_texts(table[name])
-        numbers = to_numeric(texts, errors="coerce")
-        typed[name] = numbers if numbers.count() == texts.count() else texts
-    for name, column in columns.items():
-        typed[name] = Categorical(level_texts(table[column]), levels[name])
-    return DataFrame(typed, table.index)
+def _factors(table: DataFrame, names: Iterable[str], orders: Orders) -> DataFrame:
+    """The columns of the design, by the user's names, as categories with their levels in order."""
+    factors = {}
+    for name in names:
+        column = table[_column(table, name)]
+        levels = levels_in_order(column, orders.get(name, ()))
+        factors[name] = Categorical(level_texts(column), levels)
+    return DataFrame(factors, table.index)
 
 
 # ---- the design ----------------------------------------------------------------------------------
@@ -401,7 +364,7 @@ def _means(
     table: DataFrame,
     conditions: Sequence[str],
     response: str,
-    orders: Levels,
+    orders: Orders,
     *,
     required: bool,
     each: bool,
@@ -431,11 +394,9 @@ def _means(
 
 
 def _means_of_suite(
-    table: DataFrame, suite: str, conditions: Sequence[str], response: str, orders: Levels
+    table: DataFrame, suite: str, conditions: Sequence[str], response: str, orders: Orders
 ) -> dict[tuple[str, str], DataFrame]:
     """The means of one suite, or of a table without suites; see `_means`."""
-    from pandas import DataFrame, MultiIndex
-
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
     names = list(conditions) or [_name(column) for column in find_conditions(table)]
@@ -467,23 +428,6 @@ def _means_of_suite(
     return means
 
 
-def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
-    """Returns the 95% interval of the mean of each cell, for comparisons within items.
-
-    Each value is taken less the mean of its item, plus the grand mean; the deviations within a cell
-    are then stretched by sqrt(C / (C - 1)) for C cells, and have a t interval.
-
-    Args:
-        values: of each item in each cell, (n, C), C > 1.
-
-    Source: Cousineau (2005); Morey (2008).
-    """
-    mean, n_cells = values.mean(axis=0), values.shape[1]
-    deviations = values - values.mean(axis=1, keepdims=True) + values.mean() - mean
-    stretched = mean + deviations * math.sqrt(n_cells / (n_cells - 1))
-    return [stats.mean_interval(column) for column in stretched.T]
-
-
 def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
     """Returns the column of each condition in `Analysis.cells` and `Analysis.items`."""
     names = [*conditions]
@@ -509,133 +453,58 @@ def _cell_means(means: DataFrame) -> DataFrame:
     return table.assign(n=len(means), mean=means.mean().to_numpy(), ci_low=low, ci_high=high)
 
 
-def effect_scores(means: DataFrame, named: Levels, coding: Coding = "sum") -> DataFrame:
-    """Returns the contrast of each item (rows) for each effect (columns).
-
-    For a main effect it is the mean of the cells of the second level less that of the first, for an
-    interaction the difference of these differences; cells of other conditions are averaged. The
-    columns are a family, which Holm's method adjusts together, a name, and a name with levels.
-
-    Args:
-        means: of each item in each cell, see `_means`.
-        named: conditions with more than two levels here have the pair of levels in the name.
-        coding: "difference" for successive levels, else all pairs of levels.
-    """
-    from pandas import DataFrame, MultiIndex
-
-    sides = []  # of each condition: family, name and weights of its levels
-    for name in means.columns.names:
-        levels = means.columns.unique(name)
-        averaged = ("", "", "", np.full(len(levels), 1 / len(levels)))
-        compared = pairwise(levels) if coding == "difference" else combinations(levels, 2)
-        pairs = [
-            (
-                str(name),
-                name if len(named[name]) == 2 else f"{name}[{high} - {low}]",
-                f"{name}[{high} - {low}]",
-                (levels == high) * 1.0 - (levels == low),
-            )
-            for low, high in compared
-        ]
-        sides.append([*pairs, averaged])
-    weights = {}
-    for crossed in product(*sides):
-        *texts, vectors = zip(*crossed, strict=True)
-        if 0 < sum(map(bool, texts[0])) <= _MOST_CROSSED:
-            key = tuple(":".join(filter(None, parts)) for parts in texts)
-            weights[key] = reduce(np.kron, vectors)
-    columns = sorted(weights, key=lambda key: key[0].count(":"))  # main effects first
-    values = means.to_numpy()
-    scores = values @ np.column_stack([weights[key] for key in columns])
-    scores[np.abs(scores) <= _ROUNDING * np.abs(values).max()] = 0.0
-    return DataFrame(scores, means.index, MultiIndex.from_tuples(columns))
+def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    """A table of each group, below each other: `model`, and `suite` where each is by itself."""
+    tables = {group: table_of(of) for group, of in groups.items()}
+    if not tables:
+        return DataFrame()
+    whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
+    texts = whole.select_dtypes(["object", "str"]).columns
+    whole[texts] = whole[texts].fillna("")  # conditions of other suites
+    return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
 
 
-def _effect_tests(scores: DataFrame) -> DataFrame:
-    """The paired t test of each column of `effect_scores`, as rows of `Analysis.effects`.
-
-    t, interval and d_z are not defined where the items do not differ.
-    """
-    n, mean, sd = len(scores), scores.mean(), _deviations(scores)
-    table = _t_tests(mean, sd / math.sqrt(n), n - 1).assign(d_z=mean / sd)
-    table.insert(0, "n", n)
-    if n <= _EXACT:
-        table["p_sign_flip"] = scores.apply(lambda column: stats.sign_flip(column.to_numpy()).p)
-    families = table.groupby(level=0)["p"]
-    if (has_pairs := families.transform("size") > 1).any():
-        table["p_holm"] = families.transform(_holm).where(has_pairs)
-        table["n_tests"] = families.transform("count").where(has_pairs)
-    return _named(table)
+def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
+    """The contrasts of the first model less those of each other one, over the items of both."""
+    return {
+        (suite, f"{models[0]} - {model}"): (scores[suite, models[0]] - of_model).dropna()
+        for (suite, model), of_model in scores.items()
+        if model in models[1:] and (suite, models[0]) in scores
+    }
 
 
-def _holm(p: Series) -> stats.Values:
-    return np.array(stats.holm([*p]))
-
-
-def _named(table: DataFrame) -> DataFrame:
-    """The table with effect and label, the last two levels of its index, as first columns."""
-    table.insert(0, "effect", table.index.get_level_values(1))
-    table.insert(1, "label", table.index.get_level_values(2))
-    return table.reset_index(drop=True)
-
-
-def _deviations(scores: DataFrame) -> Series:
-    """The standard deviation of each column, NaN where it is rounding."""
-    sd = scores.std()
-    return sd.where(sd > 1e-12 * scores.abs().max())
-
-
-def _t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
-    """Estimates with their 95% intervals and two-sided t tests."""
-    from pandas import DataFrame
-    from scipy.special import stdtr, stdtrit
-
-    margin = stdtrit(df, (1 + stats.LEVEL) / 2) * se
-    t = estimate / se
-    table = DataFrame({"estimate": estimate, "ci_low": estimate - margin})
-    return table.assign(ci_high=estimate + margin, t=t, df=df, p=2 * stdtr(df, -t.abs()))
-
-
-# ---- a factor between items ----------------------------------------------------------------------
-
-
-def _level_of_item(table: DataFrame, by: str, column: str) -> Series:
-    """Item -> its level of a factor between items; `BadInput` if one has several."""
+def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFrame) -> DataFrame:
+    """The effects by a factor between items; `BadInput` if an item has several of its levels."""
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    levels = level_texts(table[column]).groupby(level_texts(table["item"]))
+    levels = factors[by].groupby(level_texts(table["item"]))
     if (several := levels.nunique() > 1).any():
         raise BadInput(
             f"{by} differs within item {several.idxmax()}: --by takes a column that differs "
             "between items only"
         )
-    return levels.first()
+    of_items = levels.first()
+    return _stacked(scores, lambda of_group: tests_by_level(of_group, of_items))
 
 
-def _by_level(scores: DataFrame, groups: Series, order: Sequence[str]) -> DataFrame:
-    """The effects at each level, then Welch's tests of two levels; see `Analysis.by_level`."""
-    from pandas import concat
-
-    levels = groups.reindex(scores.index)
-    parts = {level: scores[levels == level] for level in order if (levels == level).any()}
-    tests = {level: _effect_tests(part) for level, part in parts.items()}
-    pairs = [*combinations(parts, 2)]
-    for low, high in pairs:
-        tests[f"{high} - {low}"] = _welch_tests(parts[high], parts[low])
-    table = concat(tests, names=["level"]).reset_index("level").reset_index(drop=True)
-    if len(pairs) > 1:
-        of_pairs = table["level"].isin([f"{high} - {low}" for low, high in pairs])
-        families = table[of_pairs].groupby("label")["p"]
-        table.loc[of_pairs, "p_holm"] = families.transform(_holm)
-        table.loc[of_pairs, "n_tests"] = families.transform("count")
-    return table
+def _mixed_models(
+    formula: str, table: DataFrame, factors: DataFrame, coding: Coding
+) -> dict[str, LinearFit]:
+    """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`."""
+    groups = table.groupby("model", sort=False)
+    tables = {"": table} if _MODEL.search(formula) else dict(iter(groups))
+    return {
+        model: fit_mixed(formula, _typed(rows, factors), coding=coding)
+        for model, rows in tables.items()
+    }
 
 
-def _welch_tests(high: DataFrame, low: DataFrame) -> DataFrame:
-    """Welch's t test of each effect between the items of two levels (Welch 1947)."""
-    squares = _deviations(high) ** 2 / len(high), _deviations(low) ** 2 / len(low)
-    total = squares[0] + squares[1]
-    df = total**2 / (squares[0] ** 2 / (len(high) - 1) + squares[1] ** 2 / (len(low) - 1))
-    table = _t_tests(high.mean() - low.mean(), np.sqrt(total), df)
-    table.insert(0, "n", len(high) + len(low))
-    return _named(table)
+def _typed(table: DataFrame, factors: DataFrame) -> DataFrame:
+    """The table with texts of numbers as numbers, and the columns of the design as categories."""
+    typed = {}
+    for name in table.columns:
+        texts = level_texts(table[name])
+        numbers = to_numeric(texts, errors="coerce")
+        typed[name] = numbers if numbers.count() == texts.count() else texts
+    typed |= dict(factors.loc[table.index].items())
+    return DataFrame(typed, table.index)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pandas import DataFrame, isna
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, analyse_table, cell_columns
@@ -17,20 +20,40 @@ from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from lmdiag.results import Run
 
 _MOST_SUITES = 12
 """Suites with different conditions in a chart, and on the terminal."""
 
+
+class _Column(NamedTuple):
+    """How a column is shown: its heading, the text of a value, whether it has unit and interval."""
+
+    heading: str
+    text: Callable[[Any], str] = numbers.decimals
+    is_figure: bool = False
+
+
+def _whole(value: Any) -> str:
+    """A number, without decimals where it has none."""
+    is_whole = not isna(value) and value % 1 == 0
+    return str(int(value)) if is_whole else numbers.decimals(None if isna(value) else value)
+
+
+_three = partial(numbers.decimals, digits=3)
 _TEST = {
-    "n": "n", "estimate": "difference", "t": "t", "df": "df", "p": "p", "p_sign_flip": "p exact",
-    "p_holm": "p Holm", "n_tests": "tests", "d_z": "d_z",
+    "n": _Column("n", _whole), "estimate": _Column("difference", is_figure=True),
+    "t": _Column("t"), "df": _Column("df", _whole), "p": _Column("p", numbers.p_value),
+    "p_sign_flip": _Column("p exact", numbers.p_value),
+    "p_holm": _Column("p Holm", numbers.p_value), "n_tests": _Column("tests", _whole),
+    "d_z": _Column("d_z"),
 }  # fmt: skip
-_CELL = {"n": "n", "mean": "mean"}
-_TERM = {"estimate": "estimate", "se": "SE", "df": "df", "t": "t", "p": "p"}
-"""Columns of a table of tests, cells or terms, with their headings."""
+_CELL = {"n": _Column("n", _whole), "mean": _Column("mean", is_figure=True)}
+_TERM = {
+    "estimate": _Column("estimate", _three, is_figure=True), "se": _Column("SE", _three),
+    "df": _Column("df", _three), "t": _Column("t", _three), "p": _Column("p", numbers.p_value),
+}  # fmt: skip
+"""Columns of a table of tests, cells or terms."""
 
 
 def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> list[Section]:
@@ -73,7 +96,7 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
 
     region = arguments.pop("region", "")
     if runs[0].stimuli[task].diagnostic.asks == "sentence":
-        arguments["apart"] = [model_column(run) for run in unlike_first(runs)]
+        arguments["not_compared"] = [model_column(run) for run in unlike_first(runs)]
     chosen = analyse_table(items_of(runs, task=task), **arguments)
     n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
     name, part, plots = name_part(task), "", list[Plot]()
@@ -114,8 +137,6 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
         analysis: the figures.
         part: what the response is of, for the captions, where it is not of a region.
     """
-    from pandas import DataFrame
-
     of, names = analysis.response_text(part), [*analysis.conditions]
     gaps = "Differences between models in effects"
     for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):
@@ -144,29 +165,26 @@ def _grid(
     heading: str,
     labels: Iterable[str],
     table: DataFrame,
-    columns: Mapping[str, str],
+    columns: Mapping[str, _Column],
 ) -> Grid:
     """The texts of a table, after the labels of its rows and the name of the model."""
-    shown = {name: title for name, title in columns.items() if name in table}
+    shown = {name: column for name, column in columns.items() if name in table}
     unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
-    digits = 3 if columns is _TERM else 2
     n_labels = 2 if analysis.has_models and "model" in table else 1
-    headings, rows = list[Heading](), []
-    for name, title in shown.items():
-        is_figure = name in ("estimate", "mean")  # with a unit and an interval
-        headings.append(Heading(title + unit * is_figure, (), is_figure))
+    headings = [
+        Heading(column.heading + unit * column.is_figure, (), column.is_figure)
+        for column in shown.values()
+    ]
+    rows = []
     for label, record in zip(labels, table.to_dict("records"), strict=True):
-        cells = []
-        for name, column in zip(shown, headings, strict=True):
-            text = numbers.decimals(record[name], digits)
-            if name.startswith("p"):
-                text = numbers.p_value(record[name])
-            elif name == "n" or (name == "df" and columns is _TEST and record[name] % 1 == 0):
-                text = str(int(record[name]))
-            low, high = (record.get(end, math.nan) for end in ("ci_low", "ci_high"))
-            has_interval = column.is_figure and not math.isnan(low)
-            interval = f"[{numbers.decimals(low)}, {numbers.decimals(high)}]"
-            cells.append(CellText(text, interval if has_interval else ""))
+        interval = ""
+        if not math.isnan(record.get("ci_low", math.nan)):
+            ends = (numbers.decimals(record[end]) for end in ("ci_low", "ci_high"))
+            interval = f"[{', '.join(ends)}]"
+        cells = [
+            CellText(column.text(record[name]), interval if column.is_figure else "")
+            for name, column in shown.items()
+        ]
         suite = f"{record['suite']}: " if "suite" in record else ""
         names = (visible(suite + label), visible(record.get("model", "")))
         rows.append(GridRow(names[:n_labels], 0, tuple(cells)))
@@ -198,8 +216,8 @@ def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     pairs = [f"{x}: {of[1]} - {of[0]}" for x, of in analysis.conditions.items() if len(of) == 2]
     if pairs and analysis.mixed:
         yield f"mixed model: coefficients of two levels, {'; '.join(pairs)}"
-    if analysis.apart:
-        models = ", ".join(analysis.apart)
+    if analysis.not_compared:
+        models = ", ".join(analysis.not_compared)
         yield f"not compared with the first model: {models}: {PSEUDO}"
     if len(analysis.effects):
         yield "effects: paired t tests over items; d_z: in standard deviations"

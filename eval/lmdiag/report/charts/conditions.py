@@ -10,7 +10,8 @@ import altair as alt
 import pandas as pd
 
 from lmdiag import stats
-from lmdiag.analysis.designs import UNITS, Analysis, cell_columns, within_item_intervals
+from lmdiag.analysis.designs import UNITS, Analysis, cell_columns
+from lmdiag.analysis.effects import within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import Plot, drawing, name_part
