@@ -90,6 +90,8 @@ def test_only_models_and_runs_need_torch_and_nothing_imports_the_commands_or_eva
     assert {room for room, modules in needs.items() if modules & libraries} == ASKING
     assert graph.find_modules_that_directly_import("lmdiag.cli") <= {"lmdiag.__main__"}
     assert "evaluate" not in graph.modules
+    assert graph.find_modules_that_directly_import("subprocess") == {"lmdiag.leaderboard"}
+    assert not {"multiprocessing", "concurrent"} & graph.modules
 
 
 def test_no_public_name_has_two_meanings() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
 import unicodedata
 from dataclasses import replace
@@ -247,6 +248,7 @@ UPLOADS = {
         "20,000 files of weights, more than 500",
     ),
     "header": ({"model.safetensors": (9_000_000).to_bytes(8, "little")}, "damaged safetensors"),
+    "large": ({"model.safetensors": bytes(801)}, "801 bytes of weights, too many for 100 param"),
     "none": ({"pytorch_model.bin": b""}, "has no safetensors weights"),
 }
 """Case -> files of a model on the Hub, and why it is not run."""
@@ -269,9 +271,29 @@ def test_uploads_and_files_of_strangers_are_not_used(
     for variable, value in client_env(hub.url, checkout).items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(checkout)
+    board = replace(board, most_parameters=100)
     board.run_missing([request(name, commit=commit), LOCAL[0]], lambda line: None)
     assert reason in board.failure(request(name, commit=commit))[0]
     assert not (checkout / "ran").exists()
+
+
+@pytest.mark.slow
+def test_a_header_that_comes_byte_by_byte_takes_no_longer_than_the_limit(
+    board: Board, hub: LoopbackHub, api: HfApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    api.create_repo("org/slow")
+    commit = hub.repositories["models", "org/slow"].add("main", {"model.safetensors": bytes(60)})
+    hub.slow = "model.safetensors"
+    for variable, value in client_env(hub.url, tmp_path).items():
+        monkeypatch.setenv(variable, value)
+    replace(board, seconds=10.0).run_missing([wanted := request("org/slow", commit=commit)], print)
+    assert board.failure(wanted) == ("it took longer than 10 seconds", 10.0)
+
+
+def test_no_module_is_imported_from_the_current_directory(tmp_path: Path) -> None:
+    (tmp_path / "cyclopts.py").write_text("raise SystemExit(9)")
+    command = [sys.executable, "-m", "lmdiag", "--version"]
+    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
 
 
 def test_memory_is_not_limited_where_an_accelerator_may_be_used(

@@ -146,7 +146,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
 def test_a_worker_ends_with_a_launcher_that_is_killed() -> None:
     worker = (
-        "import os, time; from lmdiag.files import end_with_parent; end_with_parent();"
+        "import os, time; from lmdiag.files import end_with_parent; end_with_parent(os.getppid());"
         "print(os.getpid(), flush=True); time.sleep(600)"
     )
     launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {worker!r}])"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,7 @@ OWN = "my-own-kind-of-token"
         (f"https://{TOKEN}@huggingface.co", "https://***@huggingface.co"),
         ("https://me:secret@host/x and more", "https://***@host/x and more"),
         ("http://:pass@host", "http://***@host"),
-        (f"token {TOKEN}, or {OWN}", "token hf_***, or hf_***"),
+        (f"token {TOKEN}, or {OWN}", "token hf_***, or ***"),
         ("https://host/x?a=1&token=abc&b=2", "https://host/x?a=1&token=***&b=2"),
         ("Authorization: Bearer abcdefghijklmnop", "Authorization: Bearer ***"),
         (f"_{TOKEN}" * 2, f"_{TOKEN}" * 2),  # a token does not begin inside a word
@@ -38,6 +40,19 @@ OWN = "my-own-kind-of-token"
 def test_secrets_are_replaced(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", OWN)
     assert without_secrets(text) == shown
+
+
+@pytest.mark.parametrize("form", ["whole", "tail", "upper", "base64", "url"])
+def test_an_echo_of_a_key_in_another_form_is_hidden(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-Abcdefghij0123456789\xbf\xfe"
+    encoded = b64encode(f"x:{key}".encode()), urlsafe_b64encode(key.encode())
+    forms = {"whole": key, "tail": key[10:], "upper": key.upper()}
+    forms |= dict(zip(("base64", "url"), [x.decode() for x in encoded], strict=True))
+    monkeypatch.setenv("LMDIAG_SERVER_KEY", key)
+    line = without_secrets(f"model {forms[form]} is unknown")
+    assert re.fullmatch(r"model .{0,4}\*\*\*.{0,4} is unknown", line)
 
 
 def test_every_text_of_a_value_is_cleaned_and_files_are_searched(
@@ -112,5 +127,5 @@ raise KeyError(sys.argv[1])
         [sys.executable, "-c", code, f"{TOKEN} or {OWN}"],
         capture_output=True, text=True, env=os.environ | {"HF_TOKEN": OWN}, check=False,
     )  # fmt: skip
-    assert done.stderr.startswith("your token hf_*** or hf_*** is old\n%d\nTraceback (most ")
-    assert done.stderr.endswith("KeyError: 'hf_*** or hf_***'\n")
+    assert done.stderr.startswith("your token hf_*** or *** is old\n%d\nTraceback (most ")
+    assert done.stderr.endswith("KeyError: 'hf_*** or ***'\n")

@@ -19,9 +19,11 @@ import sys
 import sysconfig
 import traceback
 import uuid
+from base64 import b64encode
 from collections import deque
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -337,24 +339,44 @@ _VARIABLES = (
 )  # fmt: skip
 
 
-def without_secrets(text: str, *, suspects: bool = True) -> str:
+_PART = 8
+"""Characters of a secret that are not shown."""
+
+
+def without_secrets(text: str, *known: str, suspects: bool = True) -> str:
     """Returns a text in which every secret is replaced by asterisks.
 
     Replaced are the token in use (`HF_TOKEN`, or the one that `hf auth login` saved), the keys of
-    servers in the environment, words that look like a token of the Hub, a password in a URL, and,
-    as `suspects`, all before `@` in a URL, `token=` and the like in a query, and `Bearer` tokens.
+    servers in the environment, `known` ones, words that look like a token of the Hub, a password in
+    a URL, and, as `suspects`, 8 or more characters of a secret in any letter case or in base64, all
+    before `@` in a URL, `token=` and the like in a query, and `Bearer` tokens.
     """
     from huggingface_hub.constants import HF_TOKEN_PATH
 
-    secrets = {os.environ.get(name, "").strip() for name in _VARIABLES}
+    in_use = {os.environ.get(name, "").strip() for name in _VARIABLES}
     with suppress(OSError, UnicodeDecodeError):
-        secrets.add(Path(HF_TOKEN_PATH).read_text("utf-8").strip())
+        in_use.add(Path(HF_TOKEN_PATH).read_text("utf-8").strip())
+    # a shorter one would match in any text
+    secrets = {*filter(None, known), *(secret for secret in in_use if len(secret) >= _PART)}
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= 8:  # a shorter one would match in any text
-            text = text.replace(secret, "hf_***")
+        text = text.replace(secret, "***")
+        if suspects and len(secret) >= _PART:
+            hidden = {i for match in _parts(secret).finditer(text) for i in range(*match.span(1))}
+            shown = ("\0" if i in hidden else character for i, character in enumerate(text))
+            text = re.sub("\0+", "***", "".join(shown)) if hidden else text
     for pattern, replacement in _TOKENS + _SUSPECTS if suspects else _TOKENS:
         text = re.sub(pattern, replacement, text)
     return text
+
+
+@cache
+def _parts(secret: str) -> re.Pattern[str]:
+    """Matches before every part of a secret, as it is, in another letter case, and in base64."""
+    padded = [b64encode(b" " * shift + secret.encode()).decode() for shift in range(3)]
+    url_safe = [form.replace("+", "-").replace("/", "_") for form in padded]
+    forms = (secret, *padded, *url_safe)
+    parts = {form[i : i + _PART] for form in forms for i in range(len(form) - _PART + 1)}
+    return re.compile(f"(?=({'|'.join(map(re.escape, sorted(parts)))}))", re.IGNORECASE)
 
 
 def find_secret(content: bytes) -> bool:
@@ -381,10 +403,9 @@ def redact_output() -> None:
         logging.setLogRecordFactory(make_redacted)
 
 
-def end_with_parent() -> None:
-    """Makes the system kill this process when the one that started it has ended; Linux only."""
+def end_with_parent(parent: int) -> None:
+    """Makes the system kill this process when its parent ends, whose id is given; Linux only."""
     if sys.platform == "linux":
-        parent = os.getppid()
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:  # it ended in the meantime
             os.kill(os.getpid(), signal.SIGKILL)

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -164,11 +165,13 @@ class LoopbackHub:
     Attributes:
         repositories: (models, datasets or spaces; id) -> repository.
         log: method and path of every request so far.
+        slow: files whose names end in this are sent at one byte per second.
     """
 
     def __init__(self) -> None:
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.log: list[str] = []
+        self.slow = "no file"
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("", (Handler,), {"hub": self}))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -244,7 +247,12 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in (headers | {"Content-Length": str(len(content))}).items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(b"" if self.command == "HEAD" else content)
+        if self.command == "GET" and self.path.endswith(self.hub.slow):
+            for byte in content:
+                self.wfile.write(bytes([byte]))
+                time.sleep(1)
+        elif self.command != "HEAD":
+            self.wfile.write(content)
 
     do_HEAD = do_POST = do_GET
 

@@ -25,6 +25,7 @@ from filelock import FileLock, Timeout
 
 from lmdiag import results, stimuli
 from lmdiag.files import (
+    end_with_parent,
     exists,
     is_file,
     read_json,
@@ -217,7 +218,7 @@ class Board:
             child = subprocess.Popen(
                 self._command(request, data), env=child_environment(), cwd=folder, stderr=log,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
-                preexec_fn=self._limit_memory(),
+                preexec_fn=partial(_prepare_child, os.getpid(), free_memory(self.device)),
             )  # fmt: skip
             try:
                 code = child.wait(self.seconds)
@@ -248,12 +249,12 @@ class Board:
             command.append("--overwrite")  # it is there but is not the run of this request
         return command
 
-    def _limit_memory(self) -> Callable[[], None] | None:
-        """Returns what limits the memory of a child; None without a limit."""
-        memory = free_memory(self.device)
-        if memory is None:
-            return None
-        return partial(resource.setrlimit, resource.RLIMIT_DATA, (memory, memory))
+
+def _prepare_child(board: int, memory: int | None) -> None:
+    """Makes a child end with the board, whose process id is given, and limits its memory."""
+    end_with_parent(board)
+    if memory is not None:
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
 
 def free_memory(device: str | None) -> int | None:

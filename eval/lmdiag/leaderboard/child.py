@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmdiag.files import MAX_INDEX, end_with_parent, parse_json, read_bytes
+from lmdiag.files import MAX_INDEX, parse_json, read_bytes
 from lmdiag.hub.client import plain_errors
 from lmdiag.types import BadInput
 
@@ -19,6 +19,9 @@ _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
 MAX_SHARDS = 500
 """Files of weights of a model."""
+
+_MOST_BYTES = 8
+"""Of a parameter in a file of weights, those of float64."""
 
 TOKEN = "LMDIAG_BOARD_TOKEN"
 """Variable with the token for gated models: it is the only one that a run gets."""
@@ -61,8 +64,13 @@ def check_model(model: str, commit: str, most: int) -> None:
             raise BadInput(f"the Hub has this model as {info.id} at {info.sha}: request that")
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
         try:
+            names = _weight_files(where, model, commit, sizes)
+            if (size := sum(sizes.get(name, 0) for name in names)) > _MOST_BYTES * most:
+                raise BadInput(
+                    f"{where} has {size:,} bytes of weights, too many for {most:,} parameters"
+                )
             n = 0
-            for name in _weight_files(where, model, commit, sizes):
+            for name in names:
                 header = api.parse_safetensors_file_metadata(model, name, revision=commit)
                 n += sum(header.parameter_count.values())
         except (BadInput, HfHubHTTPError):
@@ -93,7 +101,6 @@ def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int])
 
 def main(most: str, model: str, commit: str, *command: str) -> None:
     """Checks the model of a request, then becomes `lmdiag` with a command."""
-    end_with_parent()
     if commit:
         try:
             check_model(model, commit, int(most))

@@ -51,7 +51,7 @@ class Processes:
         announced = int(os.environ.get("WORLD_SIZE", "1"))  # by accelerate or torchrun
         if alone or announced == 1:
             return
-        end_with_parent()  # a launcher that is killed cannot end its processes
+        end_with_parent(os.getppid())  # a launcher that is killed cannot end its processes
         import torch
         from accelerate import PartialState
 

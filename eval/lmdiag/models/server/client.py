@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import re
 import threading
 from base64 import b64encode
 from collections.abc import Coroutine, Iterable, Mapping
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 import httpx2
 from pydantic_core import from_json
 
+from lmdiag.files import without_secrets
 from lmdiag.text import truncated, visible
 from lmdiag.types import BadInput
 
@@ -94,7 +94,7 @@ class Client:
         if not (key.isascii() and key.isprintable()):
             raise BadInput(f"the server's key ({' or '.join(KEY_VARIABLES)}) is not plain text")
         basic = b64encode(f"{url.username}:{url.password}".encode()).decode()
-        self._secrets = [*filter(None, (key, url.password, basic))]
+        self._secrets = key, url.password, basic
         self._slots = asyncio.Semaphore(in_flight)
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(MAX_SECONDS / 2, connect=10.0),
@@ -188,22 +188,8 @@ class Client:
 
     def _plain(self, message: object) -> str:
         """A message of the server or of a library in one line, without any part of the key."""
-        text = str(message)[: 10 * _MAX_REASON]
-        for secret in self._secrets:
-            text = without_parts(text.replace(secret, "***"), secret)
+        text = without_secrets(str(message)[: 10 * _MAX_REASON], *self._secrets)
         return visible(truncated(" ".join(text.split()), _MAX_REASON))
-
-
-def without_parts(text: str, secret: str) -> str:
-    """Returns a text without any 8 characters of a secret, in any letter case and in base64."""
-    padded = [b64encode(b" " * shift + secret.encode()).decode() for shift in range(3)]
-    parts = {form[i : i + 8] for form in (secret, *padded) for i in range(len(form) - 7)}
-    if not parts:
-        return text
-    starts = re.compile(f"(?=({'|'.join(map(re.escape, parts))}))", re.IGNORECASE)
-    hidden = {i for match in starts.finditer(text) for i in range(*match.span(1))}
-    shown = ("\0" if i in hidden else character for i, character in enumerate(text))
-    return re.sub("\0+", "***", "".join(shown))
 
 
 @cache

@@ -28,8 +28,8 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 LOWEST = -9999.0
 """vLLM gives this for everything below, since JSON has no infinity."""
 
-MAX_VALUES = 2_000_000
-"""Values in an answer at most: each takes hundreds of bytes when it is parsed, and a prompt of a
+MAX_VALUES = 1_000_000
+"""Values in an answer at most: each takes up to 250 bytes when it is parsed, and a prompt of a
 hundred thousand tokens has five per token."""
 
 LONGEST_LIST = 10_000
