@@ -21,7 +21,6 @@ from rich.console import Console
 from runs import make_run
 
 from lmdiag import cli
-from lmdiag.analysis.items import write_items
 from lmdiag.files import resource_path
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
@@ -29,6 +28,7 @@ from lmdiag.report.html import render
 from lmdiag.report.items import choose
 from lmdiag.report.terminal import print_results
 from lmdiag.results import Run, load_run
+from lmdiag.table_files import write_table
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
@@ -171,6 +171,6 @@ def test_an_error_is_one_line_without_controls(capsys: pytest.CaptureFixture[str
 
 
 def test_a_table_of_items_has_no_control_characters(tmp_path: Path) -> None:
-    write_items(DataFrame({"\x1b[31m": ["\u202e", "=1", "a\u200db"]}), tmp_path / "items.csv")
+    write_table(DataFrame({"\x1b[31m": ["\u202e", "=1", "a\u200db"]}), tmp_path / "items.csv")
     text = (tmp_path / "items.csv").read_text("utf-8-sig")
     assert text == "⟨U+001B⟩[31m\n⟨U+202E⟩\n'=1\na\u200db\n"

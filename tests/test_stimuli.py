@@ -275,7 +275,7 @@ def test_mistakes_in_memory_name_row_and_column(data: Any, message: str) -> None
 
 MISTAKES: list[tuple[Mapping[str, str], str]] = [
     ({",target": ",targets"}, "the column target is missing (did you mean 'targets'?); found: "),
-    ({"item": "id"}, "own.csv:1: the header must name each column once"),
+    ({"item": "id"}, "own.csv: the column id is there twice: rename one"),
     ({'"': ""}, "own.csv:2: 10 fields, expected 9; put text with a comma in double quotes"),
     ({'and"': 'and"s'}, "own.csv:2: ',' expected after '\"'"),
     ({",0,": ",no,"}, "own.csv:3: the column good: expected true or false, not 'no'"),

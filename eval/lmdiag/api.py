@@ -25,7 +25,6 @@ from lmdiag import perturb
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.items import (
-    ITEM_SUFFIXES,
     Per,
     items_of,
     items_of_predictions,
@@ -63,6 +62,7 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.surprisals import ask_about_words, to_arrow, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.table_files import TABLE_SUFFIXES
 from lmdiag.types import DIAGNOSTICS, FOUND_DESIGN, BadInput, Coding, DesignOptions
 
 if TYPE_CHECKING:
@@ -430,7 +430,7 @@ def analyse(
 
 
 def _is_table(source: object) -> bool:
-    return isinstance(source, str | Path) and Path(source).suffix in ITEM_SUFFIXES
+    return isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES
 
 
 def _needed(stimuli: Stimuli | None) -> Stimuli:

@@ -6,7 +6,7 @@ of a thousand digits) ends in one `BadInput` that names the file, and never in a
 
 from __future__ import annotations
 
-import csv
+import codecs
 import ctypes
 import fcntl
 import json
@@ -20,7 +20,6 @@ import sysconfig
 import traceback
 import uuid
 from base64 import b64encode
-from collections import deque
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -120,13 +119,17 @@ def read_text(path: Path, limit: int | None = None) -> str:
 
 
 def decoded(content: bytes, where: str) -> str:
-    """Returns UTF-8 bytes as text, without a byte-order mark; errors have `where` and the line."""
+    """Returns bytes as text: UTF-8, or UTF-16 with a byte-order mark.
+
+    `BadInput` has `where` and the line.
+    """
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-16" if is_utf_16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        problem = f"{where}:{line}: not UTF-8 (byte {error.start}); save the file as UTF-8"
-        raise BadInput(problem) from None
+        problem = f"{where}:{line}: not UTF-8 (byte {error.start})"
+        raise BadInput(f"{problem}; save the file as UTF-8 (in Excel: CSV UTF-8)") from None
 
 
 def check_size(where: object, n_columns: int, n_rows: int) -> None:
@@ -134,26 +137,6 @@ def check_size(where: object, n_columns: int, n_rows: int) -> None:
     for n, most, what in ((n_columns, MAX_COLUMNS, "columns"), (n_rows, MAX_ROWS, "rows")):
         if n > most:
             raise BadInput(f"{where} has {n:,} {what}; at most {most:,} are read: split the table")
-
-
-def read_table_text(path: Path) -> str:
-    """Returns the text of a csv file; `BadInput` if a cell or the whole table is too large."""
-    check_file(path, MAX_TABLE)
-    csv.field_size_limit(MAX_CELL)
-    with readable(path), path.open(encoding="utf-8", errors="replace", newline="") as file:
-        header = file.readline(MAX_CELL)
-        quoting: Any = csv.QUOTE_NONE if "\t" in header else csv.QUOTE_MINIMAL
-        file.seek(0)
-        reader = csv.reader(file, delimiter=max(",;\t", key=header.count), quoting=quoting)
-        try:
-            deque(reader, maxlen=0)
-        except csv.Error as error:
-            if "limit" in str(error):
-                problem = f"a cell has more than {MAX_CELL:,} characters"
-                raise BadInput(f"{path}:{reader.line_num}: {problem}; split the text") from None
-    text = read_text(path)
-    check_size(path, 1 + max(map(header.count, ",;\t")), text.count("\n") - 1)
-    return text
 
 
 def parse_json(text: str | bytes, where: str, *, finite: bool = False) -> Any:

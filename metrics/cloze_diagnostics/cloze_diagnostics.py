@@ -14,7 +14,8 @@ from lmdiag.evaluation import evaluate as figures
 from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
 from lmdiag.results.predictions import normalised, of_records
 from lmdiag.stimuli import Stimuli
-from lmdiag.stimuli.table import RawTable, converted
+from lmdiag.stimuli.table import converted
+from lmdiag.table_files import RawTable
 from lmdiag.types import BadInput
 
 _DESCRIPTION = """

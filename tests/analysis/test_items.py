@@ -11,9 +11,10 @@ import pytest
 from runs import make_run
 
 import lmdiag
-from lmdiag.analysis.items import items_of, write_items
+from lmdiag.analysis.items import items_of
 from lmdiag.protocol import Protocol
 from lmdiag.results import load_run
+from lmdiag.table_files import write_table
 from lmdiag.types import BadInput
 
 ROWS = """\
@@ -58,11 +59,11 @@ def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
 def test_files_have_the_table_of_several_runs(run: Path, tmp_path: Path) -> None:
     table = items_of([run, run])
     for file in (tmp_path / "items.tsv", tmp_path / "items.parquet", tmp_path / "items.csv"):
-        write_items(table, file)
+        write_table(table, file)
         back = items_of(file)
         assert (len(back), list(back)) == (8, list(table))
         assert list(back["surprisal"]) == pytest.approx([*table["surprisal"]], nan_ok=True, rel=0)
-    write_items(items_of(run).assign(coded="-0.5", good=[True, False] * 2), file)
+    write_table(items_of(run).assign(coded="-0.5", good=[True, False] * 2), file)
     content = file.read_bytes()
     assert content.startswith(b"\xef\xbb\xbf")  # for Excel, since there is a letter beyond ASCII
     first, *_, third, _ = csv.DictReader(content.decode("utf-8-sig").splitlines())

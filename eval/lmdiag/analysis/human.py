@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -28,19 +26,17 @@ from lmdiag.files import (
     exists,
     is_folder,
     parse_json,
-    read_parquet,
-    read_table_text,
     read_text,
     user_path,
 )
 from lmdiag.stats import Values
+from lmdiag.table_files import MISSING, read_frame
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-_MISSING = ("", "NA", "NaN", "nan", "None")
 TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
 
 
@@ -75,7 +71,7 @@ class HumanTable:
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
         if doubled := frame.columns[frame.columns.duplicated()].tolist():
-            raise BadInput(f"{name}: the column {doubled[0]} stands there twice: rename one")
+            raise BadInput(f"{name}: the column {doubled[0]} is there twice: rename one")
         self.frame, self.name, self.procedure = frame, name, procedure
 
     def fingerprint(self) -> str:
@@ -103,7 +99,7 @@ class HumanTable:
 
     def missing(self, column: str) -> NDArray[np.bool_]:
         """Returns which values of a column are missing."""
-        return np.asarray(self.texts(column).isin(_MISSING))
+        return np.asarray(self.texts(column).isin(MISSING))
 
     def numbers(self, column: str) -> Values:
         """Returns a column as numbers; NaN where a value is missing, truth values as 1 and 0.
@@ -226,8 +222,8 @@ def read_human(
     """Returns a table of human measures.
 
     Args:
-        data: a file (comma-separated; tab-separated, then without quotes; Parquet), a DataFrame, or
-            a run directory, whose items are the rows.
+        data: a table, see `lmdiag.table_files`, a DataFrame, or a run directory, whose items are
+            the rows.
         profile, chosen: how it will be fitted, see `procedure_for`.
 
     Raises:
@@ -243,24 +239,12 @@ def read_human(
 
 def _read_rows(path: Path) -> DataFrame:
     """The rows of a file, or of a run's items; the index has their numbers in the file."""
-    from pandas import read_csv
-    from pandas.errors import EmptyDataError, ParserError
-
     from lmdiag.analysis.items import items_of
 
-    if path.suffix == ".parquet" or is_folder(path):
-        frame = items_of(path) if is_folder(path) else read_parquet(path).to_pandas()
-        return frame.set_axis(range(1, len(frame) + 1))
-    text = read_table_text(path)
-    has_tabs = "\t" in text.partition("\n")[0]
-    try:
-        lines = read_csv(
-            io.StringIO(text), sep="\t" if has_tabs else ",", dtype=str, keep_default_na=False,
-            quoting=csv.QUOTE_NONE if has_tabs else csv.QUOTE_MINIMAL, header=None,
-        )  # fmt: skip
-    except (EmptyDataError, ParserError, ValueError) as error:
-        raise BadInput(f"{path} is not a table: {shortened(error)}") from None
-    return lines[1:].set_axis(lines.iloc[0].tolist(), axis=1).set_axis(lines.index[1:] + 1)
+    if not is_folder(path):
+        return read_frame(path, raw=True)
+    frame = items_of(path)
+    return frame.set_axis(range(1, len(frame) + 1))
 
 
 def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:

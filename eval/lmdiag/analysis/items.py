@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import re
 from pathlib import Path
@@ -10,23 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmdiag.files import read_parquet, read_table_text, replacing
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
-from lmdiag.text import csv_cell, shortened, visible
+from lmdiag.table_files import TABLE_SUFFIXES, read_frame
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
     from lmdiag.protocol import Predictions
     from lmdiag.results import Run
     from lmdiag.stimuli import Stimuli
 
 Per = Literal["row", "region", "word"]
-
-ITEM_SUFFIXES = (".csv", ".tsv", ".parquet")
-"""Endings of the names of files that a table is written to."""
 
 SCORES = ("surprisal", "probability", "rank", "n_tokens", "state", "top_word")
 """Columns of what the model predicted, of rows with a blank; rows of sentences have no rank and no
@@ -68,8 +63,8 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
     for part in source if isinstance(source, list | tuple) else [source]:
         if isinstance(part, DataFrame):
             tables.append(part)
-        elif isinstance(part, str | Path) and Path(part).suffix in ITEM_SUFFIXES:
-            tables.append(_read(Path(part)))
+        elif isinstance(part, str | Path) and Path(part).suffix.lower() in TABLE_SUFFIXES:
+            tables.append(read_frame(Path(part)).reset_index(drop=True))
         else:
             run = part if isinstance(part, Run) else load_run(part)
             tables.append(_of_run(run, task, per))
@@ -179,58 +174,3 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
             records.append((row, number, name, text, start, bits, 2.0**-bits, n_tokens, state))
     names = ["row", *PARTS, "surprisal", "probability", "n_tokens", "state"]
     return DataFrame(records, columns=names)
-
-
-# ---- files ---------------------------------------------------------------------------------------
-
-
-def write_items(table: DataFrame, path: Path) -> None:
-    """Writes a table as csv, tab-separated or Parquet, completely or not at all.
-
-    A csv file is UTF-8, with a byte-order mark if a text is not ASCII: Excel needs it, R and pandas
-    drop it. Numbers have all their digits; what is missing is empty. Texts that a spreadsheet would
-    take for a formula get an apostrophe in front, unless they are numbers.
-    """
-    with replacing(path) as file:
-        if path.suffix == ".parquet":
-            table.to_parquet(file, index=False)
-            return
-        cells = table.apply(_csv_column).rename(columns=lambda name: csv_cell(visible(name)))
-        separator = "\t" if path.suffix == ".tsv" else ","
-        text = cells.to_csv(index=False, sep=separator, lineterminator="\r\n")
-        file.write(text.encode("utf-8" if text.isascii() else "utf-8-sig"))
-
-
-def _csv_column(column: Series) -> Series:
-    """Truth values as R and Excel write them; no text is a formula."""
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
-
-    if is_numeric_dtype(column) and not is_bool_dtype(column):
-        return column
-    return column.map(_csv_value, na_action="ignore")
-
-
-def _csv_value(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).upper()
-    return csv_cell(visible(value) if isinstance(value, str) else value)
-
-
-def _read(path: Path) -> DataFrame:
-    """A table that `write_items` or another program wrote; row names of R are dropped."""
-    import pandas as pd
-
-    if path.suffix == ".parquet":
-        return read_parquet(path).to_pandas()
-    text = read_table_text(path)
-    header = text.partition("\n")[0]
-    try:
-        table = pd.read_csv(
-            io.StringIO(text),
-            sep=max(",;\t", key=header.count),
-            keep_default_na=False,
-            na_values=["", "NA", "NaN", "nan"],  # a condition may be called "None" or "null"
-        )
-    except ValueError as error:
-        raise BadInput(f"{path} is not a table: {shortened(error)}") from None
-    return table.drop(columns=[name for name in table if str(name).startswith("Unnamed: ")])

@@ -287,11 +287,12 @@ def items_command(
         per: a row per row of the data, or per region or word of its sentences
         task: one of the tasks of the runs (default: all)
     """
-    from lmdiag.analysis.items import ITEM_SUFFIXES, items_of, write_items
+    from lmdiag.analysis.items import items_of
+    from lmdiag.table_files import WRITTEN_SUFFIXES, write_table
 
-    options.check_new_file(out, ITEM_SUFFIXES, overwrite=overwrite)
+    options.check_new_file(out, WRITTEN_SUFFIXES, overwrite=overwrite)
     table = items_of(options.runs_in(runs, data), task=task, per=per)
-    write_items(table, out)
+    write_table(table, out)
     print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
 
 
@@ -311,22 +312,22 @@ def analyse_command(
     """Analyses and prints.
 
     Args:
-        runs: run directories, or tables with a row per item and condition (csv, tsv, Parquet) and a
-            column item; several models are compared
+        runs: run directories, or tables (csv, tsv, xlsx, JSON lines, Parquet) with a row per item
+            and condition and a column item; several models are compared
         response: surprisal, probability, log_odds, correct, or a column of numbers (default: the
             left side of the formula, else surprisal)
         formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)"
         task: one of the tasks of the runs
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
-    from lmdiag.analysis.items import ITEM_SUFFIXES
     from lmdiag.report.charts.conditions import condition_plot
     from lmdiag.report.charts.output import figure_file
     from lmdiag.report.terminal import output_console
+    from lmdiag.table_files import TABLE_SUFFIXES
 
     if chart:
         options.check_new_file(chart, [f".{kind}" for kind in _FIGURES], overwrite=overwrite)
-    tables = [path for path in runs if path.suffix in ITEM_SUFFIXES]
+    tables = [path for path in runs if path.suffix.lower() in TABLE_SUFFIXES]
     sources = [*tables, *options.runs_in([path for path in runs if path not in tables], data)]
     analysed = lmdiag.analyse(
         sources, task=task, response=response, formula=formula, **design.given()

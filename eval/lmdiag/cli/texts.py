@@ -15,6 +15,7 @@ import lmdiag
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import options, say
 from lmdiag.files import decoded, read_text, user_path, write_atomically
+from lmdiag.table_files import WRITTEN_SUFFIXES
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
@@ -42,7 +43,7 @@ def surprisal_command(
         language: language of the frequencies
     """
     if output:
-        options.check_new_file(output, (".csv", ".tsv", ".parquet"), overwrite=overwrite)
+        options.check_new_file(output, WRITTEN_SUFFIXES, overwrite=overwrite)
     if file == "-":
         file = "standard input"
         content = decoded(sys.stdin.buffer.read(), file)
@@ -91,8 +92,8 @@ def fit_command(
     """Fits, prints and writes.
 
     Args:
-        human: table with a row per word, or per word and reader (csv, tab-separated without quotes,
-            or Parquet); or a run directory, whose items are the rows
+        human: table with a row per word, or per word and reader (csv, tsv, xlsx, JSON lines,
+            Parquet); or a run directory, whose items are the rows
         surprisal: columns of the table, or files, with surprisals that were made elsewhere: a table
             with a column surprisal and columns of the human table that tell its rows, or JSON, text
             -> sentences -> numbers (default: the column surprisal, if no model is asked)

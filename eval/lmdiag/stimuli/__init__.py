@@ -20,10 +20,11 @@ from typing import Any
 
 from lmdiag import diagnostics
 from lmdiag.stimuli.dataset import VERBS, find
-from lmdiag.stimuli.files import MEMORY, read_file, read_memory
+from lmdiag.stimuli.files import read_file, rows_in_memory
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.table import check, converted
+from lmdiag.table_files import MEMORY
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
@@ -81,7 +82,7 @@ def load(
         table, commit = dataset.read(task), dataset.commit(task)
     else:
         source, task, commit = MEMORY, task or MEMORY, None
-        table = read_memory(data, task)
+        table = rows_in_memory(data, task)
     table = in_form(table, task)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"

@@ -20,7 +20,8 @@ from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, extended_task
 from lmdiag.stimuli.files import READERS, read_file
 from lmdiag.stimuli.forms import PAIR_ALIASES, form_of, in_form
-from lmdiag.stimuli.table import RawTable, concatenate
+from lmdiag.stimuli.table import concatenate
+from lmdiag.table_files import RawTable
 from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
@@ -107,13 +108,13 @@ def find(data: str, revision: str | None = None) -> Dataset:
         return _directory(data, path)
     if files.has_file(path):
         return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix not in READERS:
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix.lower() not in READERS:
         return _hub(data, revision)
     close = ""
     if files.is_folder(path.parent):
         with files.readable(path.parent):
             close = suggest(path.name, [other.name for other in path.parent.iterdir()])
-    if path.suffix in READERS or (close and path.suffix):
+    if path.suffix.lower() in READERS or (close and path.suffix):
         raise BadInput(f"there is no file {data}{close}: name a file that exists")
     remedy = f"build the data set by {_BUILD}, or name one of the Hub"
     raise BadInput(f"no data at {data}{close}: {remedy}")
@@ -131,7 +132,7 @@ def _task_of(data: str, path: Path) -> str:
         problem = f"is not known by its name: a text file holds an extended set ({sets})"
         raise BadInput(f"{data} {problem}; give rows of your own as a csv file")
     task, known = path.stem, diagnostics.built_in()
-    if path.suffix in READERS and task not in (*known, VERBS):
+    if path.suffix.lower() in READERS and task not in (*known, VERBS):
         return task
     names = read_file(path).columns
     is_own = known[task].missing_columns(names) if task in known else "target" in names
@@ -161,7 +162,9 @@ def _data_files(folder: Path, *, of_languages: bool = True) -> list[Path]:
     """The files of rows and suites in a folder; without any, those in its folders of languages."""
     with files.readable(folder):
         entries = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    found = [x for x in entries if x.suffix in READERS.keys() - {_TEXT} and files.is_file(x)]
+    found = [
+        x for x in entries if x.suffix.lower() in READERS.keys() - {_TEXT} and files.is_file(x)
+    ]
     if found or not of_languages:
         return found
     folders = [x for x in entries if re.fullmatch(_LANGUAGE, x.name) and files.is_folder(x)]

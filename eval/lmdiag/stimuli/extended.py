@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from lmdiag.stimuli.table import RawTable
+from lmdiag.table_files import RawTable
 from lmdiag.types import BadInput
 
 EXTENDED_SETS: Mapping[str, str] = {

@@ -14,7 +14,8 @@ from typing import Any
 
 from lmdiag.diagnostics import CORE
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_rows
-from lmdiag.stimuli.table import RawTable, text_problem
+from lmdiag.stimuli.table import text_problem
+from lmdiag.table_files import RawTable
 from lmdiag.types import BadInput
 
 PAIR = ("sentence_good", "sentence_bad")

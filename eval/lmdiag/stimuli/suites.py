@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from lmdiag.formulas import Formula, FormulaError, parse_formula
 from lmdiag.stimuli.forms import joined
-from lmdiag.stimuli.table import RawTable
+from lmdiag.table_files import RawTable
 from lmdiag.types import BadInput
 
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Column
-from lmdiag.files import MAX_CELL, check_size
-from lmdiag.text import suggest, truncated
+from lmdiag.table_files import RawTable
 from lmdiag.types import BadInput
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -52,56 +50,6 @@ _RULES_OF = {
     column: [(re.compile(x, re.I).search, text) for names, x, text in _RULES if column in names]
     for column in {name for names, *_ in _RULES for name in names}
 }
-
-
-@dataclass(frozen=True)
-class RawTable:
-    """Rows as they were read, before their values are converted and checked.
-
-    Attributes:
-        name: of the file or data set.
-        columns: column -> plain Python values, one per row.
-        where: row number from 0 -> what to call it in a message, for example "my.csv:3".
-        form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
-    """
-
-    name: str
-    columns: Mapping[str, Sequence[Any]]
-    where: Callable[[int], str]
-    form: str = ""
-
-    def __post_init__(self) -> None:
-        check_size(self.name, len(self.columns), max(map(len, self.columns.values()), default=0))
-        for name, values in self.columns.items():
-            for row, value in enumerate(values):
-                if isinstance(value, str) and len(value) > MAX_CELL:
-                    problem = f"{len(value):,} characters; at most {MAX_CELL:,} are read"
-                    raise BadInput(f"{self.where(row)}: {name} has {problem}")
-
-    @classmethod
-    def of_rows(
-        cls, name: str, rows: Iterable[tuple[str, Mapping[str, Any]]], form: str = ""
-    ) -> RawTable:
-        """Returns a table of rows, each with what to call it; an absent column is None."""
-        found = list(rows)
-        names = dict.fromkeys(column for _, row in found for column in row)
-        check_size(name, len(names), len(found))
-        columns = {name: [row.get(name) for _, row in found] for name in names}
-        return cls(name, columns, lambda row: found[row][0], form)
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(next(iter(self.columns.values()), ()))
-
-    def error(self, row: int, message: str) -> BadInput:
-        """Returns the error that a row is wrong."""
-        return BadInput(f"{self.where(row)}: {message}")
-
-    def lacks(self, column: str, rule: str) -> BadInput:
-        """Returns the error that a column is missing: what may be meant, and what is there."""
-        close, names = suggest(column, self.columns), truncated(", ".join(self.columns))
-        problem = f"the column {column} is missing{close}; found: {names}; {rule}"
-        return BadInput(f"{self.name}: {problem}")
 
 
 def concatenate(parts: Sequence[RawTable]) -> RawTable:

@@ -1,0 +1,353 @@
+"""The one reader and the one writer of tables of users.
+
+csv with a comma, a semicolon or a tab between its fields, in quotes or not, in UTF-8 or UTF-16;
+Excel (.xlsx), JSON lines, Parquet, and tables in memory. Errors name file, line and column.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lmdiag.files import (
+    MAX_CELL,
+    MAX_TABLE,
+    check_size,
+    decoded,
+    has_file,
+    read_bytes,
+    read_json_lines,
+    read_parquet,
+    replacing,
+)
+from lmdiag.text import csv_cell, shortened, suggest, truncated, visible
+from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".jsonl", ".parquet")
+"""Endings of the names of files that are tables."""
+
+WRITTEN_SUFFIXES = (".csv", ".tsv", ".parquet")
+"""Endings of the names of files that a table is written to."""
+
+MISSING = ("", "NA", "NaN", "nan")
+"""What stands for a missing value in files of text and of Excel."""
+
+MEMORY = "rows"
+"""What a table in memory is called in messages."""
+
+_SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
+"""Between the fields of a line; spreadsheets write a semicolon or a tab in many languages."""
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
+_IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Rows as they were read, before their values are converted and checked.
+
+    Attributes:
+        name: of the file or data set.
+        columns: column -> plain Python values, one per row.
+        where: row number from 0 -> what to call it in a message, for example "my.csv:3".
+        form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
+        lines: of each row, its line in the file or its number; () for rows of several files.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[Any]]
+    where: Callable[[int], str]
+    form: str = ""
+    lines: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        check_size(self.name, len(self.columns), max(map(len, self.columns.values()), default=0))
+        for name, values in self.columns.items():
+            for row, value in enumerate(values):
+                if isinstance(value, str) and len(value) > MAX_CELL:
+                    problem = f"{len(value):,} characters; at most {MAX_CELL:,} are read"
+                    raise BadInput(f"{self.where(row)}: {name} has {problem}")
+
+    @classmethod
+    def of_rows(
+        cls, name: str, rows: Iterable[tuple[str, Mapping[str, Any]]], form: str = ""
+    ) -> RawTable:
+        """Returns a table of rows, each with what to call it; an absent column is None."""
+        found = list(rows)
+        names = dict.fromkeys(column for _, row in found for column in row)
+        check_size(name, len(names), len(found))
+        columns = {name: [row.get(name) for _, row in found] for name in names}
+        numbers = [re.search(r"\d+$", place) for place, _ in found]
+        lines = () if form else tuple(int(number[0]) for number in numbers if number)
+        return cls(name, columns, lambda row: found[row][0], form, lines)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.columns.values()), ()))
+
+    def error(self, row: int, message: str) -> BadInput:
+        """Returns the error that a row is wrong."""
+        return BadInput(f"{self.where(row)}: {message}")
+
+    def lacks(self, column: str, rule: str) -> BadInput:
+        """Returns the error that a column is missing: what may be meant, and what is there."""
+        close, names = suggest(column, self.columns), truncated(", ".join(self.columns))
+        problem = f"the column {column} is missing{close}; found: {names}; {rule}"
+        return BadInput(f"{self.name}: {problem}")
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def read_table(path: Path, *, raw: bool = False) -> RawTable:
+    """Returns the rows of a file; one with a suffix that is not known is read as text.
+
+    Values of text and Excel files are texts; rows without any are left out. NA, NaN and nan are
+    None, unless the values are asked for as they are written (`raw`). Where a semicolon separates
+    the fields, numbers with a decimal comma get a point.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        table = read_parquet(path)
+        lines = range(1, 1 + table.num_rows)
+        name = str(path)
+        return RawTable(name, table.to_pydict(), lambda row: f"{path}, row {row + 1}", lines=lines)
+    if suffix == ".jsonl":
+        return RawTable.of_rows(str(path), read_json_lines(path))
+    is_excel = suffix == ".xlsx"
+    place = f"{path}, row " if is_excel else f"{path}:"
+    content = _excel_content(path) if is_excel else _text_content(path)
+    header, rows = _aligned(content, place)
+    columns: dict[str, list[Any]] = {}
+    for number, name in enumerate(header):
+        cells = [cells[number] for _, cells in rows]
+        if not name and number:
+            if any(cells):
+                raise BadInput(f"{path}: a column has no name: name it in the header")
+            continue  # separators at the ends of all lines
+        if name in columns:
+            raise BadInput(f"{path}: the column {name} is there twice: rename one")
+        if content.separator == ";" and all(_DECIMAL_COMMA(cell) for cell in {*cells} - {*MISSING}):
+            cells = [cell.replace(",", ".") for cell in cells]
+        columns[name] = cells if raw else [None if x in MISSING[1:] else x for x in cells]
+    numbers = [line for line, _ in rows]
+    return RawTable(str(path), columns, lambda row: f"{place}{numbers[row]}", lines=numbers)
+
+
+class _Content(NamedTuple):
+    """The lines of a file with their numbers, the header first; how they are written."""
+
+    lines: Iterable[tuple[int, list[str]]]
+    separator: str = ""
+    has_quoted_header: bool = False
+
+
+def _aligned(content: _Content, place: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """The header, and the rows with their lines, each with as many cells as the header.
+
+    Below a header in quotes, rows may have a cell more: their names, as R's `write.table` does.
+    """
+    filled = [(line, cells) for line, cells in content.lines if any(map(str.strip, cells))]
+    if not filled:
+        raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
+    (_, header), *rows = filled
+    if content.has_quoted_header and all(len(cells) == len(header) + 1 for _, cells in rows):
+        header = ["", *header]
+    n, aligned = len(header), []
+    for line, cells in rows:
+        if len(cells) < n or any(cells[n:]):
+            remedy = f"put text with {_SEPARATORS[content.separator]} in double quotes"
+            raise BadInput(f"{place}{line}: {len(cells)} fields, expected {n}; {remedy}")
+        if cells == header:
+            raise BadInput(f"{place}{line}: the header is there again: remove this line")
+        aligned.append((line, cells[:n]))
+    return header, aligned
+
+
+def _text_content(path: Path) -> _Content:
+    """The fields of a text file."""
+    text = decoded(read_bytes(path, MAX_TABLE), str(path))
+    head = next(filter(str.strip, io.StringIO(text)), "")
+    if "\0" in head:
+        raise BadInput(f"{path}:1: a NUL character; save the file as UTF-8 (in Excel: CSV UTF-8)")
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    separator = max((usual, *_SEPARATORS), key=re.sub(r'"[^"]*"', "", head).count)
+    check_size(path, 1 + head.count(separator), text.count("\n") - 1)
+    is_quoted = separator != "\t" or _has_quoted_fields(text, head)
+
+    def lines() -> Iterator[tuple[int, list[str]]]:
+        csv.field_size_limit(MAX_CELL)
+        reader = csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=separator,
+            quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
+            strict=True,
+        )
+        try:
+            for fields in reader:
+                yield reader.line_num, fields
+        except csv.Error as error:
+            too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
+            problem = too_long if "limit" in str(error) else str(error)
+            raise BadInput(f"{path}:{reader.line_num}: {problem}") from error
+
+    return _Content(lines(), separator, '"' in head)
+
+
+def _has_quoted_fields(text: str, head: str) -> bool:
+    """Whether quotes surround fields of a tab-separated file, or are characters of its words.
+
+    They surround fields if the header has some, as R writes it, or if every field that begins with
+    a quote ends with one, and one of them has a blank or a quote in it.
+    """
+    if '"' in head:
+        return True
+    n_begun = text.count('\t"') + text.count('\n"')
+    inside = _IN_QUOTES.findall(text) if n_begun else []
+    return len(inside) == n_begun and any(re.search(r'\s|"', field) for field in inside)
+
+
+def _excel_content(path: Path) -> _Content:
+    """The cells of the one sheet of an Excel file that has some, as texts, with their rows."""
+    from openpyxl import load_workbook
+
+    has_file(path)
+    try:
+        with zipfile.ZipFile(path) as archive:  # a bound on what it is unpacked to
+            if (size := sum(part.file_size for part in archive.infolist())) > MAX_TABLE:
+                raise BadInput(f"{path} has {size:,} bytes; at most {MAX_TABLE:,} are read")
+        sheets = {}
+        for sheet in load_workbook(path, read_only=True, data_only=True).worksheets:
+            sheet.reset_dimensions()  # what the file says of them need not be true
+            rows: list[list[str]] = []
+            for row in sheet.iter_rows(values_only=True):
+                check_size(path, len(row), len(rows))
+                rows.append([_excel_text(cell) for cell in row])
+            if any(map(any, rows)):
+                sheets[sheet.title] = rows
+    except BadInput:
+        raise
+    except Exception as error:  # openpyxl does not check what it reads
+        raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
+    if len(sheets) > 1:
+        names = ", ".join(sheets)
+        raise BadInput(f"{path} has {len(sheets)} sheets ({names}): save one of them by itself")
+    rows = next(iter(sheets.values()), [])
+    width = max(map(len, rows), default=0)
+    return _Content((n, row + [""] * (width - len(row))) for n, row in enumerate(rows, start=1))
+
+
+def _excel_text(cell: Any) -> str:
+    """A cell as Excel saves it in a csv file; a date as ISO 8601."""
+    if cell is None or isinstance(cell, bool):
+        return "" if cell is None else str(cell).upper()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+
+
+def read_frame(path: Path, *, raw: bool = False) -> DataFrame:
+    """Returns a file as a DataFrame, whose index has the lines or rows of the file.
+
+    Numbers and truth values of text have their types, and what is missing is NaN; or the values are
+    texts as they are written (`raw`). Names of rows, which R adds, are in raw frames only.
+    """
+    from pandas import DataFrame
+
+    if path.suffix.lower() == ".parquet":
+        frame = read_parquet(path).to_pandas()
+        return frame.set_axis(range(1, len(frame) + 1))
+    table = read_table(path, raw=raw)
+    frame = DataFrame(dict(table.columns), index=list(table.lines))
+    if raw or path.suffix.lower() == ".jsonl":
+        return frame
+    return frame.drop(columns="", errors="ignore").apply(_typed)
+
+
+def _typed(texts: Series) -> Series:
+    """Texts as numbers or truth values if all are."""
+    from pandas import to_numeric
+
+    texts = texts.mask(texts.isin(MISSING))
+    numbers = to_numeric(texts, errors="coerce")
+    if numbers.count() == texts.count():
+        return numbers
+    truth = texts.str.upper().map({"TRUE": True, "FALSE": False})
+    return truth if truth.count() == texts.count() else texts
+
+
+def read_memory(data: Any) -> RawTable:
+    """Returns the rows of an object in memory.
+
+    It is a pandas DataFrame (its index is ignored), a `datasets.Dataset`, a pyarrow Table, a
+    mapping of column names to values, or an iterable of mappings, one per row.
+    """
+    if hasattr(data, "iloc"):  # pandas: missing values become None
+        data = data.astype(object).where(data.notna(), None).to_dict("list")
+    elif convert := getattr(data, "to_pydict", None) or getattr(data, "to_dict", None):
+        data = convert()  # pyarrow, datasets
+    if not isinstance(data, Mapping):
+        rows = list(data) if isinstance(data, Iterable) else [data]
+        if not all(isinstance(row, Mapping) for row in rows):
+            kinds = "the name of a data set, a file, a DataFrame, a list of dicts"
+            problem = f"cannot read stimuli from {type(data).__name__}"
+            raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
+        plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
+        places = (f"{MEMORY}, row {number}" for number in range(1, len(plain) + 1))
+        return RawTable.of_rows(MEMORY, zip(places, plain, strict=True))
+    columns = {str(name): [_plain(value) for value in values] for name, values in data.items()}
+    if len({len(values) for values in columns.values()}) > 1:
+        lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
+        raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
+    lines = range(1, 1 + max(map(len, columns.values()), default=0))
+    return RawTable(MEMORY, columns, lambda row: f"{MEMORY}, row {row + 1}", lines=lines)
+
+
+def _plain(value: Any) -> Any:
+    """The Python value of a number or an array of numpy; None for NaN."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return None if isinstance(value, float) and value != value else value
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_table(table: DataFrame, path: Path) -> None:
+    """Writes a table as csv, tab-separated or Parquet, completely or not at all.
+
+    A csv file is UTF-8, with a byte-order mark if a text is not ASCII: Excel needs it, R and pandas
+    drop it. Numbers have all their digits; what is missing is empty. Texts that a spreadsheet would
+    take for a formula get an apostrophe in front, unless they are numbers.
+    """
+    with replacing(path) as file:
+        if path.suffix == ".parquet":
+            table.to_parquet(file, index=False)
+            return
+        cells = table.apply(_csv_column).rename(columns=lambda name: csv_cell(visible(name)))
+        separator = "\t" if path.suffix == ".tsv" else ","
+        text = cells.to_csv(index=False, sep=separator, lineterminator="\r\n")
+        file.write(text.encode("utf-8" if text.isascii() else "utf-8-sig"))
+
+
+def _csv_column(column: Series) -> Series:
+    """Truth values as R and Excel write them; no text is a formula."""
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    if is_numeric_dtype(column) and not is_bool_dtype(column):
+        return column
+    return column.map(_csv_value, na_action="ignore")
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).upper()
+    return csv_cell(visible(value) if isinstance(value, str) else value)
