@@ -24,7 +24,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -32,6 +32,9 @@ from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
 from lmdiag.results import Place, Results
 from lmdiag.results.published import published_figures
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"README.md": (ROOT / "README.md").read_text("utf-8")} | {
@@ -71,8 +74,10 @@ SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests below."""
 NOT_RUN = ("pip", "lm_eval", "lighteval", "inspect", "syntaxgym", "make ", "hf")
 """Beginnings of commands that the tests of a page do not run, except `make run`."""
-OF_THE_HUB = re.compile("EleutherAI|Qwen")
+OF_THE_HUB = re.compile("EleutherAI|Qwen|openai-community")
 """Commands with a model of these owners are parsed and not run."""
+BUILD = "datasets/lmdiag/build.py"
+"""The script of `lmdiag build`."""
 
 
 def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
@@ -139,6 +144,8 @@ def test_every_command_is_accepted_by_its_program() -> None:
             start = 2 if words[1] == "launch" else 1
             launchers[words[0]].parse_args(words[start : index + 1])
             words = ["lmdiag", "run", *words[index + 1 :]]
+        if words[1:2] == [BUILD]:
+            words = ["lmdiag", "build", *words[2:]]
         if not command.startswith(NOT_RUN):
             assert words[0] == "lmdiag", command
             parse(words[1:])
@@ -212,7 +219,7 @@ def run_command(command: str) -> str:
     words = shlex.split(here(command))
     if command == "make run":
         words = ["make", "-o", "setup", "run", f"BIN={PROGRAMS}"]
-    elif words[:2] == ["lmdiag", "build"] and "--source" not in words:
+    elif words[:2] in (["lmdiag", "build"], ["python", BUILD]) and "--source" not in words:
         words += ["--source", "demo"]
     if words[0] == "lmdiag":
         return printed(lambda: main(words[1:]))
@@ -273,6 +280,19 @@ CHOICES = [("", "sensitivity")] + [
 """Columns of the table of choices: what the folder ends in, and the measure."""
 
 
+def check_readme(outputs: dict[str, str]) -> None:
+    """It shows what `make run` printed; its commands by task run, and are those of the site."""
+    (shown,) = (text for _, text in blocks("README.md", "text"))
+    lines = outputs["make run"].splitlines()
+    assert [x for x in shown.splitlines() if not any(same(x, line) for line in lines)] == []
+    (by_task,) = (table for table in tables("README.md") if table[0][0] == "task")
+    of_site = [x for _, text in blocks("index.md", "console") for x in commands(text)]
+    assert [row[1].strip("`") for row in by_task[1:]] == of_site
+    for command in ("lmdiag template my_items.csv --design 2x2", *of_site):
+        if not OF_THE_HUB.search(command):
+            run_command(command)
+
+
 def check_protocol(outputs: dict[str, str]) -> None:
     """Every figure in the tables of the page is that of its runs, which are in their order."""
     (head, *rows), _, _, (_, *choices), (text, *bits) = tables("protocol.md")
@@ -312,7 +332,7 @@ def check_migration(outputs: dict[str, str]) -> None:
     """Figures: the column of lmdiag, and other programs' wherever both score the same items."""
     (settings,) = re.findall(r"`--perturb ([\w ]+)`", PAGES["migration.md"])
     declared = [p.name for d in diagnostics.built_in().values() for p in d.perturbations]
-    assert settings.split() == declared
+    assert {*settings.split()} <= {*declared}
     (table,) = (table for table in tables("migration.md") if "lighteval" in table[0])
     run_command("lmdiag run --model gpt2 --output all --tasks cprag102 role88 neg136 agreement")
     (file,) = Path("all").glob("*/*/results.json")
@@ -330,8 +350,8 @@ def check_migration(outputs: dict[str, str]) -> None:
         assert {*filter(None, others)} <= {shown}
 
 
-CHECKED = {"protocol.md": check_protocol, "analysis.md": check_analysis,
-           "migration.md": check_migration}  # fmt: skip
+CHECKED = {"README.md": check_readme, "protocol.md": check_protocol,
+           "analysis.md": check_analysis, "migration.md": check_migration}  # fmt: skip
 """Page -> what is checked besides the outputs that it shows."""
 RUN = ["README.md", "running.md", "python.md", "own-data.md", "analysis.md", "migration.md"]
 RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md"]
@@ -396,6 +416,19 @@ def test_a_task_of_the_slurm_array_runs_its_line(tmp_path: Path) -> None:
     subprocess.run(["bash", "job.sh"], cwd=tmp_path, env=env, check=True)
     run = "lmdiag run --model org/two --revision step1000 --data lmdiag --output results --quiet 1"
     assert (tmp_path / "log").read_text() == f"{run}\n"
+
+
+def test_the_request_of_the_readme_arrives(api: HfApi, tiny_models: dict[str, Path]) -> None:
+    (command,) = (x for _, text in blocks("README.md") for x in commands(text) if "submit" in x)
+    command = command.replace("openai-community", "org")  # whose token the client has
+    _, _, model, _, requests = command.split()
+    api.create_repo(model)
+    api.create_repo(requests, repo_type="dataset")
+    commit = api.upload_folder(repo_id=model, folder_path=tiny_models["gpt2"]).oid
+    printed(lambda: main(command.split()[1:]))
+    file = f"requests/{model}/{commit}-float32.yaml"
+    path = api.hf_hub_download(requests, file, repo_type="dataset", revision="refs/pr/1")
+    assert f"commit: {commit}" in Path(path).read_text()
 
 
 def test_the_job_of_the_hub_runs_and_submits() -> None:
