@@ -312,6 +312,7 @@ def changed(**columns: object) -> pd.DataFrame:
         (changed(position=0, word="a"), {}, "in an earlier row of the same word"),
         (pd.concat([readers(), readers()[4:5]]), {}, "rows:157: a second row of subject 1 for the "
          "word of row 5"),
+        (readers(), {"reader": "person"}, "rows: no column 'person'"),
         (readers().assign(age=readers()["subject"]), {"controls": ("age",), "lags": 0},
          "column age is 1 but was 0 in an earlier row of the same word"),
         (changed(), {"predictors": ("entropy",)}, "no column 'entropy'"),

@@ -6,21 +6,20 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from pandas import DataFrame
+from pydantic_core import to_jsonable_python
 
 from lmdiag import __version__, stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
-from lmdiag.analysis.linear import Term, nested_test
+from lmdiag.analysis.linear import LinearFit, Term, nested_test
 from lmdiag.analysis.procedures import SURPRISAL, Regression
 from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, sides
 from lmdiag.analysis.selection import Selection
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,6 @@ class HumanFit:
 
     def to_json(self) -> dict[str, Any]:
         """Returns all figures as plain values; undefined is None."""
-        from pydantic_core import to_jsonable_python
-
         models = [
             fit.figures()
             | {"pearson": fit.pearson, "spearman": fit.spearman, "left_out": fit.left_out}
@@ -150,8 +147,6 @@ class HumanFit:
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per model."""
-        from pandas import DataFrame
-
         return DataFrame([fit.figures() for fit in self.models])
 
     def _repr_html_(self) -> str:
@@ -178,6 +173,9 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     common = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
         selection.leave_out("no surprisal of another model", ~common)
+        if not selection.kept.any():
+            reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
+            raise BadInput(f"{selection.source.name}: no row is left: {reasons}")
     fits = [_fit(selection, how) for selection in selections for how in regressions]
     together = regressions.index(
         next(how for how in regressions if how.baseline == baseline and how.full == full)
@@ -192,82 +190,76 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
 
 def _compared(fits: Sequence[ModelFit]) -> list[DeltaComparison]:
     """The first model with each of the others, paired by row, p adjusted by Holm's method."""
-    first, *others = (fit.words["delta"].to_numpy() for fit in fits)
-    differences = [first - other for other in others]
+    first, *others = fits
+    differences = [first.words["delta"].to_numpy() - x.words["delta"].to_numpy() for x in others]
     p_values = [stats.sign_flip(values).p for values in differences]
     adjusted = stats.holm(p_values)
     return [
         DeltaComparison(
-            first=fits[0].name,
-            second=fit.name,
-            difference=float(values.mean()),
-            ci_low=_interval(values)[0],
-            ci_high=_interval(values)[1],
-            p=p,
-            p_adjusted=p_holm,
-            n_tests=len(p_values),
+            first.name, other.name, float(values.mean()), *_interval(values), p, p_holm, len(others)
         )
-        for fit, values, p, p_holm in zip(fits[1:], differences, p_values, adjusted, strict=True)
+        for other, values, p, p_holm in zip(others, differences, p_values, adjusted, strict=True)
     ]
 
 
 def _fit(selection: Selection, regression: Regression) -> ModelFit:
     """The fit of one model's surprisals to the rows that are left."""
-    from pandas import DataFrame
-
-    source, how = selection.source, selection.table.procedure
-    if not selection.kept.any():
-        reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
-        raise BadInput(f"{source.name}: no row is left: {reasons}")
-    rows, kept = selection.rows(), np.flatnonzero(selection.kept)
-    full = regression.full
-    first = fit_formula(full, rows, how.folds or 0)
-    second = fit_formula(regression.baseline, rows, how.folds or 0)
-    tested = nested_test(first, second)
+    source = selection.source
+    how = selection.table.procedure
+    rows = selection.rows()
+    kept = np.flatnonzero(selection.kept)
+    full = fit_formula(regression.full, rows, how.folds or 0)
+    baseline = fit_formula(regression.baseline, rows, how.folds or 0)
+    delta = full.log_likelihood - baseline.log_likelihood
+    deltas = None
+    ci_low, ci_high, published_p = math.nan, math.nan, math.nan
+    if full.densities is not None and baseline.densities is not None:
+        deltas = full.densities - baseline.densities
+        if how.folds:
+            ci_low, ci_high = _interval(deltas)
+        if how.published_test:
+            published_p = stats.sign_flip(deltas).p
     unit = math.log(2) if how.units == "nats" else 1.0
-    bits, response = source.values[kept] / unit, rows[selection.response].to_numpy()
-    delta, deltas = first.log_likelihood - second.log_likelihood, None
-    if first.densities is not None and second.densities is not None:
-        deltas = first.densities - second.densities
-    low, high = _interval(deltas) if how.folds and deltas is not None else (math.nan, math.nan)
-    published_p = math.nan
-    if how.published_test and deltas is not None:
-        published_p = stats.sign_flip(deltas).p
-    # the coefficient of the current word's surprisal, of both as they were before `scale`
-    values = {term.term: term.estimate for term in first.terms}
-    per_bit = values.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
-    per_bit = values[SURPRISAL] * unit if SURPRISAL in values else per_bit
-    if scaled := re.fullmatch(r"scale\((.*)\)", sides(full)[0]):
-        per_bit *= float(evaluated(f"0 + {scaled[1]}", rows).std().iloc[0])
-    both = np.column_stack([bits, response])
-    words = {"surprisal": bits, "response": response, "residual": first.residuals, "delta": deltas}
+    bits = source.values[kept] / unit
+    words = {"surprisal": bits, "response": rows[selection.response].to_numpy()}
+    both = np.column_stack([*words.values()])
     return ModelFit(
         name=f"{source.name}: {regression.label}" if how.predictors[1:] else source.name,
         source=source.name,
         n=len(kept),
         delta_log_likelihood=delta,
         per_word=delta / len(kept),
-        ci_low=low,
-        ci_high=high,
-        test=tested.test,
-        statistic=tested.statistic,
-        df=tested.df,
-        p=tested.p,
+        ci_low=ci_low,
+        ci_high=ci_high,
+        **vars(nested_test(full, baseline)),
         published_p=published_p,
-        aic=first.aic,
-        baseline_aic=second.aic,
+        aic=full.aic,
+        baseline_aic=baseline.aic,
         mean_surprisal=float(np.nanmean(bits)),
-        terms=first.terms,
-        per_bit=per_bit,
+        terms=full.terms,
+        per_bit=_per_bit(full, regression.full, rows, bits, unit),
         pearson=stats.estimate(both, "pearson"),
         spearman=stats.estimate(both, "spearman"),
         left_out=selection.left_out,
-        warning=first.warning or second.warning,
-        words=DataFrame(words, kept),
+        warning=full.warning or baseline.warning,
+        words=DataFrame(words | {"residual": full.residuals, "delta": deltas}, kept),
     )
+
+
+def _per_bit(fit: LinearFit, formula: str, rows: DataFrame, bits: Values, unit: float) -> float:
+    """The coefficient of the current word's surprisal, both sides as they were before `scale`."""
+    estimates = {term.term: term.estimate for term in fit.terms}
+    if SURPRISAL in estimates:
+        per_bit = estimates[SURPRISAL] * unit
+    else:
+        per_bit = estimates.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
+    if scaled := re.fullmatch(r"scale\((.*)\)", sides(formula)[0]):
+        per_bit *= float(evaluated(f"0 + {scaled[1]}", rows).std().iloc[0])
+    return per_bit
 
 
 def _interval(deltas: Values) -> tuple[float, float]:
     """Mean -+ 1.96 standard errors, as Wilcox et al. (2023) have it."""
-    mean, margin = deltas.mean(), 1.96 * deltas.std(ddof=1) / math.sqrt(len(deltas))
-    return float(mean - margin), float(mean + margin)
+    mean = float(deltas.mean())
+    margin = 1.96 * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
+    return mean - margin, mean + margin

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import Categorical, DataFrame, Series
+from pandas.api.types import is_numeric_dtype
+from scipy.special import chdtrc, fdtrc, stdtr, stdtrit
 
 from lmdiag.stats import LEVEL, Values
 from lmdiag.text import in_order
 from lmdiag.types import BadInput, Coding
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,6 @@ class Term:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95% interval, by the t distribution."""
-        from scipy.special import stdtrit
-
         margin = float(stdtrit(self.df, (1 + LEVEL) / 2)) * self.se
         return self.estimate - margin, self.estimate + margin
 
@@ -113,18 +111,18 @@ def nested_test(full: LinearFit, part: LinearFit) -> NestedTest:
 
     The likelihood ratio is conservative where variances of random effects are tested as well.
     """
-    from scipy.special import chdtrc, fdtrc
-
     if full.densities is None:  # AIC = 2 parameters - 2 log-likelihood
         delta = full.log_likelihood - part.log_likelihood
         further = round((full.aic - part.aic) / 2 + delta)
         p = float(chdtrc(further, 2 * delta)) if further > 0 else math.nan
         return NestedTest("LR", 2 * delta, (further,), p)
-    df = part.residual_df - full.residual_df, full.residual_df
+    further = part.residual_df - full.residual_df
+    df = (further, full.residual_df)
     if not {term.term for term in part.terms} < {term.term for term in full.terms}:
         return NestedTest("F", math.nan, df, math.nan)
-    rest = full.residual_sd**2
-    statistic = (part.residual_sd**2 * part.residual_df - rest * df[1]) / df[0] / rest
+    rss = full.residual_sd**2 * full.residual_df
+    rss_of_part = part.residual_sd**2 * part.residual_df
+    statistic = (rss_of_part - rss) / further / full.residual_sd**2
     return NestedTest("F", statistic, df, float(fdtrc(*df, statistic)))
 
 
@@ -152,69 +150,26 @@ def fit_mixed(
     Source: Bates et al. (2015), Fitting linear mixed-effects models using lme4; Kuznetsova et al.
     (2017), lmerTest.
     """
-    try:
-        import mixedlm
-    except ImportError:
-        raise BadInput(
-            "a formula needs the package mixedlm: install it with `pip install 'lmdiag[mixed]'`"
-        ) from None
-    from pandas.api.types import is_numeric_dtype
-
-    try:
-        parsed = mixedlm.parse_formula(formula)
-    except ValueError as error:
-        raise BadInput(
-            f"formula {formula!r}: {error}; write it as lme4 has it, as in y ~ a * b + (1 | item), "
-            "with functions such as log computed as columns first"
-        ) from None
-    names = sorted(parsed.all_variables)
-    if missing := [name for name in names if name not in table.columns]:
-        known = ", ".join(map(str, table.columns))
-        raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {known}")
-    used = table[names].dropna()
-    texts = [name for name in names if not is_numeric_dtype(used[name])]
-    factors = [name for name in texts if name not in parsed.grouping_factors]
-    used, labels = _coded(used, factors, coding)
-    contrasts: dict[str, Any] = {
-        x: successive_differences(used[x].nunique()) if coding == "difference" else coding
-        for x in factors
-        if not is_numeric_dtype(used[x])
-    }
-    control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what they say is in `LinearFit.warning`
-            fit = mixedlm.lmer(parsed, used, REML=reml, contrasts=contrasts, control=control)
-            effects = mixedlm.tidy(fit, effects="fixed")
-    except Exception as error:  # the library raises errors of many types
-        raise BadInput(f"formula {formula!r} cannot be fitted: {error}") from None
-    for random in fit.matrices.random_structures:  # as lme4 checks it
-        if (n := random.n_levels * random.n_terms) >= len(used):
-            raise BadInput(
-                f"formula {formula!r} cannot be fitted: {len(used)} rows for {n} random effects of "
-                f"{random.grouping_factor}; simplify the random effects"
-            )
+    parsed = _parsed(formula, table)
+    used = table[sorted(parsed.all_variables)].dropna()
+    coded = _coded(used, parsed.grouping_factors, coding)
+    fit, effects = _fitted(formula, parsed, coded, reml)
     problems = {
         "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
         "random effects": fit.isSingular(),
         f"the fit did not converge ({fit.message}): simplify or rescale it": not fit.converged,
     }
-
-    def label(term: str) -> str:
-        return ":".join(labels.get(part, part) for part in term.split(":"))
-
-    statistics = effects[["estimate", "std.error", "df", "statistic", "p.value"]].to_numpy(float)
     random_sd: dict[str, dict[str, float]] = {}
     for group in fit.VarCorr().groups.values():
-        sds = {label(term): sd for term, sd in group.stddev.items()}
+        sds = {coded.label(term): sd for term, sd in group.stddev.items()}
         random_sd.setdefault(group.grouping_factor, {}).update(sds)
     return LinearFit(
         formula=formula,
         n=len(used),
         left_out=len(table) - len(used),
         terms=tuple(
-            Term(label(term), *numbers)
-            for term, numbers in zip(effects["term"], statistics.tolist(), strict=True)
+            Term(coded.label(term), *map(float, numbers))
+            for term, *numbers in effects.itertuples(index=False, name=None)
         ),
         random_sd=random_sd,
         residual_sd=float(fit.sigma),
@@ -225,30 +180,88 @@ def fit_mixed(
     )
 
 
-def _coded(
-    table: DataFrame, factors: Sequence[str], coding: Coding
-) -> tuple[DataFrame, dict[str, str]]:
-    """The table with factors of two levels as numbers, and the names of coefficients of others.
+def _parsed(formula: str, table: DataFrame) -> Any:
+    """The formula as `mixedlm` reads it; all its variables are columns of the table."""
+    try:
+        import mixedlm
+    except ImportError:
+        raise BadInput(
+            "a formula needs the package mixedlm: install it with `pip install 'lmdiag[mixed]'`"
+        ) from None
+    try:
+        parsed = mixedlm.parse_formula(formula)
+    except ValueError as error:
+        raise BadInput(
+            f"formula {formula!r}: {error}; write it as lme4 has it, as in y ~ a * b + (1 | item), "
+            "with functions such as log computed as columns first"
+        ) from None
+    if missing := sorted(parsed.all_variables - {*table.columns}):
+        known = ", ".join(map(str, table.columns))
+        raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {known}")
+    return parsed
 
-    `mixedlm` numbers the coefficients of a factor c as c.1, c.2; they are called c[level].
+
+class _Coded(NamedTuple):
+    """The rows of a mixed model with coded factors.
+
+    Attributes:
+        rows: factors of two levels are numbers, those of more are categories.
+        contrasts: of the categories: a matrix or what `mixedlm` calls it.
+        labels: coefficient of a category as `mixedlm` numbers it, c.1, c.2 -> c[level].
     """
-    from pandas import Categorical
 
-    labels: dict[str, str] = {}
-    coded = table.copy()
-    for name in factors:
-        levels = _levels(table[name])
+    rows: DataFrame
+    contrasts: dict[str, Any]
+    labels: dict[str, str]
+
+    def label(self, term: str) -> str:
+        """Returns the name of a coefficient, e.g. "a:c[z]" for "a:c.2"."""
+        return ":".join(self.labels.get(part, part) for part in term.split(":"))
+
+
+def _coded(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _Coded:
+    """Codes the columns that are no numbers, but for grouping columns."""
+    coded = _Coded(rows.copy(), {}, {})
+    for name in rows.columns:
+        if name in grouping or is_numeric_dtype(rows[name]):
+            continue
+        levels = _levels(rows[name])
         if len(levels) == 2:
             upper = 1.0 if coding == "treatment" else 0.5
-            is_second = (table[name] == levels[1]).astype(float)
-            coded[name] = is_second + upper - 1
+            coded.rows[name] = (rows[name] == levels[1]).astype(float) + upper - 1
             continue
-        coded[name] = Categorical(table[name], levels)
-        shown = levels[:-1] if coding == "sum" else levels[1:]
+        coded.rows[name] = Categorical(rows[name], levels)
+        named = levels[:-1] if coding == "sum" else levels[1:]
+        coded.contrasts[name] = coding
         if coding == "difference":
-            shown = [f"{high} - {low}" for low, high in pairwise(levels)]
-        labels |= {f"{name}.{i}": f"{name}[{level}]" for i, level in enumerate(shown, start=1)}
-    return coded, labels
+            named = [f"{high} - {low}" for low, high in pairwise(levels)]
+            coded.contrasts[name] = successive_differences(len(levels))
+        for number, level in enumerate(named, start=1):
+            coded.labels[f"{name}.{number}"] = f"{name}[{level}]"
+    return coded
+
+
+def _fitted(formula: str, parsed: Any, coded: _Coded, reml: bool) -> tuple[Any, DataFrame]:
+    """The fit, and its fixed effects: term, estimate, standard error, df, t, p."""
+    import mixedlm
+
+    control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
+    options = {"REML": reml, "contrasts": coded.contrasts, "control": control}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they say is in `LinearFit.warning`
+            fit = mixedlm.lmer(parsed, coded.rows, **options)
+            effects = mixedlm.tidy(fit, effects="fixed")
+    except Exception as error:  # the library raises errors of many types
+        raise BadInput(f"formula {formula!r} cannot be fitted: {error}") from None
+    for random in fit.matrices.random_structures:  # as lme4 checks it
+        n = random.n_levels * random.n_terms
+        if n >= len(coded.rows):
+            raise BadInput(
+                f"formula {formula!r} cannot be fitted: {len(coded.rows)} rows for {n} random "
+                f"effects of {random.grouping_factor}; simplify the random effects"
+            )
+    return fit, effects[["term", "estimate", "std.error", "df", "statistic", "p.value"]]
 
 
 def _levels(column: Series) -> list[str]:
@@ -285,51 +298,65 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
     Raises:
         BadInput: a predictor is constant or a combination of others, or there are too few rows.
     """
-    from scipy.special import stdtr
-
-    (n, p), names = x.shape, list(x.columns)
-    if n - math.ceil(n / (folds or n + 1)) <= p:
-        raise BadInput(f"{n} rows are too few for {p} coefficients: {', '.join(names)}")
-    for name in names:
-        if name != "Intercept" and np.ptp(x[name]) == 0:
-            value = x[name].iloc[0]
-            raise BadInput(f"column {name} is constant ({value:g}) on the fitted rows: drop it")
-    # columns on a common scale, so that their products are well conditioned
-    scale = np.sqrt((x**2).mean().to_numpy())
+    n, p = x.shape
+    scale = _check_predictors(x, folds)
     scaled = x.to_numpy(float) / scale
-    diagonal = np.abs(np.diag(np.linalg.qr(scaled, mode="r"))) / math.sqrt(n)
-    if (dependent := np.flatnonzero(diagonal < 1e-10)).size:
-        name = names[int(dependent[0])]
-        raise BadInput(f"column {name} repeats predictors before it on the fitted rows: drop it")
 
-    def solved(rows: NDArray[np.bool_]) -> tuple[Values, Values, float]:
+    def fitted_to(rows: NDArray[np.bool_]) -> tuple[Values, Values, float]:
         """Coefficients, the residuals of all rows, and RSS of the rows that were fitted."""
         beta = np.asarray(np.linalg.lstsq(scaled[rows], y[rows], rcond=None)[0], np.float64)
         residuals = y - scaled @ beta
         return beta, residuals, float((residuals[rows] ** 2).sum())
 
-    def densities(residuals: Values, variance: float) -> Values:
-        return -0.5 * (math.log(2 * math.pi * variance) + residuals**2 / variance)
-
-    beta, residuals, rss = solved(np.ones(n, bool))
-    in_sample = held_out = densities(residuals, rss / n)
+    beta, residuals, rss = fitted_to(np.ones(n, bool))
+    in_sample = _log_densities(residuals, rss / n)
+    densities = in_sample
     if folds:
-        held_out, fold = np.empty(n), fold_numbers(n, folds)
+        densities = np.empty(n)
+        fold = fold_numbers(n, folds)
         for test in (fold == number for number in range(folds)):
-            _, errors, rest = solved(~test)
-            held_out[test] = densities(errors[test], rest / (n - test.sum() - p))
+            _, errors, rss_of_others = fitted_to(~test)
+            densities[test] = _log_densities(errors[test], rss_of_others / (n - test.sum() - p))
+    estimates = beta / scale
     se = np.sqrt(np.diag(np.linalg.inv(scaled.T @ scaled)) * rss / (n - p)) / scale
-    t = beta / scale / se
-    columns = (beta / scale, se, np.full(p, n - p), t, 2 * stdtr(n - p, -np.abs(t)))
+    t = estimates / se
+    table = DataFrame({"term": x.columns, "estimate": estimates, "se": se, "df": n - p, "t": t})
+    table["p"] = 2 * stdtr(n - p, -np.abs(t))
     return LinearFit(
         n=n,
-        terms=tuple(map(Term, names, *(column.tolist() for column in columns))),
-        log_likelihood=float(held_out.sum()),
+        terms=tuple(Term(**term) for term in table.to_dict("records")),
+        log_likelihood=float(densities.sum()),
         aic=2 * (p + 1) - 2 * float(in_sample.sum()),
         residual_sd=math.sqrt(rss / (n - p)),
-        densities=held_out,
+        densities=densities,
         residuals=residuals,
     )
+
+
+def _check_predictors(x: DataFrame, folds: int) -> Values:
+    """Refuses predictors that determine no fit; returns the root mean square of each.
+
+    Columns on a common scale have products that are well conditioned.
+    """
+    n, p = x.shape
+    if n - math.ceil(n / (folds or n + 1)) <= p:
+        raise BadInput(f"{n} rows are too few for {p} coefficients: {', '.join(x.columns)}")
+    for name in x.columns.drop("Intercept", errors="ignore"):
+        if np.ptp(x[name]) == 0:
+            value = x[name].iloc[0]
+            raise BadInput(f"column {name} is constant ({value:g}) on the fitted rows: drop it")
+    scale = np.sqrt((x**2).mean().to_numpy(float))
+    diagonal = np.abs(np.diag(np.linalg.qr(x.to_numpy(float) / scale, mode="r"))) / math.sqrt(n)
+    dependent = np.flatnonzero(diagonal < 1e-10)
+    if dependent.size:
+        name = x.columns[dependent[0]]
+        raise BadInput(f"column {name} repeats predictors before it on the fitted rows: drop it")
+    return np.asarray(scale, np.float64)
+
+
+def _log_densities(residuals: Values, variance: float) -> Values:
+    """The log density of each residual under a normal distribution."""
+    return -0.5 * (math.log(2 * math.pi * variance) + residuals**2 / variance)
 
 
 def fold_numbers(n: int, folds: int) -> NDArray[np.intp]:

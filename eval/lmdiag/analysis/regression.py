@@ -7,16 +7,15 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from formulaic import Formula, model_matrix
+from formulaic.errors import FormulaicError
+from pandas import DataFrame
 
 from lmdiag.analysis.linear import LinearFit, fit_least_squares, fit_mixed
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 FUNCTIONS: Mapping[str, Callable[[Values], Values]] = {
     "log": np.log,
@@ -78,8 +77,6 @@ def without_terms(formula: str, pattern: str) -> str:
 
     Slopes of random terms are removed, too. What remains is at least an intercept.
     """
-    from formulaic import Formula
-
     left, right = sides(formula)
 
     def kept(terms: str) -> str:
@@ -108,8 +105,6 @@ def evaluated(terms: str, rows: DataFrame) -> DataFrame:
     Raises:
         BadInput: the terms cannot be read, or a value is not finite.
     """
-    from formulaic import model_matrix
-
     with _one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         values = model_matrix(terms, rows, context={**FUNCTIONS}, na_action="ignore")
@@ -122,8 +117,6 @@ def evaluated(terms: str, rows: DataFrame) -> DataFrame:
 @contextmanager
 def _one_line(formula: str) -> Iterator[None]:
     """Names a formula that the library cannot read."""
-    from formulaic.errors import FormulaicError
-
     try:
         yield
     except FormulaicError as error:
@@ -156,7 +149,8 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
     plain = _COMPUTED.sub(lambda match: names[match[0]], formula)
     fit = fit_mixed(plain, rows.assign(**values).reset_index(drop=True), reml=False)
     shown = {name: part for part, name in names.items()} | {"(Intercept)": "Intercept"}
-    terms = [":".join(shown.get(part, part) for part in term.term.split(":")) for term in fit.terms]
-    return replace(
-        fit, terms=tuple(map(lambda term, name: replace(term, term=name), fit.terms, terms))
-    )
+    terms = []
+    for term in fit.terms:
+        name = ":".join(shown.get(part, part) for part in term.term.split(":"))
+        terms.append(replace(term, term=name))
+    return replace(fit, terms=tuple(terms))

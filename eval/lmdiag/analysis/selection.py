@@ -125,6 +125,8 @@ class Selection:
             table.check_words()
         sizes = rows.groupby(_WORD)[self._groups].nunique(dropna=False)
         groups = [name for name in self._groups if (sizes[name] > 1).any()]
+        if how.reader and not groups:
+            table.texts(how.reader)  # refuses an unknown column
         readers = groups or [name for name in [how.reader] if name]
         self._check_readers(rows, readers)
         if not groups:
