@@ -1,4 +1,4 @@
-"""Rows through the model: packs, batches, probing, the gate, broken numbers, full memory."""
+"""Rows through the model: packs, batches, probing, the projection, broken numbers, full memory."""
 
 from __future__ import annotations
 
@@ -109,10 +109,6 @@ class TestLayout:
         packed, reader.layout = reader.read(rows), "alone"
         assert (packed - reader.read(rows)).abs().max() < 3e-5
 
-    def test_packs_that_change_the_numbers(self, family_dir: FamilyDir) -> None:
-        with pytest.raises(BadInput, match="cannot read several contexts in one row"):
-            load(str(family_dir("mamba")), LoadOptions(packing="always"))
-
     @pytest.mark.parametrize(
         ("positions", "change", "layout"),
         [
@@ -147,39 +143,41 @@ class TestLayout:
             model.encode(Question(Query("a " * most), ()))
 
 
-class TestGate:
+class TestProjectionModule:
     @pytest.mark.parametrize(
-        ("name", "gate"),
+        ("name", "module"),
         [("bert", "BertSelfOutput"), ("deberta-v2", "DebertaV2SelfOutput"), ("albert", "Linear"),
          ("xmod", "Linear"), ("luke", "Linear"), ("gpt2", "Linear"), ("t5", "Linear")],
     )  # fmt: skip
-    def test_of_a_family(self, name: str, gate: str, family_dir: FamilyDir) -> None:
+    def test_of_a_family(self, name: str, module: str, family_dir: FamilyDir) -> None:
         """Computing the wanted positions only gives what computing everything gives.
 
         XMOD counts the rows behind its attention, and LUKE cuts positions beyond their length.
         """
         reader = (model := load(str(family_dir(name)))).reader
         rows = [row for question in some_questions(4) for row in model.encode(question).rows]
-        assert type(reader.gate).__name__ == gate
+        assert type(reader.projection_module).__name__ == module
         seen = []
         reader.model.get_output_embeddings().register_forward_hook(
             lambda _, inputs, __: seen.append(inputs[0][..., 0].numel())
         )
         cut = reader.read(rows)
         assert sum(seen) == sum(len(row.reads) for row in rows)  # no logits that nobody reads
-        reader.gate = None
+        reader.projection_module = None
         assert (cut - reader.read(rows)).abs().max() < 1e-5
 
-    def test_a_gate_that_changes_the_numbers(
+    def test_a_module_that_changes_the_numbers(
         self, family_dir: FamilyDir, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The first layer's module looks like a gate, but other layers come after it."""
+        """The first layer's module looks like one, but other layers come after it."""
         first = lambda model: model.bert.encoder.layer[0].attention.output  # noqa: E731
         monkeypatch.setattr(
-            probing, "gates", lambda model: [first(model), model.get_output_embeddings()]
+            probing,
+            "projection_modules",
+            lambda model: [first(model), model.get_output_embeddings()],
         )
         reader = load(str(family_dir("bert"))).reader
-        assert reader.gate is reader.model.get_output_embeddings()
+        assert reader.projection_module is reader.model.get_output_embeddings()
 
 
 class TestCausality:

@@ -101,7 +101,7 @@ def test_windows(name: str, options: dict[str, Any], tokens: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
-@pytest.mark.parametrize("packing", ["always", "never"])
+@pytest.mark.parametrize("packing", ["auto", "never"])
 def test_a_text_of_one_token(unit: str, packing: str, family_dir: FamilyDir) -> None:
     """Nothing stands before it, so that nothing is read; other texts keep their numbers."""
     for texts in (["a"], ["a", "a robin", "the"]):

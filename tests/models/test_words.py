@@ -226,7 +226,7 @@ def look(tokenizer: PreTrainedTokenizerFast, *pieces: str, bare: bool = False) -
     """What pieces, given by their names, are at a blank."""
     ids = tuple(tokenizer.convert_tokens_to_ids(list(pieces)))
     assert None not in ids
-    return Boundaries(Vocabulary(tokenizer), len(tokenizer)).look(ids, bare=bare)
+    return Boundaries(Vocabulary(tokenizer), len(tokenizer)).parse_prefix(ids, bare=bare)
 
 
 class TestBoundaries:

@@ -84,7 +84,8 @@ class SentenceScorer:
             tokens = log_probs[reads, wanted[numbers].to(reads.device)]
             if self.boundaries is None:
                 return tokens[:, None]
-            return torch.stack([tokens, self.boundaries.blank(log_probs)[reads]], dim=1)
+            whitespace = self.boundaries.whitespace_log_prob(log_probs)
+            return torch.stack([tokens, whitespace[reads]], dim=1)
 
         return cast("list[list[float]]", self.reader.read(rows, pick).tolist())
 
@@ -124,7 +125,7 @@ class SentenceScorer:
 
         The boundary correction of a word, or its share of it where it is cut, is that of Pimentel &
         Meister (2024); `lmdiag.models.whole_words.search` has the formula. Here words end at white
-        space alone, see `Boundaries.blank`.
+        space alone, see `Boundaries.whitespace_log_prob`.
 
         Args:
             encoded: the sentence.

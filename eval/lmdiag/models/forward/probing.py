@@ -34,48 +34,38 @@ _NARROWEST = 16
 
 
 def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_id: str) -> None:
-    """Sets the reader's gate, and the first of the layouts packed, equal and alone that is exact.
+    """Sets `projection_module`, `width` and the first exact `layout`: packed, equal or alone.
 
     Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
     not hide an error.
 
-    Args:
-        reader: its `layout`, `width` and `gate` are set.
-        encoder: makes rows of the probes.
-        packing: auto, always (also on accelerators and in half precision) or never.
-        model_id: for messages.
-
     Raises:
-        BadInput: packing is asked for and changes the model's numbers, or a causal model sees to
-            the right.
+        BadInput: a causal model sees to the right.
     """
     probes = _rows(encoder, probe_questions(reader, encoder))
     rows = probes or _rows(encoder, (_SHORT_PROBE,))
-    reader.layout, reader.gate = "equal", None
-    if rows:
-        whole = [reader.whole(row) for row in rows]
-        if not encoder.masked:
-            check_causality(reader, rows[0], whole[0], model_id)
-        reader.gate = _find_gate(reader, rows[0], whole[0])
-        alone = torch.cat([nats[list(row.reads)] for row, nats in zip(rows, whole, strict=True)])
-        reader.width = min(reader.width, reach(reader.model.config) or reader.width)
-        gains = packing == "always" or (_is_fine(reader) and reader.device.type == "cpu")
-        takes_packs = (
-            getattr(reader.model.config, "_attn_implementation", None) in (None, "eager", "sdpa")
-            and {"attention_mask", "position_ids"} <= reader.accepted
-        )
-        if probes and packing != "never" and gains and takes_packs and reader.width >= _NARROWEST:
-            reader.layout = "packed"
-            if _agrees(reader, lambda: reader.read(rows), alone):
-                return
-            reader.layout = "equal"
-        if not _agrees(reader, lambda: reader.read([*rows, *rows]), torch.cat([alone, alone])):
-            reader.layout = "alone"
-    if packing == "always":
-        raise BadInput(
-            f"model {model_id} cannot read several contexts in one row, or gives other numbers "
-            "then: leave packing='always' out"
-        )
+    reader.layout, reader.projection_module = "equal", None
+    if not rows:
+        return
+    whole = [reader.whole(row) for row in rows]
+    if not encoder.masked:
+        check_causality(reader, rows[0], whole[0], model_id)
+    reader.projection_module = _find_projection_module(reader, rows[0], whole[0])
+    alone = torch.cat([nats[list(row.reads)] for row, nats in zip(rows, whole, strict=True)])
+    reader.width = min(reader.width, attention_window(reader.model.config) or reader.width)
+    takes_packs = (
+        getattr(reader.model.config, "_attn_implementation", None) in (None, "eager", "sdpa")
+        and {"attention_mask", "position_ids"} <= reader.accepted
+        and reader.width >= _NARROWEST
+    )
+    gains = packing == "auto" and _is_fine(reader) and reader.device.type == "cpu"
+    if probes and gains and takes_packs:
+        reader.layout = "packed"
+        if _agrees(reader, lambda: reader.read(rows), alone):
+            return
+        reader.layout = "equal"
+    if not _agrees(reader, lambda: reader.read([*rows, *rows]), torch.cat([alone, alone])):
+        reader.layout = "alone"
 
 
 def probe_questions(reader: Reader, encoder: QuestionEncoder) -> list[Question]:
@@ -103,7 +93,7 @@ def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id
     may change the earlier distributions by more than the rounding of the model's dtype.
 
     Args:
-        reader: has the model; without a gate.
+        reader: has the model; without a projection module.
         row: a text of four tokens or more.
         whole: its (tokens, vocabulary) log-probabilities, nats.
         model_id: for the message.
@@ -134,7 +124,7 @@ def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> boo
 
     NaN equals NaN here: a broken model is refused with the context that it cannot answer.
     """
-    if log_probs.shape != expected.shape:  # a gate that is called otherwise than by position
+    if log_probs.shape != expected.shape:  # its projection takes other inputs
         return False
     epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
     scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
@@ -142,20 +132,21 @@ def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> boo
     return torch.allclose(log_probs, expected, rtol=0.0, atol=tolerance, equal_nan=True)
 
 
-def reach(config: PretrainedConfig) -> int | None:
+def attention_window(config: PretrainedConfig) -> int | None:
     """Returns how far apart two tokens may be that see each other in every layer; None: any.
 
-    The mask of a pack replaces a sliding window, so that packs must fit into it.
+    The mask of a pack replaces windows and chunks of attention, so that packs must fit into them.
     """
     text = config.get_text_config()
-    windows = [getattr(text, name, None) for name in ("sliding_window", "window_size")]
+    names = ("sliding_window", "window_size", "attention_chunk_size")
+    windows = [getattr(text, name, None) for name in names]
     local = getattr(text, "local_attention", None)  # both sides together (ModernBERT)
     windows.append(local // 2 if local else None)
     return min((int(window) for window in windows if window), default=None)
 
 
-def gates(model: PreTrainedModel) -> list[torch.nn.Module]:
-    """Returns the modules that might be a model's gate, the one that saves most first.
+def projection_modules(model: PreTrainedModel) -> list[torch.nn.Module]:
+    """Returns the modules that may need the wanted positions only, the one that saves most first.
 
     The attention of BERT and its relatives ends with a module that adds the residual. After the
     last one nothing mixes positions, so that the rest of the last layer is computed only where it
@@ -166,11 +157,13 @@ def gates(model: PreTrainedModel) -> list[torch.nn.Module]:
     return [*closing[-1:], *([] if head is None else [head])]
 
 
-def _find_gate(reader: Reader, row: TokenRow, whole: torch.Tensor) -> torch.nn.Module | None:
-    """Returns the first gate that leaves the numbers of a row alone; None if none does.
+def _find_projection_module(
+    reader: Reader, row: TokenRow, whole: torch.Tensor
+) -> torch.nn.Module | None:
+    """Returns the first of `projection_modules` that leaves the numbers of a row alone, or None.
 
     The positions are read in reverse order, and there are more of them than the row is long: some
-    models count the rows behind the gate (XMOD) or cut off positions beyond the length of a row
+    models count the rows in the module (XMOD) or cut off positions beyond the length of a row
     (LUKE), and a module after which positions still see each other would not have all of them in
     their order.
     """
@@ -178,10 +171,10 @@ def _find_gate(reader: Reader, row: TokenRow, whole: torch.Tensor) -> torch.nn.M
     last = backwards[:1] * len(row.ids)
     reads = [(0, position) for position in backwards] + [(1, position) for position in last]
     inputs, _ = reader.side_by_side([row, row])
-    for gate in gates(reader.model):
-        reader.gate = gate
+    for module in projection_modules(reader.model):
+        reader.projection_module = module
         if _agrees(reader, lambda: reader.run(inputs, reads), whole[backwards + last]):
-            return gate
+            return module
     return None
 
 

@@ -1,8 +1,8 @@
 """Rows through the network: distributions at the positions that are read, and nowhere else.
 
 The projection to the vocabulary takes most of the memory and, for small models, much of the time,
-so all other positions are dropped before it, at the gate: the module after which positions no
-longer see each other. The softmax runs in float32 or better.
+so all other positions are dropped before it, at the first module after which positions no longer
+see each other. The softmax runs in float32 or better.
 
 Rows go through together in packs (`packing`), or beside other rows of the same length, so that
 nothing is padded. `probing.choose_layout` tries once per model which of them leaves the numbers
@@ -52,7 +52,7 @@ class Reader:
             an encoder-decoder, rows whose sources have one length), or alone (one row at a time,
             for models that take no more).
         width: tokens in a packed row; longer rows are read beside others of their length.
-        gate: module that only the wanted positions go into; None for no such module.
+        projection_module: module that only the wanted positions go into; None for no such module.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Reader:
         self.causal = causal
         self.layout: Literal["packed", "equal", "alone"] = "equal"
         self.width = PACK_WIDTH
-        self.gate: torch.nn.Module | None = None
+        self.projection_module: torch.nn.Module | None = None
         self.padding_index = padding_index
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
         self._pad = pad
@@ -137,7 +137,7 @@ class Reader:
             return _log_softmax(self.logits(inputs, reads))
 
     def logits(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
-        """Returns the (reads, vocabulary) logits; see `run`. The gate sees the reads alone."""
+        """Returns the (reads, vocabulary) logits; see `run`. The projection sees no others."""
         arguments = {
             name: value.to(self.device) if isinstance(value, torch.Tensor) else value
             for name, value in inputs.items()
@@ -154,7 +154,8 @@ class Reader:
             gathered.append(True)
             return tuple(take(states)[None] for states in inputs)
 
-        hook = None if self.gate is None else self.gate.register_forward_pre_hook(gather)
+        module = self.projection_module
+        hook = None if module is None else module.register_forward_pre_hook(gather)
         try:
             with torch.inference_mode():
                 logits: torch.Tensor = self.model(**arguments).logits

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from transformers import DynamicCache
 
-from lmdiag.models.forward.probing import probe_questions, reach, same
+from lmdiag.models.forward.probing import attention_window, probe_questions, same
 from lmdiag.models.forward.reader import Reader, select_sources
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import PartialWord, TokenRow
@@ -50,7 +50,7 @@ def reuse_sources(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
 
 def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
     """Reads the roots once and keeps their keys and values: for causal models."""
-    window = reach(reader.model.config)  # padding counts in it, too
+    window = attention_window(reader.model.config)  # padding counts in it, too
     lengths = [len(root.ids) for root in roots]
     cache = DynamicCache()  # keeps all tokens, also for layers with a sliding window
     inputs = reader.fill([root.ids for root in roots])

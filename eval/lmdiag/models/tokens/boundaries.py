@@ -13,7 +13,7 @@ joins across a hyphen or an apostrophe: for it `don`, `'`, `t` are three words. 
 mark ends (`bird</w>`) a word ends with its own last piece.
 
 The words of whole sentences are what white space separates (`tool.` is one): they end at white
-space and special tokens alone, see `Boundaries.blank`.
+space and special tokens alone, see `Boundaries.whitespace_log_prob`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,9 @@ class Prefix(NamedTuple):
     open: bool
 
 
+_NO_PREFIX = Prefix(None, False)
+
+
 class Boundaries:
     """The boundaries of words in a vocabulary.
 
@@ -58,8 +61,6 @@ class Boundaries:
 
     Attributes:
         certain: whether a word's own pieces tell where it ends.
-        starts: (vocabulary,) whether a word can begin with the item.
-        bare_starts: (vocabulary,) the same where words lack the mark of a word's start.
         continues: (vocabulary,) whether a word can go on with the item; the others end it.
     """
 
@@ -68,13 +69,13 @@ class Boundaries:
         self._surfaces = [vocabulary.item(token).surface for token in range(size)]
         self.continues = torch.tensor([self._continues(surface) for surface in self._surfaces])
         self._goes_on = bool(self.continues.any())
-        self.starts, self.bare_starts = (
-            torch.tensor([self.look((t,), bare=bare) != (None, False) for t in range(size)])
+        self._starts = [  # where words have the mark of a word's start, and where they lack it
+            torch.tensor([self.parse_prefix((t,), bare=bare) != _NO_PREFIX for t in range(size)])
             for bare in (False, True)
-        )
+        ]
         self.certain = vocabulary.marks_ends or not self._goes_on
 
-    def look(self, pieces: Pieces, *, bare: bool) -> Prefix:
+    def parse_prefix(self, pieces: Pieces, *, bare: bool) -> Prefix:
         """Returns what pieces (at least one) are as the beginning of a word.
 
         Args:
@@ -82,21 +83,20 @@ class Boundaries:
             bare: whether words lack the mark of a word's start there, as at the beginning of a text
                 in many vocabularies.
         """
-        nothing = Prefix(None, False)
         surfaces = [self._surfaces[piece] for piece in pieces]
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             text = decoder.decode(b"".join(surface or b"" for surface in surfaces))
         except UnicodeDecodeError:
-            return nothing
+            return _NO_PREFIX
         marks_ends = self._vocabulary.marks_ends
         if not marks_ends and not bare:
             if not text.startswith(" "):
-                return nothing
+                return _NO_PREFIX
             text = text[1:]
         classes = _classes(text)
         if None in surfaces or not _BEGINNING.fullmatch(classes):
-            return nothing
+            return _NO_PREFIX
         ended = marks_ends and self._vocabulary.item(pieces[-1]).ends
         bytes_are_missing = bool(decoder.getstate()[0])
         whole = ended or not (marks_ends or bytes_are_missing)
@@ -104,62 +104,55 @@ class Boundaries:
         return Prefix(word, self._goes_on and not ended)
 
     def may_follow(self, pieces: Pieces, *, bare: bool) -> torch.Tensor:
-        """Returns which items may come next in a word: (vocabulary,) booleans; see `look`."""
-        if pieces:
-            return self.continues
-        return self.bare_starts if bare else self.starts
+        """Returns which items may come next in a word: (vocabulary,) booleans."""
+        return self.continues if pieces else self._starts[bare]
 
-    def end(self, log_probs: torch.Tensor) -> torch.Tensor:
+    def end_log_prob(self, log_probs: torch.Tensor) -> torch.Tensor:
         """Returns the log-probability that the next item does not continue a word.
 
-        Args:
-            log_probs: (reads, vocabulary), nats.
-
-        Returns:
-            (reads,) nats, at most 0; 0 throughout if `certain`.
+        Both are in nats: (reads, vocabulary) to (reads,); 0 throughout if `certain`.
         """
         if self.certain:
             return torch.zeros_like(log_probs[:, 0])
-        continues = self.continues.to(log_probs.device)
-        return log_probs.masked_fill(continues, -torch.inf).logsumexp(-1).clamp(max=0.0)
+        return _log_prob_without(self.continues, log_probs)
 
-    def blank(self, log_probs: torch.Tensor) -> torch.Tensor:
+    def whitespace_log_prob(self, log_probs: torch.Tensor) -> torch.Tensor:
         """Returns the log-probability that white space, or the end of the text, comes next.
 
-        Args:
-            log_probs: (reads, vocabulary), nats.
-
-        Returns:
-            (reads,) nats, at most 0.
+        Both are in nats: (reads, vocabulary) to (reads,).
         """
-        others = ~self._blanks.to(log_probs.device)
-        return log_probs.masked_fill(others, -torch.inf).logsumexp(-1).clamp(max=0.0)
+        return _log_prob_without(~self._whitespace, log_probs)
 
     @cached_property
-    def _blanks(self) -> torch.Tensor:
+    def _whitespace(self) -> torch.Tensor:
         """(vocabulary,) whether white space, or the end of the text, comes with an item.
 
         An item of a vocabulary without white space may follow it in a text. Punctuation touches
         what is before it, but for opening brackets and quotation marks.
         """
-        comes = []
-        for surface in self._surfaces:
-            if surface is None:
-                comes.append(True)
-            elif self._vocabulary.writes_blanks:
-                comes.append(surface.decode("utf-8", "ignore")[:1].isspace())
-            else:
-                first = surface.decode("utf-8", "replace").strip()[:1] or " "
-                kind = unicodedata.category(first)
-                stands_apart = self._vocabulary.marks_ends or surface.startswith(b" ")
-                comes.append(stands_apart and (kind[0] != "P" or kind in ("Ps", "Pi")))
-        return torch.tensor(comes)
+        return torch.tensor(
+            [surface is None or self._follows_whitespace(surface) for surface in self._surfaces]
+        )
+
+    def _follows_whitespace(self, surface: bytes) -> bool:
+        if self._vocabulary.encodes_whitespace:
+            return surface.decode("utf-8", "ignore")[:1].isspace()
+        first = surface.decode("utf-8", "replace").strip()[:1] or " "
+        kind = unicodedata.category(first)
+        starts_word = self._vocabulary.marks_ends or surface.startswith(b" ")
+        return starts_word and (kind[0] != "P" or kind in ("Ps", "Pi"))
 
     def _continues(self, surface: bytes | None) -> bool:
         if self._vocabulary.marks_ends:  # what comes after a piece without the mark
             return bool(surface)
         text = (surface or b"").decode("utf-8", "replace")
         return bool(_CONTINUING.match(_classes(text[:2])))
+
+
+def _log_prob_without(excluded: torch.Tensor, log_probs: torch.Tensor) -> torch.Tensor:
+    """Returns the log-probability of all items but some: (reads,), at most 0."""
+    excluded = excluded.to(log_probs.device)
+    return log_probs.masked_fill(excluded, -torch.inf).logsumexp(-1).clamp(max=0.0)
 
 
 def _classes(text: str) -> str:

@@ -53,12 +53,12 @@ class Convention(ABC):
     Attributes:
         applies: whether the tokenizer follows the convention.
         marks_ends: whether the last piece of a word is marked, and not the first.
-        writes_blanks: whether white space is a part of items, so that "bird ." and "bird." differ.
+        encodes_whitespace: whether "bird ." and "bird." differ, since white space is in items.
     """
 
     applies = True
     marks_ends = False
-    writes_blanks = False
+    encodes_whitespace = False
 
     @abstractmethod
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None: ...
@@ -75,7 +75,7 @@ class Convention(ABC):
 class ByteLevel(Convention):
     """GPT-2: each byte is written as one visible character, a space as `Ġ`."""
 
-    writes_blanks = True
+    encodes_whitespace = True
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self.applies = "ByteLevel(" in repr(tokenizer.backend_tokenizer.decoder)
@@ -136,8 +136,8 @@ class SentencePiece(Convention):
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         backend = tokenizer.backend_tokenizer
         steps = (backend.normalizer, backend.pre_tokenizer, backend.decoder)
-        self.writes_blanks = any("▁" in repr(step) for step in steps)
-        self._mark = "▁" if self.writes_blanks else ""
+        self.encodes_whitespace = any("▁" in repr(step) for step in steps)
+        self._mark = "▁" if self.encodes_whitespace else ""
 
     def read(self, name: str) -> VocabularyItem:
         if byte := re.fullmatch(r"<0x([0-9A-F]{2})>", name):
@@ -163,7 +163,7 @@ class Vocabulary:
         tokenizer: the model's.
 
     Attributes:
-        marks_ends, writes_blanks: see `Convention`.
+        marks_ends, encodes_whitespace: see `Convention`.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -174,7 +174,7 @@ class Vocabulary:
         self._convention = next(convention for convention in known if convention.applies)
         self._items: dict[int, VocabularyItem] = {}
         self.marks_ends = self._convention.marks_ends
-        self.writes_blanks = self._convention.writes_blanks
+        self.encodes_whitespace = self._convention.encodes_whitespace
 
     def show(self, token: int, *, bare: bool = False) -> str:
         """Returns an item as it is shown in a list of answers.

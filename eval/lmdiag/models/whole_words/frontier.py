@@ -91,7 +91,7 @@ class Frontier:
     @property
     def is_exact(self) -> bool:
         """Whether no open node can change the list."""
-        return not self._open or self._is_late(*self._open[0][:2])
+        return not self._open or self._cannot_enter_list(*self._open[0][:2])
 
     def next(self) -> list[Node]:
         """Takes the nodes to be read next off the frontier; none once the list is exact."""
@@ -169,7 +169,7 @@ class Frontier:
 
         If the pieces alone tell where a word ends, it is offered without being read.
         """
-        if log_prob == -math.inf or self._is_late(-log_prob, PartialWord(())):
+        if log_prob == -math.inf or self._cannot_enter_list(-log_prob, PartialWord(())):
             return False
         if child in self._seen:
             return True
@@ -177,25 +177,25 @@ class Frontier:
         complete = len(child.pieces) == child.total
         if complete or (not child.total and self.boundaries.certain):
             self._offer(log_prob, child)
-        if not complete and self.boundaries.look(child.pieces, bare=self.encoded.bare).open:
+        if not complete and self.boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open:
             self._reached[child] = log_prob
             self._push(Node(-log_prob, child, self.width))
         return True
 
     def _push(self, node: Node) -> None:
-        if not self._is_late(node.cost, node.partial):
+        if not self._cannot_enter_list(node.cost, node.partial):
             heappush(self._open, node)
 
     def _offer(self, log_prob: float, partial: PartialWord) -> None:
         """Puts a partial word into the list if it is a word and belongs there."""
-        if log_prob == -math.inf or self._is_late(-log_prob, partial):
+        if log_prob == -math.inf or self._cannot_enter_list(-log_prob, partial):
             return
-        word = self.boundaries.look(partial.pieces, bare=self.encoded.bare).word
+        word = self.boundaries.parse_prefix(partial.pieces, bare=self.encoded.bare).word
         if word is not None and self.spell(word, self.encoded.query) == partial.pieces:
             insort(self.words, ListedWord(-log_prob, partial.pieces, word))
             del self.words[self.top :]
 
-    def _is_late(self, cost: float, partial: PartialWord) -> bool:
+    def _cannot_enter_list(self, cost: float, partial: PartialWord) -> bool:
         """Whether nothing that starts with these pieces can come before the list's last word."""
         last = self.words[-1] if len(self.words) == self.top else None
         return last is not None and (cost, partial.pieces) >= last[:2]

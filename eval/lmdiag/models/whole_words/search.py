@@ -172,9 +172,9 @@ class WordSearch:
                 if frontier.n_read > self.most_nodes and not frontier.is_exact:
                     context = truncated(frontier.encoded.question.query.context)
                     raise BadInput(
-                        f"model {self.info.id} hardly prefers any word to others after "
-                        f"{context!r}: {self.most_nodes} beginnings of words do not settle which "
-                        "are the most probable; use --unit token"
+                        f"model {self.info.id}: the word search after {context!r} did not converge "
+                        f"after {self.most_nodes:,} prefixes, since no word is much more probable "
+                        "than others: use --unit token"
                     )
         return [
             frontier.answer(*rest) for frontier, *rest in zip(frontiers, agreement, strict=True)
@@ -202,10 +202,12 @@ class WordSearch:
                 self.encoder.check_length([row], query)
             log_probs = continue_from(requests)
             refuse_nan(queries, log_probs, self.info.id)
-            self._tell([(frontiers[n], node) for n, node in chunk], log_probs)
+            self._update_frontiers([(frontiers[n], node) for n, node in chunk], log_probs)
             yield chunk, log_probs
 
-    def _tell(self, nodes: Sequence[tuple[Frontier, Node]], log_probs: torch.Tensor) -> None:
+    def _update_frontiers(
+        self, nodes: Sequence[tuple[Frontier, Node]], log_probs: torch.Tensor
+    ) -> None:
         """Tells frontiers the few numbers of each distribution that the search needs."""
         may_follow = torch.stack(
             [
@@ -217,7 +219,7 @@ class WordSearch:
         values, tokens = log_probs.masked_fill(~may_follow, -torch.inf).topk(width)
         values, tokens = values.cpu(), tokens.cpu()
         masked = self.encoder.masked
-        ends = [0.0] * len(nodes) if masked else self.boundaries.end(log_probs).tolist()
+        ends = [0.0] * len(nodes) if masked else self.boundaries.end_log_prob(log_probs).tolist()
         wanted = [frontier.encoded.wanted.get(node.partial, ()) for frontier, node in nodes]
         pairs = [(number, piece) for number, pieces in enumerate(wanted) for piece in pieces]
         of_pieces = iter(look_up(log_probs, pairs))
