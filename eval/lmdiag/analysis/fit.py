@@ -84,8 +84,8 @@ class DeltaComparison:
     Attributes:
         first, second: names of the models.
         difference: mean of first less second delta log density per row.
-        ci_low, ci_high: difference -+ 1.96 standard errors.
-        p: sign-flip test; p_adjusted: by Holm's method over all comparisons, n_tests.
+        ci_low, ci_high, p: of the sign-flip test.
+        p_adjusted: by Holm's method over all comparisons, n_tests.
     """
 
     first: str
@@ -192,13 +192,20 @@ def _compared(fits: Sequence[ModelFit]) -> list[DeltaComparison]:
     """The first model with each of the others, paired by row, p adjusted by Holm's method."""
     first, *others = fits
     differences = [first.words["delta"].to_numpy() - x.words["delta"].to_numpy() for x in others]
-    p_values = [stats.sign_flip(values).p for values in differences]
-    adjusted = stats.holm(p_values)
+    tests = [stats.sign_flip(values) for values in differences]
+    adjusted = stats.holm([test.p for test in tests])
     return [
         DeltaComparison(
-            first.name, other.name, float(values.mean()), *_interval(values), p, p_holm, len(others)
+            first=first.name,
+            second=other.name,
+            difference=float(values.mean()),
+            ci_low=test.ci_low,
+            ci_high=test.ci_high,
+            p=test.p,
+            p_adjusted=p_holm,
+            n_tests=len(tests),
         )
-        for other, values, p, p_holm in zip(others, differences, p_values, adjusted, strict=True)
+        for other, values, test, p_holm in zip(others, differences, tests, adjusted, strict=True)
     ]
 
 

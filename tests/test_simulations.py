@@ -1,0 +1,335 @@
+"""How often each printed test rejects a true null hypothesis, and how often its interval covers.
+
+`PYTHONPATH=tests python tests/test_simulations.py` prints the table of docs/specification.md,
+section 5, with which the tests compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmdiag
+from lmdiag import stats
+
+PAGE = Path(__file__).parents[1] / "docs" / "specification.md"
+HEADER = "| test | data | draws | true nulls rejected at .05 | coverage |"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a procedure says of one sample.
+
+    Attributes:
+        p: None where the null hypothesis is false, or there is no test.
+        covers: whether the interval has the true value; None without an interval.
+    """
+
+    p: float | None
+    covers: bool | None
+
+
+Draw = Callable[[np.random.Generator], Outcome]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A procedure, repeated on samples of one kind.
+
+    Attributes:
+        test, data, draws: the first columns of the row in the table.
+        draw: the procedure on one sample.
+        is_bounded: whether the rates must be within the bounds that the test asserts; skewed
+            values, and tests that are asymptotic, are shown without a bound.
+    """
+
+    test: str
+    data: str
+    draws: int
+    draw: Draw
+    is_bounded: bool = True
+
+    def rates(self) -> tuple[float, float]:
+        """The shares of samples with p < .05 and with the true value covered; NaN for none."""
+        rng = np.random.default_rng(0)
+        outcomes = [self.draw(rng) for _ in range(self.draws)]
+        # a p that is undefined, where two models do not differ in any item, rejects nothing
+        rejected = [outcome.p < 0.05 for outcome in outcomes if outcome.p is not None]
+        covers = [outcome.covers for outcome in outcomes if outcome.covers is not None]
+        return _share(rejected), _share(covers)
+
+    def row(self) -> str:
+        """The row of the table."""
+        cells = [self.test, self.data, f"{self.draws:,}", *map(_shown, self.rates())]
+        return f"| {' | '.join(cells)} |"
+
+
+def _share(values: list[bool]) -> float:
+    return float(np.mean(values)) if values else math.nan
+
+
+def _shown(rate: float) -> str:
+    return "–" if math.isnan(rate) else f"{rate:.3f}".lstrip("0")
+
+
+def _within(low: float, value: float, high: float) -> bool | None:
+    return None if math.isnan(low) else low <= value <= high
+
+
+# ---- two models on the same items ---------------------------------------------------------------
+
+
+def verdicts(n: int, only_first: float, only_second: float) -> Draw:
+    def draw(rng: np.random.Generator) -> Outcome:
+        kinds = rng.choice(3, size=n, p=[only_first, only_second, 1 - only_first - only_second])
+        test = stats.mcnemar((kinds == 0).astype(float), (kinds == 1).astype(float))
+        difference = only_first - only_second
+        return Outcome(
+            None if difference else test.p, _within(test.ci_low, difference, test.ci_high)
+        )
+
+    return draw
+
+
+def differences(n: int, kind: str) -> Draw:
+    def draw(rng: np.random.Generator) -> Outcome:
+        if kind == "normal":
+            values = rng.normal(size=n)
+        elif kind == "heavy":
+            values = rng.standard_t(3, size=n)
+        else:
+            values = rng.exponential(size=n) - 1
+        test = stats.sign_flip(values, rng, flips=2_000)
+        return Outcome(test.p, _within(test.ci_low, 0.0, test.ci_high))
+
+    return draw
+
+
+def swapped(n: int, statistic: str) -> Draw:
+    def draw(rng: np.random.Generator) -> Outcome:
+        shared = rng.normal(size=n)
+        first = shared + rng.normal(size=n)
+        second = shared + rng.normal(size=n)
+        if statistic in stats.CORRELATIONS:
+            cloze = 0.5 * shared + rng.normal(size=n)
+            first = np.column_stack([first, cloze])
+            second = np.column_stack([second, cloze])
+        return Outcome(stats.swap_test(first, second, statistic, rng, swaps=500), None)
+
+    return draw
+
+
+# ---- one model ----------------------------------------------------------------------------------
+
+
+def against_chance(n: int, chance: float) -> Draw:
+    def draw(rng: np.random.Generator) -> Outcome:
+        right = int(rng.binomial(n, chance))
+        interval = stats.wilson(right, n)
+        return Outcome(stats.chance_p(right / n, n, chance), _within(*_around(interval, chance)))
+
+    return draw
+
+
+def _around(interval: stats.Interval, value: float) -> tuple[float, float, float]:
+    return interval[0], value, interval[1]
+
+
+def means(n: int) -> Draw:
+    def draw(rng: np.random.Generator) -> Outcome:
+        interval = stats.mean_interval(rng.normal(size=n))
+        return Outcome(None, _within(*_around(interval, 0.0)))
+
+    return draw
+
+
+def medians(n: int) -> Draw:
+    def draw(rng: np.random.Generator) -> Outcome:
+        estimated = stats.estimate(rng.exponential(size=n), "median")
+        return Outcome(None, _within(estimated.ci_low, math.log(2), estimated.ci_high))
+
+    return draw
+
+
+def correlations(n: int, r: float, statistic: str) -> Draw:
+    # the rank correlation of the population of a normal distribution with correlation r
+    truth = 6 / math.pi * math.asin(r / 2) if statistic == "spearman" else r
+
+    def draw(rng: np.random.Generator) -> Outcome:
+        values = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], size=n)
+        estimated = stats.estimate(values, statistic)
+        return Outcome(None, _within(estimated.ci_low, truth, estimated.ci_high))
+
+    return draw
+
+
+# ---- conditions ---------------------------------------------------------------------------------
+
+
+def two_by_two(n: int) -> pd.DataFrame:
+    names = ["item", "first", "second"]
+    cells = pd.MultiIndex.from_product([range(n), ["a", "b"], ["x", "y"]], names=names)
+    return cells.to_frame(index=False)
+
+
+def items_and_noise(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Surprisals of items that differ, also in the size of the effect, whose mean is 0."""
+    item = table["item"].to_numpy()
+    n = item.max() + 1
+    level = rng.normal(10, 2, n)
+    slope = rng.normal(0, 1, n)
+    is_second = (table["first"] == "b").to_numpy()
+    noise = rng.normal(size=len(table))
+    return table.assign(surprisal=level[item] + slope[item] * is_second + noise)
+
+
+def within_items(effect: str) -> Draw:
+    def draw(rng: np.random.Generator) -> Outcome:
+        analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng))
+        row = analysis.effects.set_index("effect").loc[effect]
+        return Outcome(row["p"], _within(row["ci_low"], 0.0, row["ci_high"]))
+
+    return draw
+
+
+def between_items(rng: np.random.Generator) -> Outcome:
+    table = two_by_two(24)
+    table["group"] = np.where(table["item"] < 8, "few", "many")
+    table = items_and_noise(table, rng)
+    analysis = lmdiag.analyse(table, conditions=["first"], by="group")
+    welch = analysis.by_level.iloc[-1]
+    return Outcome(welch["p"], _within(welch["ci_low"], 0.0, welch["ci_high"]))
+
+
+def mixed(rng: np.random.Generator) -> Outcome:
+    formula = "surprisal ~ first * second + (1 + first | item)"
+    analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng), formula=formula)
+    (fit,) = analysis.mixed.values()
+    term = fit.terms[1]
+    return Outcome(term.p, _within(*_around(term.interval, 0.0)))
+
+
+# ---- human measures -----------------------------------------------------------------------------
+
+CONTROLS = ["length", "log_frequency"]
+
+
+def corpus(rng: np.random.Generator, words: int) -> pd.DataFrame:
+    """Words whose reading times depend on length and frequency, and on no surprisal."""
+    frame = pd.DataFrame({"text": 1, "position": range(words), "word": "w"})
+    frame["length"] = rng.integers(1, 12, words).astype(float)
+    frame["log_frequency"] = rng.normal(size=words) - 0.2 * frame["length"]
+    frame["bits"] = rng.exponential(4, words) - frame["log_frequency"]
+    time = 300 + 5 * frame["length"] - 10 * frame["log_frequency"]
+    return frame.assign(rt=time + rng.normal(0, 40, words))
+
+
+def fitted(frame: pd.DataFrame, *surprisals: str) -> lmdiag.HumanFit:
+    return lmdiag.fit(frame, surprisal=surprisals, response="rt", controls=CONTROLS)
+
+
+def one_reader(rng: np.random.Generator) -> Outcome:
+    (model,) = fitted(corpus(rng, 300), "bits").models
+    return Outcome(model.p, None)
+
+
+def many_readers(rng: np.random.Generator) -> Outcome:
+    words = corpus(rng, 80)
+    words["rt"] += rng.normal(0, 20, 80)  # what a word has for all readers
+    rows = words.loc[words.index.repeat(30)].reset_index(drop=True)
+    rows["rt"] += rng.normal(0, 60, len(rows))
+    rows["reader"] = np.tile(np.arange(30), 80)
+    fit = lmdiag.fit(rows, surprisal="bits", response="rt", controls=CONTROLS, reader="reader")
+    return Outcome(fit.models[0].p, None)
+
+
+def readers_and_words(rng: np.random.Generator) -> Outcome:
+    words = corpus(rng, 80)
+    words["word"] = [f"w{number}" for number in range(80)]
+    words["rt"] += rng.normal(0, 20, 80)
+    rows = words.loc[words.index.repeat(10)].reset_index(drop=True)
+    rows["reader"] = np.tile(np.arange(10), 80)
+    rows["rt"] += rng.normal(0, 40, 10)[rows["reader"]] + rng.normal(0, 60, len(rows))
+    formula = "rt ~ surprisal + length + log_frequency + (1 | reader) + (1 | word)"
+    fit = lmdiag.fit(rows, surprisal="bits", reader="reader", formula=formula)
+    return Outcome(fit.models[0].p, None)
+
+
+def two_surprisals(rng: np.random.Generator) -> Outcome:
+    """Two noisy measures of what the reading times depend on, equally good."""
+    words = corpus(rng, 300)
+    surprisal = rng.exponential(4, 300)
+    words["rt"] += 5 * surprisal
+    words["bits"] = surprisal + rng.normal(0, 4, 300)
+    words["other"] = surprisal + rng.normal(0, 4, 300)
+    (compared,) = fitted(words, "bits", "other").comparisons
+    return Outcome(compared.p, _within(compared.ci_low, 0.0, compared.ci_high))
+
+
+PAIRS = "McNemar's score test, Tango's interval"
+FLIPS = "sign-flip test and its interval"
+SWAPS = "permutation test of two models"
+CHANCE = "exact binomial test, Wilson's interval"
+SIMULATIONS = [
+    Simulation(PAIRS, "n = 12; 15% right by each alone", 2_000, verdicts(12, 0.15, 0.15)),
+    Simulation(PAIRS, "n = 34; 15% right by each alone", 2_000, verdicts(34, 0.15, 0.15)),
+    Simulation(PAIRS, "n = 102; 30% and 10% right by one", 2_000, verdicts(102, 0.3, 0.1)),
+    Simulation(FLIPS, "n = 12, normal", 2_000, differences(12, "normal")),
+    Simulation(FLIPS, "n = 30, normal", 2_000, differences(30, "normal")),
+    Simulation(FLIPS, "n = 30, t with 3 df", 2_000, differences(30, "heavy")),
+    Simulation(FLIPS, "n = 30, exponential", 2_000, differences(30, "skewed"), is_bounded=False),
+    Simulation(SWAPS, "medians, n = 34", 500, swapped(34, "median")),
+    Simulation(SWAPS, "Spearman correlations, n = 44", 500, swapped(44, "spearman")),
+    Simulation(CHANCE, "n = 34, chance 1/3", 2_000, against_chance(34, 1 / 3)),
+    Simulation(CHANCE, "n = 102, chance 1/2", 2_000, against_chance(102, 1 / 2)),
+    Simulation("t interval of a mean", "n = 12, normal", 2_000, means(12)),
+    Simulation("interval of a median", "n = 102, exponential", 2_000, medians(102)),
+    Simulation("Spearman's interval", "n = 44, r = 0", 2_000, correlations(44, 0.0, "spearman")),
+    Simulation("Spearman's interval", "n = 44, r = .9", 2_000, correlations(44, 0.9, "spearman")),
+    Simulation("Pearson's interval", "n = 44, r = .9", 2_000, correlations(44, 0.9, "pearson")),
+    Simulation("paired t test, main effect", "2 x 2, n = 24", 1_000, within_items("first")),
+    Simulation("paired t test, interaction", "2 x 2, n = 24", 1_000, within_items("first:second")),
+    Simulation("Welch's t test (`--by`)", "n = 8 and 16", 1_000, between_items),
+    Simulation("mixed model, Satterthwaite's df", "2 x 2, n = 24, slopes", 500, mixed),
+    Simulation("F test of `fit`", "300 words", 500, one_reader),
+    Simulation("F test of `fit`", "80 words x 30 readers, averaged", 500, many_readers),
+    Simulation(
+        "LR test of `fit --formula`",
+        "80 words x 10 readers",
+        500,
+        readers_and_words,
+        is_bounded=False,  # its chi-square distribution holds for many words
+    ),
+    Simulation(
+        "sign-flip test of `fit`, two models", "300 words, equally good", 500, two_surprisals
+    ),
+]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("simulation", SIMULATIONS, ids=lambda x: f"{x.test}, {x.data}")
+def test_rates_are_those_of_the_specification(simulation: Simulation) -> None:
+    rejected, covered = simulation.rates()
+    if simulation.is_bounded:
+        assert not rejected > 0.065
+        assert not covered < 0.93
+        assert not covered > 0.98
+    *_, table = PAGE.read_text().partition(HEADER)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    (stated,) = [row[3:] for row in rows if row[:2] == [simulation.test, simulation.data]]
+    # one sample of another verdict on another processor
+    for shown, rate in zip(stated, (rejected, covered), strict=True):
+        value = math.nan if shown == "–" else float(shown)
+        assert value == pytest.approx(rate, abs=0.0026, nan_ok=True)
+
+
+if __name__ == "__main__":
+    print(HEADER, "| --- | --- | ---: | ---: | ---: |", sep="\n")
+    for simulation in SIMULATIONS:
+        print(simulation.row(), flush=True)
