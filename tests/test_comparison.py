@@ -19,7 +19,7 @@ from lmdiag.comparison import Comparison, Pair, compare_all, compare_pairs
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Predictions, Protocol
-from lmdiag.results import Place
+from lmdiag.results import FigureKey
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import BadInput
 
@@ -122,7 +122,7 @@ def test_equal_numbers_by_construction_are_one_test() -> None:
     def pair(name: str, a: list[float], b: list[float], setting: str = "none") -> Pair:
         items = np.array([str(i) for i in range(len(a))], dtype=object)
         sides = [Scores(name, items, np.array(values), "proportion") for values in (a, b)]
-        return Pair(Place("t", setting, name), *sides)
+        return Pair(FigureKey("t", setting, name), *sides)
 
     a, b, other = [1.0] * 7 + [0.0], [0.0] * 8, [1.0] * 6 + [0.0] * 2
     pairs = [
@@ -212,7 +212,7 @@ def test_every_two_runs_are_compared_as_alone(rows: dict[str, Stimuli]) -> None:
     for seed, kind in enumerate(("masked", "causal", "masked", "causal")):
         more = {"agreement": rng.random((n, len(AGREEMENT_LAYOUT))).tolist(), "n_tokens": [1] * n}
         runs.append(run_of(agreement, guesses(agreement, seed, **more), kind=kind))
-    compared = compare_all(runs, [Place("agreement", "none", x) for x in ("sensitivity", "ew")])
+    compared = compare_all(runs, [FigureKey("agreement", "none", x) for x in ("sensitivity", "ew")])
     for place, pairs in compared.items():
         others = {(i, j) for i, j in permutations(range(4), 2) if (i + j) % 2}
         assert pairs.keys() & others == (others if place.measure == "sensitivity" else set())

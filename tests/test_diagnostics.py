@@ -24,7 +24,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
 from lmdiag.report.html import charts, render
 from lmdiag.report.terminal import print_results
-from lmdiag.results import Place, load_run
+from lmdiag.results import FigureKey, load_run
 
 TENSE = '''
 """Tense of a verb after an adverb of time."""
@@ -135,9 +135,9 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> 
     }  # fmt: skip
 
     # the leaderboard
-    assert columns()[Place("tense", "none", "sensitivity")].task_id == "tense_sensitivity"
+    assert columns()[FigureKey("tense", "none", "sensitivity")].task_id == "tense_sensitivity"
     figure = leaderboard_figures(results[0])["tense_sensitivity"]
-    assert figure == results[0].figure(Place("tense", "none", "sensitivity"))
+    assert figure == results[0].figure(FigureKey("tense", "none", "sensitivity"))
 
 
 # ---- the built-in ones ---------------------------------------------------------------------------

@@ -30,7 +30,7 @@ import pytest
 
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
-from lmdiag.results import Place, Results
+from lmdiag.results import FigureKey, Results
 from lmdiag.results.published import published_figures
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def same(shown: str, line: str) -> bool:
     )
 
 
-def percent(file: Path, place: Place) -> str:
+def percent(file: Path, place: FigureKey) -> str:
     """A figure of a `results.json`, as pages show it."""
     figure = Results.read(file).figure(place)
     assert figure is not None
@@ -303,11 +303,11 @@ def check_protocol(outputs: dict[str, str]) -> None:
         (file,) = Path("results").glob(f"{model}/diagnostics-{folder}/results.json")
         for column, cell in zip(head[1:], cells, strict=True):
             task, measure = column.split()
-            assert same(cell, percent(file, Place(task, "none", measure))), run
+            assert same(cell, percent(file, FigureKey(task, "none", measure))), run
     for task, _, *cells in choices:
         for cell, (way, measure) in zip(cells, CHOICES, strict=False):
             file = Path(f"results/demo--causal/diagnostics-token{way}/results.json")
-            assert same(cell, percent(file, Place(task, "none", measure))), task
+            assert same(cell, percent(file, FigureKey(task, "none", measure))), task
     for run, *cells in bits:
         command = f"lmdiag surprisal --model {run} sentences.txt"
         table = csv.DictReader(outputs[command].splitlines())
@@ -345,7 +345,7 @@ def check_migration(outputs: dict[str, str]) -> None:
     assert len(table) == 18
     for row, shown, *others in table[1:]:
         name, _, measure = row.rpartition(", ")
-        place = Place(name.split()[0], "none", measure, *levels.get(name, ()))
+        place = FigureKey(name.split()[0], "none", measure, *levels.get(name, ()))
         assert same(shown, percent(file, place)), row
         assert {*filter(None, others)} <= {shown}
 
@@ -394,7 +394,7 @@ def test_published_figures_of_a_diagnostics_page(task: str) -> None:
     (head, *rows) = next(t for t in tables(f"diagnostics/{task}.md") if t[0][0] == "measure")
     kept = {}
     for figure in published_figures():
-        place = figure.place
+        place = figure.key
         where = place.setting if place.setting != "none" else place.level or "original"
         kept[figure.model, place.task, place.measure, where] = figure.value
     for measure, where, *cells in rows:

@@ -18,7 +18,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
 from lmdiag.report.html import charts
 from lmdiag.report.tables import ReportFigures, sections
-from lmdiag.results import Place, combine, load_run
+from lmdiag.results import FigureKey, combine, load_run
 from lmdiag.results.run import joined_results, joined_runs
 from lmdiag.types import DIAGNOSTICS, BadInput
 
@@ -179,7 +179,7 @@ def test_runs_of_one_model_are_joined_into_one_table_and_chart(
     sets = [("NEG-136-SIMP", 18), ("NEG-1500-GEN", 40), ("NEG-1500-TEMP", 40)]
     table = tables["neg136"]
     assert [(row.labels[0], int(row.cells[0].value)) for row in table.rows] == sets
-    place = Place("neg1500_temp", "none", "sensitivity", "subset/polarity", "simp/negative")
+    place = FigureKey("neg1500_temp", "none", "sensitivity", "subset/polarity", "simp/negative")
     figure = results[0].figure(place)
     assert figure is not None
     assert table.rows[2].cells[4].value == numbers.value(figure)

@@ -131,8 +131,7 @@ def test_each_distinct_question_is_asked_once(
     for _ in range(2):  # the second time, all runs are read back
         assert command("multiverse", *arguments)[0] == 0
         multiverse = Multiverse.read(command.folder / "out")
-        assert sum(asked) == multiverse.asked == expected
-        assert (multiverse.combinations, multiverse.questions) == (12, 12 * 12)
+        assert sum(asked) == expected
         assert len(multiverse.members) == members_left
         assert ("first-letter" in multiverse.choices(*multiverse.models)) == (name == "gpt2")
     assert not [*command.folder.rglob("shared")]

@@ -42,23 +42,23 @@ def pick(**wanted: str) -> list[PublishedFigure]:
     return [
         figure
         for figure in published_figures()
-        if wanted.items() <= (vars(figure) | figure.place._asdict()).items()
+        if wanted.items() <= (vars(figure) | figure.key._asdict()).items()
     ]
 
 
 def test_every_proportion_is_k_of_n_but_for_those_that_are_listed() -> None:
     others = {
-        (f.table, f.model, f.place.task, f.place.measure): f.value
+        (f.table, f.model, f.key.task, f.key.measure): f.value
         for f in published_figures()
-        if f.place.setting not in MEANS
+        if f.key.setting not in MEANS
         and f.value not in {round(100 * k / f.n, 1) for k in range(f.n + 1)}
     }
     assert others == NOT_A_SHARE
     for figure in published_figures():
-        assert (figure.sd is not None) == (figure.place.setting in MEANS)
+        assert (figure.sd is not None) == (figure.key.setting in MEANS)
     assert len({figure.model for figure in published_figures()}) == 21
-    places = {(figure.model, figure.place) for figure in published_figures()}
-    assert len(published_figures()) == len(places) == 216
+    keys = {(figure.model, figure.key) for figure in published_figures()}
+    assert len(published_figures()) == len(keys) == 216
     assert [len([*human_facts(task)]) for task in ("cprag102", "role88", "own")] == [4, 1, 0]
 
 
@@ -85,18 +85,18 @@ def test_figures_beside_a_run(results: Results) -> None:
     beside = published_beside(results)
     for task in DIAGNOSTICS:
         for published in pick(setting="none", task=task):
-            figure = results.figure(published.place)
+            figure = results.figure(published.key)
             assert figure is not None, published
             assert figure.n == published.n, published
     for table, level, difference, is_within in (
         ("14", "natural/negative", 12.5, True),  # 87.5, in Wilson's 67.6 to 100
         ("12", "simp/negative", 100.0, False),
     ):
-        [place] = (x.place for x in pick(table=table, level=level, model="bert-base-uncased"))
-        figure = results.figure(place)
+        [key] = (x.key for x in pick(table=table, level=level, model="bert-base-uncased"))
+        figure = results.figure(key)
         assert figure is not None
-        assert beside[place].difference(figure) == difference
-        assert beside[place].is_within(figure) is is_within
+        assert beside[key].difference(figure) == difference
+        assert beside[key].is_within(figure) is is_within
     undefined = SettingResults({"sensitivity": Measure(None, 0)})
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 

@@ -22,8 +22,8 @@ from lmdiag.report.formats import render_tables
 from lmdiag.results import (
     CHANCE_LEGEND,
     Figure,
+    FigureKey,
     Measure,
-    Place,
     Results,
     RunDirectory,
     SettingResults,
@@ -44,12 +44,12 @@ IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|d
 
 def test_what_is_read_is_written(tmp_path: Path) -> None:
     results = Results.read(SAVED)
-    level = results.figure(Place("role88", "none", "accuracy@1", "cloze_quartile", "4"))
+    level = results.figure(FigureKey("role88", "none", "accuracy@1", "cloze_quartile", "4"))
     assert level == Figure(0.29, 17, level["ci_low"], level["ci_high"], statistic="proportion")
-    undefined = results.figure(Place("role88", "both", "sensitivity"))
+    undefined = results.figure(FigureKey("role88", "both", "sensitivity"))
     assert (undefined.value, undefined.not_defined) == (None, "there is nothing to compare")
-    assert results.figure(Place("role88", "none", "accuracy@7")) is None
-    assert results.figure(Place("cprag102", "none", "accuracy@1")) is None
+    assert results.figure(FigureKey("role88", "none", "accuracy@7")) is None
+    assert results.figure(FigureKey("cprag102", "none", "accuracy@1")) is None
     document = results.to_json()
     (tmp_path / "results.json").write_text(json.dumps(document))
     assert Results.read(tmp_path / "results.json") == results

@@ -23,7 +23,7 @@ from runs import make_run
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import columns, leaderboard_figures
-from lmdiag.results import Place, read_results
+from lmdiag.results import FigureKey, read_results
 from lmdiag.types import DIAGNOSTICS
 
 pytestmark = pytest.mark.slow
@@ -110,7 +110,7 @@ def test_a_request_is_submitted_merged_run_and_shown(
     shown = {x.task_id for place, x in columns().items() if place.task in DIAGNOSTICS}
     assert by_id.keys() == shown
     entry, results = by_id["neg136_sensitivity_simp_negative"], read_results(forged)
-    place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
+    place = FigureKey("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
     assert entry["value"] == results.figure(place).value
     assert entry["dataset"]["revision"] == api.dataset_info("org/lmdiag").sha
     assert results.signature in entry["notes"]

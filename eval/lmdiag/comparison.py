@@ -21,7 +21,7 @@ from lmdiag import diagnostics, stats
 from lmdiag.evaluation import HUMAN_MEASURES, chosen_measures, scores
 from lmdiag.measures import Scores, Statistic
 from lmdiag.protocol import KNOBS
-from lmdiag.results import Place
+from lmdiag.results import FigureKey
 from lmdiag.text import suggest
 from lmdiag.types import BadInput, Kind
 
@@ -107,9 +107,9 @@ class Side(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The figure at a place of two models, item by item; see `Comparison`."""
+    """The figure of two models, item by item; see `Comparison`."""
 
-    place: Place
+    key: FigureKey
     a: Scores
     b: Scores
     second: int = 1
@@ -146,7 +146,7 @@ def compare_runs(
         if task not in known:
             close = suggest(task, known)
             raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
-    places = []
+    keys = []
     for task, setting in first.settings:
         if task not in (tasks or known):
             continue
@@ -155,37 +155,37 @@ def compare_runs(
                 continue
             by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")
             levels = [(by, level) for level in whole.by.get(by, {})] or [("", "")]
-            places += [Place(task, setting, name, *level) for level in levels]
+            keys += [FigureKey(task, setting, name, *level) for level in levels]
     pairs = [
         pair
         for second, other in enumerate(others, start=1)
-        for place in places
-        if (pair := pair_at(first, other, place, second))
+        for key in keys
+        if (pair := pair_at(first, other, key, second))
     ]
     if measures:
-        chosen = chosen_measures(measures, dict.fromkeys(pair.place.measure for pair in pairs))
-        pairs = [pair for pair in pairs if pair.place.measure in chosen]
+        chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
+        pairs = [pair for pair in pairs if pair.key.measure in chosen]
     return compare_pairs(pairs, seed=seed)
 
 
 def compare_pairs(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
-    numbers = {(pair.place, pair.second): i for i, pair in enumerate(pairs)}
+    numbers = {(pair.key, pair.second): i for i, pair in enumerate(pairs)}
     same = {}  # number of a pair -> number of the pair with the same numbers by construction
     comparisons = []
-    for i, (place, first, second, number) in enumerate(pairs):
-        twin = numbers.get((place._replace(measure=SAME_TEST.get(place.measure, "")), number), i)
+    for i, (key, first, second, number) in enumerate(pairs):
+        twin = numbers.get((key._replace(measure=SAME_TEST.get(key.measure, "")), number), i)
         of_both = zip((first, second), pairs[twin][1:3], strict=True)
         if twin != i and all(np.array_equal(x.values, y.values) for x, y in of_both):
             same[i] = twin
         items, (a, b) = _on_common_items((first, second))
-        statistic, rng = first.statistic, _generator(place, seed)
+        statistic, rng = first.statistic, _generator(key, seed)
         values = stats.point(a, statistic), stats.point(b, statistic)
         outcome = _paired_test(a, b, statistic, rng)
         test = "none" if np.array_equal(a, b) else TEST_OF.get(statistic, "permutation")
-        same_as = pairs[same[i]].place.measure if i in same else ""
+        same_as = pairs[same[i]].key.measure if i in same else ""
         comparison = Comparison(
-            *place, statistic, len(items), *values, values[0] - values[1], outcome.ci_low,
+            *key, statistic, len(items), *values, values[0] - values[1], outcome.ci_low,
             outcome.ci_high, outcome.p, math.nan, test, number, same_as,
         )  # fmt: skip
         comparisons.append(comparison)
@@ -209,9 +209,9 @@ def _paired_test(
     return stats.PairedTest(stats.swap_test(a, b, statistic, rng))
 
 
-def _generator(place: Place, seed: int = 0) -> np.random.Generator:
+def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
     """The random generator of a figure, the same for all pairs of models."""
-    return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, place)).encode())])
+    return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, key)).encode())])
 
 
 def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
@@ -278,16 +278,16 @@ def side_of(run: Run) -> Side:
     return Side(path, name, results.signature, model.kind, settings, averaged)
 
 
-def pair_at(a: Side, b: Side, place: Place, second: int = 1) -> Pair | None:
-    """Returns both sides' scores of the figure at a place; None where they cannot be compared."""
-    task, setting, measure, by, level = place
+def pair_at(a: Side, b: Side, key: FigureKey, second: int = 1) -> Pair | None:
+    """Returns both sides' scores of a figure; None where they cannot be compared."""
+    task, setting, measure, by, level = key
     sides_differ = (a.kind, b.kind).count("causal") == 1
     if sides_differ and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
         return None
     wholes = [side.scores(task, setting).get(measure) for side in (a, b)]
     parts = [whole.by.get(by, {}).get(level) if whole and by else whole for whole in wholes]
     first, other = (part if part and len(part.items) else None for part in parts)
-    return Pair(place, first, other, second) if first and other else None
+    return Pair(key, first, other, second) if first and other else None
 
 
 def unlike_first(runs: Sequence[Run]) -> list[Run]:
@@ -321,20 +321,20 @@ def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.V
     first = several[0]
     if all(np.array_equal(part.items, first.items) for part in several):
         return list(first.items), [part.values for part in several]
-    places = [{item: i for i, item in enumerate(part.items)} for part in several]
-    items = [item for item in places[0] if all(item in place for place in places)]
-    values = zip((part.values for part in several), places, strict=True)
-    return items, [of[[place[item] for item in items]] for of, place in values]
+    positions = [{item: i for i, item in enumerate(part.items)} for part in several]
+    items = [item for item in positions[0] if all(item in at for at in positions)]
+    values = zip((part.values for part in several), positions, strict=True)
+    return items, [of[[at[item] for item in items]] for of, at in values]
 
 
 def compare_all(
-    runs: Sequence[Run], places: Collection[Place]
-) -> dict[Place, dict[tuple[int, int], tuple[float, ...]]]:
+    runs: Sequence[Run], keys: Collection[FigureKey]
+) -> dict[FigureKey, dict[tuple[int, int], tuple[float, ...]]]:
     """Compares every two runs, with the numbers of `compare_runs` before p is adjusted.
 
     Args:
         runs: on the same rows.
-        places: of the figures; those that not all runs have are left out.
+        keys: of the figures; those that not all runs have are left out.
 
     Returns:
         for each figure, numbers of two runs -> difference, first minus second; lower and upper end
@@ -343,22 +343,22 @@ def compare_all(
     sides = [*map(side_of, runs)]
     numbers = [*permutations(range(len(runs)), 2)]
     compared = {}
-    for place in places:
-        if any((place.task, place.setting) not in side.settings for side in sides):
+    for key in keys:
+        if any((key.task, key.setting) not in side.settings for side in sides):
             continue
-        pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], place))}
+        pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], key))}
         results = _with_shared_draws(pairs)
         of_counts: dict[tuple[int, ...], tuple[float, ...]] = {}
         for pair in [pair for pair in pairs if pair not in results]:
-            key: tuple[int, ...] = pair
+            counts: tuple[int, ...] = pair
             if pairs[pair].a.statistic == "proportion":  # only items, wins and losses count
                 items, (a, b) = _on_common_items(pairs[pair][1:3])
-                key = len(items), int((a > b).sum()), int((a < b).sum())
-            if key not in of_counts:
+                counts = len(items), int((a > b).sum()), int((a < b).sum())
+            if counts not in of_counts:
                 (only,) = compare_pairs([pairs[pair]], seed=0)
-                of_counts[key] = only.difference, only.ci_low, only.ci_high, only.p
-            results[pair] = of_counts[key]
-        compared[place] = results
+                of_counts[counts] = only.difference, only.ci_low, only.ci_high, only.p
+            results[pair] = of_counts[counts]
+        compared[key] = results
     return compared
 
 
@@ -377,7 +377,7 @@ def _with_shared_draws(
     results: dict[tuple[int, int], tuple[float, ...]] = {}
     for of_items in with_items.values():
         values = np.column_stack([pair.a.values for pair in of_items.values()])
-        rng = _generator(next(iter(of_items.values())).place)
+        rng = _generator(next(iter(of_items.values())).key)
         sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
         for (a, i), (b, j) in permutations(enumerate(of_items), 2):
             d = values[:, a] - values[:, b]

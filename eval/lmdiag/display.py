@@ -254,7 +254,7 @@ class LoadedMultiverse(Printable):
         members = self.multiverse.members
         return DataFrame(
             {"model": model, **members[number].choices}
-            | {"run": str(self.path / members[number].path), **figure.place._asdict()}
+            | {"run": str(self.path / members[number].path), **figure.key._asdict()}
             | {name: getattr(known, name) for name in columns}
             for figure in self.multiverse.figures
             for model in self.multiverse.models

@@ -15,22 +15,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.comparison import Side, compare_pairs, pair_at, side_of
 from lmdiag.files import has_file
 from lmdiag.protocol import KNOBS
-from lmdiag.results import Figure, Place, Run
+from lmdiag.results import Figure, FigureKey, Run
 from lmdiag.results.results import read_record
 from lmdiag.types import BadInput, Kind
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MULTIVERSE, MULTIVERSE_PAGE = "multiverse.json", "multiverse.html"
 ALPHA = 0.05
 """A test whose p is below this rejects."""
 
-MemberRuns = tuple[Sequence[tuple[dict[str, str], Run | None]], int, int, int]
-"""The runs of one model with their choices, that of the default protocol first, no run on all
-processes but the first; and its `combinations`, `questions` and `asked`, see `Multiverse`."""
+
+class MemberRun(NamedTuple):
+    """A run of a multiverse: its choice of each knob; no run on all processes but the first."""
+
+    choices: dict[str, str]
+    run: Run | None
 
 
 @dataclass(frozen=True)
@@ -96,9 +102,9 @@ class MultiverseFigure:
     differences: list[MemberDifference]
 
     @property
-    def place(self) -> Place:
+    def key(self) -> FigureKey:
         """Its address."""
-        return Place(self.task, self.setting, self.measure, self.by, self.level)
+        return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
 
 
 @dataclass(frozen=True)
@@ -109,17 +115,11 @@ class Multiverse:
         members: the runs, those of the first model first.
         figures: in the order of a report.
         forms: task -> form of its data, see `lmdiag.stimuli.Stimuli`.
-        combinations: of choices, those that ask the same as another one included.
-        questions: of all combinations.
-        asked: questions that are left where equal ones are asked once.
         seed: of the comparisons.
     """
 
     members: list[Member]
     forms: dict[str, str]
-    combinations: int
-    questions: int
-    asked: int
     seed: int
     figures: list[MultiverseFigure] = field(default_factory=list)
     schema_version: Literal[1] = 1
@@ -253,8 +253,8 @@ def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) ->
 
 
 def multiverse_of(
-    models: Mapping[str, MemberRuns],
-    headlines: Mapping[Place, str],
+    models: Mapping[str, Sequence[MemberRun]],
+    headlines: DataFrame,
     folder: Path,
     *,
     seed: int = 0,
@@ -262,13 +262,14 @@ def multiverse_of(
     """Returns the headline figures of all members, and where several models differ.
 
     Args:
-        models: label of each model -> its runs, all on the same rows.
-        headlines: address of each figure -> its label.
+        models: label of each model -> its runs, that of the default protocol first, all on the
+            same rows.
+        headlines: figures of all these runs, see `lmdiag.report.tables.headlines`.
         folder: that holds the run directories.
         seed: of the comparisons.
     """
-    members, runs = [], []
-    for label, (of_model, *_) in models.items():
+    members, runs = list[Member](), list[Run]()
+    for label, of_model in models.items():
         for choices, run in of_model:
             if run:
                 info, path = run.results.model, run.path.relative_to(folder).as_posix()
@@ -276,21 +277,21 @@ def multiverse_of(
                 members.append(Member(label, *facts, choices, path, run.results.signature))
                 runs.append(run)
     forms = {task: facts.form for task, facts in runs[0].results.data.tasks.items()}
-    counted = [of_model[1:] for of_model in models.values()]
-    combined, questions, asked = (sum(column) for column in zip(*counted, strict=True))
-    multiverse = Multiverse(members, forms, combined, questions, asked, seed)
+    multiverse = Multiverse(members, forms, seed)
     sides = [side_of(run) for run in runs]
     names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs
-    for place, label in headlines.items():
-        known = [run.results.figure(place) for run in runs]
-        figures = [x and Figure(**{name: x[name] for name in names}) for x in known]
-        differences = _differences(multiverse, sides, place)
-        multiverse.figures.append(MultiverseFigure(*place, label, figures, differences))
+    for (*address, label), rows in headlines.groupby([*FigureKey._fields, "heading"], sort=False):
+        key = FigureKey(*address)
+        values: list[Figure | None] = [None] * len(runs)
+        for number, figure in zip(rows["run"], rows["figure"], strict=True):
+            values[number] = Figure(**{name: figure[name] for name in names})
+        differences = _differences(multiverse, sides, key)
+        multiverse.figures.append(MultiverseFigure(*key, label, values, differences))
     return multiverse
 
 
 def _differences(
-    multiverse: Multiverse, sides: Sequence[Side], place: Place
+    multiverse: Multiverse, sides: Sequence[Side], key: FigureKey
 ) -> list[MemberDifference]:
     """One figure of the first model and each other one, in the protocols that they share.
 
@@ -307,7 +308,7 @@ def _differences(
             for a in multiverse.numbers_of(first)
             for b in multiverse.numbers_of(second)
             if all(members[a].choices[knob] == members[b].choices[knob] for knob in shared)
-            and (pair := pair_at(sides[a], sides[b], place)) is not None
+            and (pair := pair_at(sides[a], sides[b], key)) is not None
         ]
         compared = compare_pairs([pair for *_, pair in matched], seed=multiverse.seed)
         for (a, b, _), of in zip(matched, compared, strict=True):

@@ -13,7 +13,7 @@ from runs import make_run
 
 import lmdiag
 from lmdiag.protocol import Protocol
-from lmdiag.results import Place, read_results
+from lmdiag.results import FigureKey, read_results
 
 
 def test_runs_are_compared_with_the_first(command: Commands) -> None:
@@ -34,7 +34,7 @@ def test_runs_are_compared_with_the_first(command: Commands) -> None:
     assert pairs == [["a", other] for other in "bc" for _ in range(len(pairs) // 2)]
     tested = [x for x in document["comparisons"] if x["test"] != "none"]
     for x in document["comparisons"]:
-        place = Place(x["task"], "none", x["measure"], x["by"], x["level"])
+        place = FigureKey(x["task"], "none", x["measure"], x["by"], x["level"])
         a, b = (results[name].figure(place)["value"] for name in x["pair"])
         assert (x["a"], x["b"]) == pytest.approx((a, b))
         assert x["difference"] == pytest.approx(x["a"] - x["b"])
@@ -47,7 +47,7 @@ def test_runs_are_compared_with_the_first(command: Commands) -> None:
     assert f"over the {len(tested)} distinct tests" in out
     lines = out.split("A and B, role88")[1].splitlines()
     row = next(line for line in lines if line.startswith("sensitivity "))
-    value = results["a"].figure(Place("role88", "none", "sensitivity"))["value"]
+    value = results["a"].figure(FigureKey("role88", "none", "sensitivity"))["value"]
     assert f" {100 * value:.1f} " in row
 
 

@@ -20,7 +20,7 @@ from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.html import charts, render
 from lmdiag.report.items import items
 from lmdiag.report.tables import ReportFigures
-from lmdiag.results import Place, Run, load_run
+from lmdiag.results import FigureKey, Run, load_run
 from lmdiag.results.published import PublishedFigure
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
     names = {"low": "ci_low", "high": "ci_high"}
     plots = charts(runs["strong"])
     for row in rows(plots, "cprag102-measures"):
-        figure = results.figure(Place("cprag102", settings[row["series"]], row["label"]))
+        figure = results.figure(FigureKey("cprag102", settings[row["series"]], row["label"]))
         for column in ("value", "low", "high", "n", "sd", "chance"):
             assert row.get(column) == getattr(figure, names.get(column, column))
     shuffled = rows(plots, "cprag102-shuffles")
@@ -74,9 +74,9 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
         assert sum(x["shuffles"] * x["value"] for x in counted) / 3 == pytest.approx(row["value"])
     plain = {row["label"]: row["value"] for row in shuffled if row["series"] == "not shuffled"}
     for label, setting in (("Shuf, accuracy@5", "none"), ("Shuf + Trunc, accuracy@5", "trunc")):
-        place = Place("cprag102", setting, "accuracy@5")
+        place = FigureKey("cprag102", setting, "accuracy@5")
         assert plain[label] == getattr(results.figure(place), "value", None)
-    place = Place("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
+    place = FigureKey("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
     levels = rows(plots, "neg136-subset-polarity-sensitivity")
     (row,) = (x for x in levels if (x["series"], x["level"]) == ("sensitivity", place.level))
     assert row["value"] == getattr(results.figure(place), "value", None)
@@ -85,7 +85,7 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
 def test_cutoffs_and_published_figures(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    results, place = runs["all"].results, Place("cprag102", "none", "accuracy@5")
+    results, place = runs["all"].results, FigureKey("cprag102", "none", "accuracy@5")
     published = {place: PublishedFigure("paper", "4", "org/all", place, 23.5, None, 34)}
     for module in ("report.tables", "results.figures"):
         monkeypatch.setattr(f"lmdiag.{module}.published_beside", lambda run: published)
@@ -200,7 +200,7 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
     sensitivity = [row for row in rows if row["figure"] == "sensitivity"]
     assert len(sensitivity) == 20
     for row, run in zip(sensitivity, many, strict=True):
-        figure = run.results.figure(Place("role88", "none", "sensitivity"))
+        figure = run.results.figure(FigureKey("role88", "none", "sensitivity"))
         assert figure is not None
         assert (row["at"], row["value"]) == (run.results.model.n_parameters, figure.value)
         assert (row["low"], row["high"], row["chance"]) == (figure.ci_low, figure.ci_high, 0.5)

@@ -18,7 +18,7 @@ from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
 from lmdiag.report.html import compared, render
 from lmdiag.report.items import items, representative
-from lmdiag.report.labels import notes, p_text
+from lmdiag.report.labels import comparison_texts, notes
 from lmdiag.report.page import digest
 from lmdiag.report.tables import ReportFigures
 from lmdiag.results import Run
@@ -125,7 +125,7 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
     }  # fmt: skip
     for one in printed:
         assert numbers.signed(one.difference, one.statistic) in two.text
-        assert p_text(one) in two.text
+        assert comparison_texts(one).p in two.text
     assert all(line in two.text for line in notes(printed))
     for number in "12":  # charts of one run have its colour alone
         drawn = json.dumps(two.charts[f"role88-pairs-{number}"])

@@ -25,7 +25,7 @@ from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
 from lmdiag.report.tables import ReportFigures, overview, sections
 from lmdiag.report.terminal import print_results
-from lmdiag.results import Place, Results, Run, SettingResults
+from lmdiag.results import FigureKey, Results, Run, SettingResults
 from lmdiag.results.run import joined_runs
 
 EXPECTED = Path(__file__).parents[1] / "data" / "tables"
@@ -108,7 +108,7 @@ def test_every_figure_is_in_some_table_and_in_csv(runs: dict[str, Run]) -> None:
         assert {(numbers.value(figure), figure.n) for figure in figures} <= shown
     values = {}
     for row in csv.DictReader(io.StringIO(render_tables("csv", [run]))):
-        place = Place(*(row[name] for name in Place._fields))
+        place = FigureKey(*(row[name] for name in FigureKey._fields))
         values[place] = [float(row[x]) if row[x] else None for x in ("value", "n", "ci_low")]
     assert values == {place: [x.value, x.n, x.ci_low] for place, x in run.figures()}
 

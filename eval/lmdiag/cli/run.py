@@ -21,7 +21,7 @@ from lmdiag.text import suggest, visible
 from lmdiag.types import DIAGNOSTICS, BadInput, DesignOptions
 
 if TYPE_CHECKING:
-    from lmdiag.multiverse import MemberRuns
+    from lmdiag.multiverse import MemberRun
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.run import RunOptions
@@ -295,8 +295,10 @@ def multiverse_command(
             _finish_multiverse(members, running)
 
 
-def _finish_multiverse(models: list[MemberRuns], running: Running) -> None:
+def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
+    from pandas import concat
+
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
     from lmdiag.report import html, multiverse
     from lmdiag.report.labels import run_labels
@@ -305,16 +307,14 @@ def _finish_multiverse(models: list[MemberRuns], running: Running) -> None:
     from lmdiag.results import REPORT
 
     output = running.output
-    finished = [[run for _, run in runs if run] for runs, *_ in models]
+    finished = [[member.run for member in members if member.run] for members in models]
     for run in (run for runs in finished for run in runs):
         if not (run.path / REPORT).exists():
             write_atomically(run.path / REPORT, html.render(run).encode())
     labels = run_labels([runs[0].results for runs in finished])
     figures = ReportFigures.of([run.results for runs in finished for run in runs])
-    shown = [x for task in figures.tasks for x in headlines(task, figures)]
-    of_all = multiverse_of(
-        dict(zip(labels, models, strict=True)), {x.place: x.label for x in shown}, output
-    )
+    shown = concat([headlines(task, figures) for task in figures.tasks])
+    of_all = multiverse_of(dict(zip(labels, models, strict=True)), shown, output)
     text = json.dumps(of_all.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
     clear_drafts(output)
     write_atomically(output / MULTIVERSE, text.encode())

@@ -87,10 +87,14 @@ class Perturbation:
 # ---- presentation --------------------------------------------------------------------------------
 
 
-FigureColumn = Literal["measure", "score", "cutoff", "setting", "by", "level"]
+FigureColumn = Literal[
+    "measure", "score", "cutoff", "setting", "by", "level", "address", "heading", "set"
+]
 """Column of the table of figures that is a side of a printed table.
 
-`score` and `cutoff` are the two parts of the name of a measure with a cut-off, as `mw@top=0.1`.
+`score` and `cutoff` are the two parts of the name of a measure with a cut-off, as `mw@top=0.1`;
+`address` (measure, break-down and level), `heading` and `set` are for headline figures and extended
+sets.
 """
 
 
@@ -172,7 +176,7 @@ class LeaderboardColumn:
 
     Attributes:
         config: of the diagnostic.
-        measure, by, level: see `lmdiag.results.Place`.
+        measure, by, level: see `lmdiag.results.FigureKey`.
         heading: below the name of the diagnostic; "" for the measure.
         is_overview: whether it is in the first table of the leaderboard; the first column of all
             that are in it orders the leaderboard.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
-from lmdiag.results import Figure, Place, Results
+from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.text import first_few
 from lmdiag.types import DIAGNOSTICS
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from lmdiag.diagnostics import LeaderboardColumn
 
 
-def columns() -> dict[Place, LeaderboardColumn]:
+def columns() -> dict[FigureKey, LeaderboardColumn]:
     """Returns the address of each figure of the leaderboard, with what its diagnostic declares.
 
     They are in the order of the diagnostics, and of the tasks in `eval.yaml`.
     """
     return {
-        Place(diagnostic.name, "none", column.measure, column.by, column.level): column
+        FigureKey(diagnostic.name, "none", column.measure, column.by, column.level): column
         for diagnostic in diagnostics.built_in().values()
         for column in diagnostic.leaderboard
     }
@@ -28,7 +28,7 @@ def columns() -> dict[Place, LeaderboardColumn]:
 
 def leaderboard_figures(results: Results) -> dict[str, Figure]:
     """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
-    figures = {column.task_id: results.figure(place) for place, column in columns().items()}
+    figures = {column.task_id: results.figure(key) for key, column in columns().items()}
     return {key: figure for key, figure in figures.items() if figure and figure.value is not None}
 
 

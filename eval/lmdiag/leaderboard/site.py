@@ -99,17 +99,17 @@ def write_site(
 
 def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, data: str) -> str:
     """Returns the page of the site; `data` is the name of the data."""
-    titles = {place.task: diagnostics.get(place.task).short_title for place in columns()}
+    titles = {key.task: diagnostics.get(key.task).short_title for key in columns()}
     groups: dict[str, list[dict[str, Any]]] = {}
-    for place, column in columns().items():
+    for key, column in columns().items():
         if figures := [x for row in rows if (x := row.figures.get(column.task_id))]:
             chances = {figure.chance for figure in figures} - {None}
             chance = chances.pop() if len(chances) == 1 else None
-            facts = {"task": place.task, "n": max(x.n or 0 for x in figures), "chance": chance}
+            facts = {"task": key.task, "n": max(x.n or 0 for x in figures), "chance": chance}
             facts |= {"task_id": column.task_id, "label": column.label}
-            groups.setdefault(place.task, []).append(asdict(column) | facts)
+            groups.setdefault(key.task, []).append(asdict(column) | facts)
     overview = [x for of_task in groups.values() for x in of_task if x["is_overview"]]
-    names = {x.task_id: f"{titles[place.task]}, {x.label}" for place, x in columns().items()}
+    names = {x.task_id: f"{titles[key.task]}, {x.label}" for key, x in columns().items()}
     compared = _compared(rows)
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
@@ -135,12 +135,12 @@ def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
     """
     index: dict[tuple[float | None, ...], int] = {}
     tables = {}
-    for place, results in compare_all([row.run for row in rows], columns()).items():
+    for key, results in compare_all([row.run for row in rows], columns()).items():
         table: list[list[int | None]] = [[None] * len(rows) for _ in rows]
         for (i, j), result in results.items():
             rounded = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in result)
             table[i][j] = index.setdefault(rounded, len(index))
-        tables[columns()[place].task_id] = table
+        tables[columns()[key].task_id] = table
     return {"results": [*index], "columns": tables}
 
 

@@ -16,18 +16,24 @@ from lmdiag.comparison import (
     refuse_different,
     side_of,
 )
-from lmdiag.report import labels
+from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.drawing import COLORS, difference_chart
 from lmdiag.report.charts.kinds import plots
-from lmdiag.report.charts.models import model_figures, ranked_plots, trend_plots
+from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.selection import TaskRuns
 from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section
+from lmdiag.report.headline import (
+    HeadlineRow,
+    headline_facts,
+    headline_legend,
+    headline_rows,
+)
 from lmdiag.report.items import items, listed
 from lmdiag.report.page import environment, frame
-from lmdiag.report.tables import HeadlineFigure, LabelledRun, ReportFigures, headlines, sections
-from lmdiag.results import Figure, Place, Run
+from lmdiag.report.tables import LabelledRun, ReportFigures, sections
+from lmdiag.results import FigureKey, Results, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -97,35 +103,81 @@ def render(
             package is missing.
     """
     content = _content(runs, design, designs)
-    sources, several = content["sources"], content["runs"]
-    close = content["figures"].of_runs(content["detailed"])
-    results = [source.results for source in sources]
+    figures, several, pairs = content["figures"], content["runs"], content["comparisons"]
+    close = figures.of_runs(content["detailed"])
+    results = [source.results for source in figures.sources]
+    is_table, asks = len(results) > MOST_BESIDE, labels.asked(results[0])
     columns = {task: rows.columns() for run in several for task, rows in run.stimuli.items()}
     views = [
         _view(section, content["tasks"][section.task], chosen)
-        | {"headlines": headlines(section.task, close)}
-        for section in sections(content["figures"], columns)
+        | {"headlines": headline_rows(section.task, close)}
+        for section in sections(figures, columns)
     ]
-    figures, is_table = model_figures(content["figures"]), len(sources) > MOST_BESIDE
-    grouped = groupby(figures, key=lambda pair: pair[0]) if is_table else ()
-    title = f"{len(results)} models"
+    rows = [row for view in views for row in view["headlines"]]
+    shown = [content["trends"], content["designs"], content["ranked"], *(x["plots"] for x in views)]
+    shown += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
+    tests = [c for pair in pairs for c in pair.comparisons.values()]
+    return environment().get_template("report.html.j2").render(
+        title=_title(results), close=[source.label for source in close.sources],
+        asked=asks, is_table=is_table, most_beside=MOST_BESIDE, views=views,
+        legend=headline_legend(rows, asks, n=len(results), is_table=is_table),
+        facts=headline_facts(rows, several=len(results) > 1),
+        has_scale=any(row.is_percent for row in rows),
+        grouped=_columns(figures) if is_table else [],
+        **_sizes(results, content["trends"]),
+        samples=[*_samples(figures)],
+        comparison_notes=labels.notes(tests) + not_compared(several),
+        **content, **frame("report", charts=any(shown)),
+    )  # fmt: skip
+
+
+def _title(results: Sequence[Results]) -> str:
+    """The title of a page."""
     if labels.are_checkpoints(results):
         first = results[0].model
-        title = f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
-    elif len(results) < 3:
-        title = " and ".join(map(labels.model_label, results))
-    pairs = content["comparisons"]
-    plots = [content["trends"], content["designs"], content["ranked"], *(x["plots"] for x in views)]
-    plots += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
-    tests = [c for pair in content["comparisons"] for c in pair.comparisons.values()]
-    return environment().get_template("report.html.j2").render(
-        title=title, close=[source.label for source in close.sources],
-        asked=labels.asked(results[0]),
-        is_table=is_table, most_beside=MOST_BESIDE, shade=_shade, views=views,
-        grouped=[(task, [figure for _, figure in group]) for task, group in grouped],
-        comparison_notes=labels.notes(tests) + not_compared(several),
-        **content, **frame("report", charts=any(plots)),
-    )  # fmt: skip
+        return f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
+    if len(results) < 3:
+        return " and ".join(map(labels.model_label, results))
+    return f"{len(results)} models"
+
+
+def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:
+    """The columns of the table of many models, with the title of their diagnostic."""
+    columns = []
+    for task in figures.tasks:
+        rows = [
+            row for row in headline_rows(task, figures) if any(x is not None for x in row.values)
+        ]
+        if rows:
+            columns.append((visible(figures.diagnostic(task).short_title), rows))
+    return columns
+
+
+def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]:
+    """What stands beside the names of many models: the training step, or the number of parameters.
+
+    Each size is what its column is sorted by, and the text.
+    """
+    models = [run.model for run in results]
+    if trends and trends[0].kind == "steps":
+        steps = [model.training_step or 0 for model in models]
+        return {"size_heading": "step", "sizes": [(step, f"{step:,}") for step in steps]}
+    counts = [model.n_parameters for model in models]
+    sizes = [
+        (count, numbers.count(count)) if count else ("", numbers.UNDEFINED) for count in counts
+    ]
+    return {"size_heading": "parameters", "sizes": sizes}
+
+
+def _samples(figures: ReportFigures) -> Iterator[str]:
+    """Lines on the diagnostics of which a sample of the rows was asked."""
+    for task in figures.tasks:
+        for source in figures.having(task):
+            if limit := source.results.protocol.limit:
+                n = source.results.data.tasks[task].n
+                title = figures.diagnostic(task).short_title
+                yield f"{title}: a sample of {n} rows (--limit {limit})."
+                break
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
@@ -146,15 +198,6 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
     return {"data": data, "section": section, "plots": shown_plots, "listed": shown}
 
 
-def _shade(figure: Figure | None, column: HeadlineFigure) -> int:
-    """The shade of a cell, 0 to 8: of 100 percent, else between the lowest and highest value."""
-    if figure is None or figure.value is None:
-        return 0
-    values = [x.value for x in column.figures if x and x.value is not None]
-    low, high = (0.0, 1.0) if figure.is_percent else (min(values), max(values))
-    return round(8 * (figure.value - low) / (high - low)) if high > low else 0
-
-
 # ---- several runs --------------------------------------------------------------------------------
 
 
@@ -170,21 +213,26 @@ class RunPair(NamedTuple):
 
     a: str
     b: str
-    comparisons: dict[Place, Comparison]
+    comparisons: dict[FigureKey, Comparison]
     colors: tuple[int, int]
     number: int
 
     @property
-    def groups(self) -> Iterator[tuple[str, list[tuple[str, Comparison]]]]:
-        """Title of each task and setting, and the measures there by name."""
-        for (task, setting), part in groupby(self.comparisons, key=lambda place: place[:2]):
+    def groups(self) -> Iterator[tuple[str, list[tuple[Comparison, labels.ComparisonTexts]]]]:
+        """Title of each task and setting, and the comparisons there with their texts."""
+        for (task, setting), part in groupby(self.comparisons, key=lambda key: key[:2]):
             diagnostic = diagnostics.get(task)
             after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
-            found = [self.comparisons[place] for place in part]
+            found = [self.comparisons[key] for key in part]
             yield (
                 visible(diagnostic.title + after),
-                [(labels.comparison_label(c), c) for c in found],
+                [(c, labels.comparison_texts(c)) for c in found],
             )
+
+    def texts(self, row: HeadlineRow) -> list[tuple[float, labels.ComparisonTexts]]:
+        """Returns the difference in a headline figure and its texts; [] where it has none."""
+        c = self.comparisons.get(row.key)
+        return [(c.difference, labels.comparison_texts(c))] if c else []
 
     @property
     def reach(self) -> float | None:
@@ -204,11 +252,11 @@ class RunPair(NamedTuple):
         for i, (title, comparisons) in enumerate(self.groups, start=1):
             rows = [
                 {
-                    "label": visible(label), "n": c.n, "first": c.a, "second": c.b,
+                    "label": visible(texts.label), "n": c.n, "first": c.a, "second": c.b,
                     "difference": c.difference, "low": c.ci_low, "high": c.ci_high,
                     "p_adjusted": c.p_adjusted,
                 }
-                for label, c in comparisons
+                for c, texts in comparisons
                 if c.statistic in ("proportion", "share")
             ]  # fmt: skip
             if rows and self.reach:
@@ -237,8 +285,8 @@ def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPai
         for number, i in enumerate(shown[1:], start=1)
     ]
     for c in compare_runs(*(sides[i] for i in shown)):
-        place = Place(c.task, c.setting, c.measure, c.by, c.level)
-        pairs[c.second - 1].comparisons[place] = c
+        key = FigureKey(c.task, c.setting, c.measure, c.by, c.level)
+        pairs[c.second - 1].comparisons[key] = c
     return pairs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.comparison import Comparison, differing
@@ -98,6 +99,71 @@ def remark_on_bos(results: Results) -> str:
     return visible(bos_remark(results.protocol, results.model, asks))
 
 
+def run_facts(results: Results) -> list[tuple[str, str]]:
+    """Returns how a run was made, for the section on the method: names and texts."""
+    model, protocol, data = results.model, results.protocol, results.data
+    revision = f" at {data.revision[:12]}" if data.revision else ""
+    rows = ", ".join(f"{task} {facts.n}" for task, facts in data.tasks.items())
+    sample = f"; a sample, --limit {protocol.limit}" if protocol.limit else ""
+    commit = f"not known: asked through {model.server}" if model.server else model.commit
+    what, seconds = asked(results), results.seconds.get("ask", 0)
+    cost = f"{results.n_contexts} {what} in {seconds:.0f} s on {results.device.name}"
+    return [
+        ("Model", f"{model.id} ({model.architecture}, {model.tokenizer})"),
+        ("Commit", commit),
+        ("Data", f"{data.source}{revision}, fingerprint {data.fingerprint}"),
+        ("Rows", f"{rows}{sample}"),
+        *(_sentence_facts(results) if what == "sentences" else _blank_facts(results)),
+        ("Cost", f"{cost}, {results.device.processes} process(es)"),
+        ("Versions", ", ".join(map(" ".join, results.versions.items()))),
+        ("Finished", results.finished),
+    ]
+
+
+def _sentence_facts(results: Results) -> list[tuple[str, str]]:
+    """What the probability of a sentence is."""
+    model, protocol = results.model, results.protocol
+    if model.kind == "masked":
+        scored = "pseudo-log-likelihood of each word: each of its tokens is masked in turn"
+        if protocol.pll == "within-word":
+            scored += ", together with the later tokens of the word"
+    else:
+        scored = "of each word of a sentence, given all before it"
+        scored += ", with the correction at its boundary" if protocol.unit == "word" else ""
+        scored += f"; {_bos(model.sentence_bos)}"
+        scored += "" if model.sentence_bos else ", so that the first word has none"
+    units = "in bits, summed over the tokens of a word, a region or a sentence"
+    return [("Probability", scored), ("Surprisal", units)]
+
+
+def _blank_facts(results: Results) -> list[tuple[str, str]]:
+    """What the probability of a word is, and how answers are scored."""
+    model, protocol = results.model, results.protocol
+    scored = "of the word over the whole vocabulary, token by token"
+    if protocol.unit == "word":
+        scored = "of the complete word, with the correction at its boundary"
+    if model.kind == "causal" and (model.bos or not model.server):
+        scored += f"; {_bos(model.bos)}"
+    case = "exactly" if model.cased else "without regard to case, as the tokenizer is uncased"
+    declared = [x for task in results.tasks for x in results.diagnostic(task).perturbations]
+    perturbed = {x.name: x for x in declared if x.name in protocol.perturb}.values()
+    names = ", ".join(x.label for x in perturbed) or "none"
+    if any(x.shuffled for x in perturbed):
+        names += f", {protocol.shuffles} shuffles, seed {protocol.seed}"
+    first = " and ".join(map(str, protocol.k))
+    return [
+        ("Probability", scored),
+        *((f"{name[0].upper()}{name[1:]}", text) for name, text in framing_facts(protocol)),
+        ("Accuracy", f"among the first {first}; words are compared {case}"),
+        ("Sensitivity", f"threshold {protocol.threshold:g} on differences of probabilities"),
+        ("Perturbations", names),
+    ]
+
+
+def _bos(is_there: bool | None) -> str:
+    return f"{'with' if is_there else 'without'} a beginning-of-sequence token"
+
+
 # ---- several runs --------------------------------------------------------------------------------
 
 
@@ -185,14 +251,38 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
     ]
 
 
-def p_text(comparison: Comparison) -> str:
-    """Returns the p-value of a comparison with the letter of its test, e.g. `.043 m`."""
-    p = numbers.p_value(comparison.p)
-    return p if p == numbers.UNDEFINED else f"{p} {comparison.test[0]}"
+class ComparisonTexts(NamedTuple):
+    """A comparison as readers see it.
+
+    Attributes:
+        label: what was compared: the measure, and the level of a break-down.
+        a, b, difference, interval: the figures, and the first minus the second one.
+        p: with the letter of its test, e.g. `.043 m`.
+        p_adjusted: adjusted for all tests.
+        is_significant: whether the adjusted p is below .05.
+    """
+
+    label: str
+    a: str
+    b: str
+    difference: str
+    interval: str
+    p: str
+    p_adjusted: str
+    is_significant: bool
 
 
-def comparison_label(comparison: Comparison) -> str:
-    """Returns what was compared: the measure, and the level of a break-down."""
-    by, level = comparison.by, comparison.level
-    words = diagnostics.get(comparison.task).level_label(by, level) if by else ""
-    return ", ".join(filter(None, (measure_label(comparison.measure), words)))
+def comparison_texts(c: Comparison) -> ComparisonTexts:
+    """Returns the texts of a comparison."""
+    words = diagnostics.get(c.task).level_label(c.by, c.level) if c.by else ""
+    p = numbers.p_value(c.p)
+    return ComparisonTexts(
+        ", ".join(filter(None, (measure_label(c.measure), words))),
+        numbers.number(c.a, c.statistic),
+        numbers.number(c.b, c.statistic),
+        numbers.signed(c.difference, c.statistic),
+        numbers.bounds(c.ci_low, c.ci_high, c.statistic),
+        p if p == numbers.UNDEFINED else f"{p} {c.test[0]}",
+        numbers.p_value(c.p_adjusted),
+        c.p_adjusted < 0.05,
+    )

@@ -22,7 +22,7 @@ from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, figure_headings
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
-from lmdiag.results import REPORT, Place
+from lmdiag.results import REPORT, FigureKey
 from lmdiag.text import visible
 
 _LONGEST_CHOICE = 40
@@ -37,9 +37,9 @@ def render(multiverse: Multiverse) -> str:
     """
     models = multiverse.models
     knobs = multiverse.choices(*models)
-    plots: dict[Any, list[Plot]] = {figure.place: [] for figure in multiverse.figures}
-    for place, plot in multiverse_plots(multiverse):
-        plots[place].append(plot)
+    plots: dict[Any, list[Plot]] = {figure.key: [] for figure in multiverse.figures}
+    for key, plot in multiverse_plots(multiverse):
+        plots[key].append(plot)
     return (
         environment()
         .get_template("multiverse.html.j2")
@@ -54,7 +54,6 @@ def render(multiverse: Multiverse) -> str:
             link=lambda path: quote(f"{path}/{REPORT}"),
             choice_label=choice_label,
             protocols_line=protocols_line,
-            questions_line=questions_line(multiverse),
             short_commit=short_commit,
             **frame("report", charts=bool(multiverse.figures)),
         )
@@ -77,14 +76,6 @@ def protocols_line(multiverse: Multiverse, model: str) -> str:
     knobs = multiverse.choices(model).items()
     shown = "; ".join(f"{knob} {', '.join(map(choice_label, values))}" for knob, values in knobs)
     return ": ".join(filter(None, (f"{count} protocol{'s' * (count != 1)}", shown)))
-
-
-def questions_line(multiverse: Multiverse) -> str:
-    """Returns how many combinations and questions there are, and how many had to be asked."""
-    count, questions = multiverse.combinations, multiverse.questions
-    line = f"{count} combinations, {questions:,} questions; {multiverse.asked:,} were asked"
-    merged = count - len(multiverse.members)
-    return f"{line}: {merged} combinations ask the same as another one" if merged else line
 
 
 TaskTables = tuple[Diagnostic, list[MultiverseFigure], list[Grid], list[Grid]]
@@ -131,7 +122,7 @@ def task_tables(multiverse: Multiverse) -> list[TaskTables]:
 # ---- charts --------------------------------------------------------------------------------------
 
 
-def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[Place, Plot]]:
+def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]:
     """Yields all charts with the address of their figure.
 
     A curve for each model, and one of the differences from the first model of each other one.
@@ -141,8 +132,8 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[Place, Plot]]:
     choices = [member.choices for member in multiverse.members]
     large = "Lines are 95% intervals; the large point is the default protocol"
     for figure in multiverse.figures:
-        place, label = figure.place, visible(figure.label)
-        name = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in place if part)
+        key, label = figure.key, visible(figure.label)
+        name = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in key if part)
         known = [x for x in figure.values if x and x.value is not None]
         reach = [y for x in known for y in (x.value, x.ci_low, x.ci_high) if y is not None]
         percent = all(x.is_percent for x in known)
@@ -164,7 +155,7 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[Place, Plot]]:
                 if has_chance:
                     caption += "; the dashed line is chance, and a hollow point is not "
                     caption += "distinguishable from chance"
-                yield place, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
+                yield key, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
         for number, second in enumerate(others, start=2):
             knobs = multiverse.choices(first)
             rows = [
@@ -182,7 +173,7 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[Place, Plot]]:
                 chart = _chart(rows, knobs | multiverse.choices(second), INK, percent)
                 caption = f"{label}, {visible(first)} minus {visible(second)}. {large}"
                 caption += "; a filled point has p < .05, not adjusted."
-                yield place, Plot("curve", f"{name}-difference-{number}", caption, chart)
+                yield key, Plot("curve", f"{name}-difference-{number}", caption, chart)
 
 
 def _chart(

@@ -14,7 +14,7 @@ from lmdiag.diagnostics import Diagnostic, FigureSelection, TableShape
 from lmdiag.report import numbers
 from lmdiag.report.grid import CellText, Grid, GridRow, Section, grid_of, signs
 from lmdiag.report.labels import measure_label, run_labels
-from lmdiag.results import Figure, Place, Results
+from lmdiag.results import Figure, Results
 from lmdiag.results.figures import figures, select
 from lmdiag.results.published import (
     PublishedFigure,
@@ -43,9 +43,11 @@ class ReportFigures:
 
     Attributes:
         sources: the runs with their names.
-        table: the columns of `lmdiag.results.figures.figures` and, for tables and charts: `run`
+        table: the columns of `lmdiag.results.figures.figures`, of which `model` is the name of the
+            run, `low` and `high` are the ends of intervals and `published` is in [0, 1]; and `run`
             (position of the run among the sources), `figure` and `reported` (the figure and the
-            published one as records), `score` and `cutoff` (the parts of the name of a measure).
+            published one as records), `is_percent`, `score` and `cutoff` (the parts of the name of
+            a measure), and `address` (measure, break-down and level as one text).
     """
 
     sources: Sequence[LabelledRun]
@@ -56,16 +58,26 @@ class ReportFigures:
         """Returns the figures of some runs."""
         sources = [LabelledRun(*pair) for pair in zip(runs, run_labels(runs), strict=True)]
         records = []
-        for number, run in enumerate(runs):
+        for number, (run, label) in enumerate(sources):
             published = published_beside(run)
-            records += [(number, x, published.get(place)) for place, x in run.figures()]
-        more = pd.DataFrame(records, columns=["run", "figure", "reported"])
-        table = pd.concat([figures(runs), more], axis="columns")
+            for key, figure in run.figures():
+                record = number, label, figure, published.get(key), figure.is_percent
+                records.append(record)
+        names = ["run", "model", "figure", "reported", "is_percent"]
+        more = pd.DataFrame(records, columns=names)
+        table = figures(runs).rename(columns={"ci_low": "low", "ci_high": "high"})
+        table = pd.concat([table.drop(columns="model"), more], axis="columns")
         is_human = table["measure"].str.startswith("human_")
         table["measure"] = table["measure"].str.removeprefix("human_")
         table.loc[is_human, "setting"] = HUMAN
-        names = table["measure"].str.extract(r"([^@]*)@?(.*)")  # two columns even without rows
-        return cls(sources, table.assign(score=names[0], cutoff=names[1]))
+        parts = table["measure"].str.extract(r"([^@]*)@?(.*)")  # two columns even without rows
+        table = table.assign(
+            score=parts[0],
+            cutoff=parts[1],
+            address=table["measure"] + "|" + table["by"] + "|" + table["level"],
+            published=table["published"] / 100,
+        )
+        return cls(sources, table)
 
     def of_runs(self, numbers: Sequence[int]) -> ReportFigures:
         """Returns the figures of some of the runs."""
@@ -186,23 +198,28 @@ class Pivot:
         named = self.table.assign(cell=pd.Series(texts, self.table.index, object), **ordered)
         cells = named.pivot(index=[*shape.rows, "run"], columns=shape.columns, values="cell")
         headings = [visible(self._label(shape.columns, key)) for key in cells.columns]
-        several = len(self.of_runs.sources) > 1
+        label_headings = ("", "model")[
+            : 1 + (len(self.of_runs.sources) > 1 and len(shape.rows) > 0)
+        ]
         rows, baselines = list[GridRow](), list[list[str]]()
-        for (*keys, run), *texts in cells.itertuples(name=None):
+        for index, *texts in cells.itertuples(name=None):
+            *keys, run = index if shape.rows else (index,)
             is_human = HUMAN in keys
             if is_human and keys in baselines:  # the same for all models
                 continue
             baselines += [keys] * is_human
-            name = visible(self._row_label(keys))
-            labels = (formulas.get(name, name), "" if is_human else self.of_runs.sources[run].label)
+            labels = ["" if is_human else self.of_runs.sources[run].label]
+            if keys:
+                name = visible(self._row_label(keys))
+                labels.insert(0, formulas.get(name, name))
             depth = int(len(keys) == 2 and keys[1] != "")
             row = tuple(text if isinstance(text, CellText) else CellText("") for text in texts)
-            rows.append(GridRow(labels[: 1 + several], depth, row, is_human=is_human))
+            shown = tuple(labels[: len(label_headings)])
+            rows.append(GridRow(shown, depth, row, is_human=is_human))
         known = [shape.published.get(key) for key in cells.columns]
         n = [heading and heading[1] for heading in known]
         if known and all(known) and n in [[cell.n for cell in row.cells] for row in rows]:
             headings = [visible(heading[0]) for heading in known if heading]
-        label_headings = ("", "model")[: 1 + several]
         return grid_of(shape.title, label_headings, headings, rows, shape.source)
 
     def _order(self, side: str) -> list[str]:
@@ -242,7 +259,9 @@ class Pivot:
             return self.diagnostic.level_label(by, key) if by else "All"
         if side == "setting":
             return "Human baseline" if key == HUMAN else self.diagnostic.setting_label(key)
-        return key.replace("=", " ") if side == "cutoff" else measure_label(key)
+        if side == "cutoff":
+            return key.replace("=", " ")
+        return key if side in ("heading", "set") else measure_label(key)
 
 
 def cell_of(
@@ -285,84 +304,38 @@ def _table_of_sets(task: str, of_runs: ReportFigures) -> list[Grid]:
     table, sets = figures_of_sets(task, of_runs), of_runs.diagnostic(task).extended_sets
     if table.empty or sets is None:
         return []
-    headings, names = [*table["heading"].unique()], [*table["set"].unique()]
-    rows = []
-    for name in (x for x in sets.labels.values() if x in names):
-        for number, source in enumerate(of_runs.sources):
-            of_row = table[(table["set"] == name) & (table["run"] == number)]
-            cells = {
-                heading: cell_of(figure, reported)
-                for heading, figure, reported in zip(
-                    of_row["heading"], of_row["figure"], of_row["reported"], strict=True
-                )
-            }
-            row = tuple(cells.get(heading, CellText("")) for heading in headings)
-            rows.append(GridRow((name, source.label)[: len(of_runs.sources)], 0, row))
-    label_headings = ("", "model")[: len(of_runs.sources)]
-    return [grid_of(sets.title, label_headings, [*map(visible, headings)], rows, sets.source)]
+    shape = TableShape(sets.title, sets.source, (), ("set",), "heading")
+    return [Pivot(of_runs, of_runs.diagnostic(task), shape, table).grid()]
 
 
 # ---- headline figures ----------------------------------------------------------------------------
 
 
-class HeadlineFigure(NamedTuple):
-    """A headline figure of a diagnostic: what was measured, and where.
+def headlines(task: str, of_runs: ReportFigures) -> pd.DataFrame:
+    """Returns the headline figures of a task that any run has, in order.
 
-    `figures` and `published` have an entry per run, None where it has none; `human` is the human
-    baseline, None where the data do not contain it.
+    Where no run has those that the diagnostic declares, they are the usual ones. Further columns:
+    `heading`; `human`, the human baseline as a record, None where the data do not contain it.
     """
-
-    label: str
-    place: Place
-    figures: list[Figure | None]
-    human: Figure | None
-    published: list[PublishedFigure | None]
-
-
-def headlines(task: str, of_runs: ReportFigures) -> list[HeadlineFigure]:
-    """Returns the headline figures of a task that any run has, one entry per run in each.
-
-    Where no run has those that the diagnostic declares, they are the usual ones.
-    """
-    numbers_of = range(len(of_runs.sources))
+    baselines = of_runs.table[of_runs.table["setting"] == HUMAN]
+    baselines = baselines[baselines["task"] == task].drop_duplicates("address")
+    human = dict(zip(baselines["address"], baselines["figure"], strict=True))
+    table = of_runs.table[:0].assign(heading="")
     for declared in (of_runs.diagnostic(task).headlines, diagnostics.get("").headlines):
         parts = [of_runs.selected(task, selection) for selection in declared]
-        if not parts or (table := pd.concat(parts)).empty:
-            continue
-        found = []
-        for (measure, by, level, label), rows in table.groupby(
-            ["measure", "by", "level", "heading"], sort=False
-        ):
-            figure = dict(zip(rows["run"], rows["figure"], strict=True))
-            reported = dict(zip(rows["run"], rows["reported"], strict=True))
-            baselines = select(
-                of_runs.table[of_runs.table["task"] == task], (measure,), (by,), (level,), (HUMAN,)
-            )
-            found.append(
-                HeadlineFigure(
-                    label,
-                    Place(task, "none", measure, by, level),
-                    [figure.get(i) for i in numbers_of],
-                    next(iter(baselines["figure"]), None),
-                    [reported.get(i) for i in numbers_of],
-                )
-            )
-        return found
-    return []
+        if parts and table.empty:
+            table = pd.concat(parts)
+    return table.assign(human=[human.get(address) for address in table["address"]])
 
 
 def overview(runs: Sequence[Results]) -> Section:
     """Returns a table per task with a row per run and a column per headline figure."""
     of_runs, grids = ReportFigures.of(runs), []
     for task in of_runs.tasks:
-        found = headlines(task, of_runs)
-        headings = [visible(figure.label) for figure in found]
-        rows = [
-            GridRow((source.label,), 0, tuple(cell_of(figure.figures[i]) for figure in found))
-            for i, source in enumerate(of_runs.sources)
-            if task in source.results.tasks
-        ]
-        grids.append(grid_of(of_runs.diagnostic(task).title, ("",), headings, rows))
+        table, diagnostic = headlines(task, of_runs), of_runs.diagnostic(task)
+        headings = dict(zip(table["address"], table["heading"], strict=True))
+        shape = TableShape(diagnostic.title, "", (), (), "address", labels=headings)
+        grids.append(Pivot(of_runs, diagnostic, shape, table.assign(reported=None)).grid())
     return Section(f"All {len(runs)} models", grids, signs(grids))
 
 
@@ -426,14 +399,12 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
 
 def _tests(task: str, of_runs: ReportFigures) -> Iterator[str]:
     """Tests against chance of up to two models, and averages of human studies."""
-    sources, found = of_runs.sources, headlines(task, of_runs)
+    sources, found = of_runs.sources, headlines(task, of_runs).dropna(subset="p_chance")
     for i, source in enumerate(sources if len(sources) < 3 else ()):
-        texts = []
-        for headline in found:
-            figure = headline.figures[i]
-            if figure and figure.p_chance is not None:
-                p = numbers.p_value(figure.p_chance)
-                texts.append(f"{visible(headline.label)} p {'' if p[0] == '<' else '= '}{p}")
+        of_run, texts = found[found["run"] == i], []
+        for heading, p_chance in zip(of_run["heading"], of_run["p_chance"], strict=True):
+            p = numbers.p_value(p_chance)
+            texts.append(f"{visible(heading)} p {'' if p[0] == '<' else '= '}{p}")
         if texts:
             of = f" of {source.label}" if len(sources) > 1 else ""
             yield f"exact binomial test against chance{of}: {'; '.join(texts)}"

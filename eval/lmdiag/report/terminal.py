@@ -17,7 +17,7 @@ from rich.text import Text
 from lmdiag.analysis.designs import Analysis
 from lmdiag.comparison import Comparison
 from lmdiag.multiverse import Multiverse
-from lmdiag.report import labels, numbers
+from lmdiag.report import labels
 from lmdiag.report.designs import analysis_grids, analysis_remarks
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
 from lmdiag.report.tables import ReportFigures, sections
@@ -98,13 +98,12 @@ def print_comparisons(
         title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
         rows = []
         for row in group:
-            both = [numbers.number(value, row.statistic) for value in (row.a, row.b)]
-            difference = numbers.signed(row.difference, row.statistic)
-            tests = (labels.p_text(row), numbers.p_value(row.p_adjusted))
-            cells = [*map(CellText, (f"{row.n}", *both, difference, *tests))]
-            interval = numbers.bounds(row.ci_low, row.ci_high, row.statistic)
-            cells[3] = cells[3]._replace(interval=interval)
-            rows.append(GridRow((visible(labels.comparison_label(row)),), 0, tuple(cells)))
+            texts = labels.comparison_texts(row)
+            difference = CellText(texts.difference, texts.interval)
+            numbers = (f"{row.n}", texts.a, texts.b, texts.p, texts.p_adjusted)
+            cells = [*map(CellText, numbers)]
+            cells.insert(3, difference)
+            rows.append(GridRow((visible(texts.label),), 0, tuple(cells)))
         figures = figure_headings(f"A − {other}", "p", "p adj.")
         grid = Grid("", ("",), (*map(Heading, ("n", "A", other)), *figures), tuple(rows))
         print_section(Section(title, [grid]), console)
@@ -114,7 +113,7 @@ def print_comparisons(
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
     """Prints the range of each headline figure, and where the first model is ahead of others."""
-    from lmdiag.report.multiverse import protocols_line, questions_line, task_tables
+    from lmdiag.report.multiverse import protocols_line, task_tables
 
     for model in multiverse.models:
         console.print()
@@ -123,7 +122,7 @@ def print_multiverse(multiverse: Multiverse, console: Console) -> None:
     for diagnostic, _, ranges, differences in task_tables(multiverse):
         print_section(Section(diagnostic.title, [*ranges, *differences]), console)
     below = "below each knob: the largest difference of the means of two of its choices"
-    print_section(Section("", [], [questions_line(multiverse), below]), console)
+    print_section(Section("", [], [below]), console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What is saved of a run: figures, predictions, and the directory of both.
 
-- `results`: `Figure`, a value with its interval; `Place`, its address; `Results`, all of a run.
+- `results`: `Figure`, a value with its interval; `FigureKey`, its address; `Results`, all of a run.
 - `figures`: all figures of runs as one table.
 - `predictions`: `predictions.parquet`, and predictions of other programs.
 - `run`: the directory of a run; a finished run, read back.
@@ -19,8 +19,8 @@ from lmdiag.results.results import (
     DataInfo,
     Device,
     Figure,
+    FigureKey,
     Measure,
-    Place,
     Results,
     SettingResults,
     TaskData,
@@ -38,8 +38,30 @@ from lmdiag.results.run import (
 from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
 
 __all__ = [
-    "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "DataInfo", "Device",
-    "Figure", "Measure", "Place", "Results", "Run", "RunDirectory", "SettingResults", "TaskData",
-    "UnscoredWord", "combine", "digests", "identity", "load_run", "model_slug",
-    "of_setting", "protocol_slug", "read_results", "run_folders", "signature",
+    "CHANCE_LEGEND",
+    "CHANCE_SIGNS",
+    "PREDICTIONS",
+    "REPORT",
+    "RESULTS",
+    "DataInfo",
+    "Device",
+    "Figure",
+    "FigureKey",
+    "Measure",
+    "Results",
+    "Run",
+    "RunDirectory",
+    "SettingResults",
+    "TaskData",
+    "UnscoredWord",
+    "combine",
+    "digests",
+    "identity",
+    "load_run",
+    "model_slug",
+    "of_setting",
+    "protocol_slug",
+    "read_results",
+    "run_folders",
+    "signature",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.results.published import published_beside
-from lmdiag.results.results import Place, Results
+from lmdiag.results.results import FigureKey, Results
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -31,7 +31,7 @@ def figures(runs: Iterable[Results]) -> DataFrame:
     from pandas import DataFrame
 
     rows = [row for results in runs for row in _rows(results)]
-    names = ("model", "revision", "commit", *Place._fields, *VALUES)
+    names = ("model", "revision", "commit", *FigureKey._fields, *VALUES)
     table = DataFrame(rows, columns=[*names, "n_shuffles", "published", "signature"])
     numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
     counts = dict.fromkeys(("n", "n_shuffles"), "Int64")
@@ -43,15 +43,15 @@ def _rows(results: Results) -> Iterable[dict[str, Any]]:
     model = results.model
     names = {"model": model.name or model.id, "revision": model.revision, "commit": model.commit}
     published = published_beside(results)
-    for place, figure in results.figures():
-        reported = published.get(place)
+    for key, figure in results.figures():
+        reported = published.get(key)
         yield {
             **names,
-            **place._asdict(),
+            **key._asdict(),
             **{name: getattr(figure, name) for name in VALUES},
             "n_shuffles": figure.runs,
             "published": reported.value if reported else None,
-            "signature": results.tasks[place.task][place.setting].signature,
+            "signature": results.tasks[key.task][key.setting].signature,
         }
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.results.results import Figure, Place, Results
+from lmdiag.results.results import Figure, FigureKey, Results
 
 _ORGANISATIONS = frozenset(
     {"google-bert", "FacebookAI", "distilbert", "albert", "google-t5", "openai-community"}
@@ -35,7 +35,7 @@ class PublishedFigure:
         source: key of the paper in `published.json`.
         table: number of the table, or of the section for figures of the text.
         model: Hub id.
-        place: address of the same figure in the results of a run.
+        key: address of the same figure in the results of a run.
         value: percent, as printed, or as the count in the text gives it.
         sd: percentage points, where the paper gives a standard deviation over runs.
         n: number of items that the figure is a share of.
@@ -44,7 +44,7 @@ class PublishedFigure:
     source: str
     table: str
     model: str
-    place: Place
+    key: FigureKey
     value: float
     sd: float | None
     n: int
@@ -76,12 +76,12 @@ def published_figures() -> tuple[PublishedFigure, ...]:
     names = document()["columns"]
     records = [dict(zip(names, row, strict=True)) for row in document()["figures"]]
     return tuple(
-        PublishedFigure(place=Place(*map(record.pop, Place._fields)), **record)
+        PublishedFigure(key=FigureKey(*map(record.pop, FigureKey._fields)), **record)
         for record in records
     )
 
 
-def published_beside(results: Results) -> dict[Place, PublishedFigure]:
+def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
     """Returns the published figures that a run can be compared with, by their addresses.
 
     These are figures of the same model on the rows that the paper reports on. The id of the model
@@ -90,11 +90,11 @@ def published_beside(results: Results) -> dict[Place, PublishedFigure]:
     organisation, _, rest = results.model.id.partition("/")
     model = rest if organisation in _ORGANISATIONS else results.model.id
     return {
-        published.place: published
+        published.key: published
         for published in published_figures()
         if published.model == model
-        and has_published_rows(results, published.place.task)
-        and (figure := results.figure(published.place)) is not None
+        and has_published_rows(results, published.key.task)
+        and (figure := results.figure(published.key)) is not None
         and figure.value is not None
     }
 

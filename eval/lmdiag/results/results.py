@@ -37,7 +37,7 @@ CHANCE_LEGEND = (
 # ---- figures -------------------------------------------------------------------------------------
 
 
-class Place(NamedTuple):
+class FigureKey(NamedTuple):
     """The address of a figure.
 
     Attributes:
@@ -179,13 +179,13 @@ class SettingResults:
     without_first: int = 0
     equal_contrasts: int = 0
 
-    def figures(self, task: str, setting: str) -> Iterator[tuple[Place, Figure]]:
+    def figures(self, task: str, setting: str) -> Iterator[tuple[FigureKey, Figure]]:
         """Yields all figures with their addresses, a whole measure before its levels."""
         for name, measure in self.measures.items():
-            yield Place(task, setting, name), measure
+            yield FigureKey(task, setting, name), measure
             for by, levels in measure.by.items():
                 for level, figure in levels.items():
-                    yield Place(task, setting, name, by, level), figure
+                    yield FigureKey(task, setting, name, by, level), figure
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
@@ -277,12 +277,12 @@ class Results:
         settings = self.tasks.get(task, {})
         return settings[setting].measures.get(name) if setting in settings else None
 
-    def figure(self, place: Place) -> Figure | None:
+    def figure(self, key: FigureKey) -> Figure | None:
         """Returns the figure at an address; None where there is none."""
-        measure = self.measure(place.task, place.setting, place.measure)
-        return None if measure is None else measure.at(place.by, place.level)
+        measure = self.measure(key.task, key.setting, key.measure)
+        return None if measure is None else measure.at(key.by, key.level)
 
-    def figures(self) -> Iterator[tuple[Place, Figure]]:
+    def figures(self) -> Iterator[tuple[FigureKey, Figure]]:
         """Yields all figures with their addresses."""
         for task, settings in self.tasks.items():
             for setting, results in settings.items():
@@ -323,11 +323,11 @@ class Results:
         for task, facts in self.data.tasks.items():
             if facts.form and facts.form not in diagnostics.forms():
                 yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
-        for place, figure in self.figures():
-            where = f"tasks.{place.task}.{place.setting}.measures.{place.measure}"
+        for key, figure in self.figures():
+            where = f"tasks.{key.task}.{key.setting}.measures.{key.measure}"
             if figure.statistic is None:
                 yield f"{where}.statistic: field required"
-            most = self.data.tasks[place.task].n
+            most = self.data.tasks[key.task].n
             in_range = 0 <= (figure.value or 0) <= 1 and 0 <= (figure.n or 0) <= most
             if figure.chance is not None and not (0 <= figure.chance <= 1 and in_range):
                 yield f"{where}: not a proportion in [0, 1] of at most all rows"

@@ -15,6 +15,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
+from lmdiag.multiverse import MemberRun
 from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict
 from lmdiag.questions import collect
 from lmdiag.runs.journal import Journal
@@ -23,8 +24,6 @@ from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
-    from lmdiag.multiverse import MemberRuns
-    from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
 
@@ -39,7 +38,7 @@ def run_members(
     values: KnobValues,
     run_options: RunOptions,
     processes: Processes,
-) -> MemberRuns:
+) -> list[MemberRun]:
     """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
 
     Args:
@@ -66,7 +65,7 @@ def run_members(
         )
     slug = results.model_slug(info.id, info.revision, run_options.name)
     shared = run_options.output / slug / "shared"
-    runs: list[tuple[dict[str, str], Run | None]] = []
+    runs = list[MemberRun]()
     asked: list[tuple[dict[str, str], tuple[str, ...]]] = []  # choices, and keys of the questions
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
         chosen = replace(options, **fields)
@@ -99,11 +98,10 @@ def run_members(
                 asked_so, run_options, processes, loaded=variant, warns=not runs,
                 journal=Journal(shared, processes.rank, owner),
             )  # fmt: skip
-            runs.append((choices, run))
+            runs.append(MemberRun(choices, run))
     if processes.first:
         shutil.rmtree(shared, ignore_errors=True)
-    of_all = [key for _, keys in asked for key in keys]
-    return runs, len(asked), len(of_all), len({*of_all})
+    return runs
 
 
 def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:

@@ -35,6 +35,11 @@ class Plot(NamedTuple):
     heading: str = ""
 
     @property
+    def title(self) -> str:
+        """The first sentence of the caption."""
+        return self.caption.partition(". ")[0]
+
+    @property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, without the `config`."""
         spec: dict[str, Any] = self.chart.to_dict(validate=False)

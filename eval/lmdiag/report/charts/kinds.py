@@ -13,10 +13,10 @@ from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
-from lmdiag.report.charts.selection import TaskRuns, rows_in_order
+from lmdiag.report.charts.selection import DRAWN, TaskRuns, rows_in_order
 from lmdiag.report.items import run_scores
 from lmdiag.report.tables import HUMAN, ReportFigures, figures_of_sets
-from lmdiag.results import Results
+from lmdiag.results import FigureKey, Results
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
@@ -91,7 +91,7 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     if found.empty or sets is None:
         return
     headings, several = found["heading"].map(visible), len(data.runs) > 1
-    table = data.drawn(found).assign(label=headings, series=found["set"])
+    table = found[[*FigureKey._fields, *DRAWN]].assign(label=headings, series=found["set"])
     if several:
         table = table.assign(label=headings + ", " + found["set"], series=table["model"])
     yield from dot_plot("levels", "extended-sets", sets.title, table)

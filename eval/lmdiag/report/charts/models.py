@@ -12,7 +12,7 @@ import pandas as pd
 from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot
-from lmdiag.report.tables import HeadlineFigure, ReportFigures, headlines
+from lmdiag.report.tables import ReportFigures, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
@@ -33,44 +33,34 @@ def family(name: str) -> str:
     return "-".join(part for part in re.split("[-_]", last) if not _SIZE.fullmatch(part)) or last
 
 
-def model_figures(figures: ReportFigures) -> list[tuple[str, HeadlineFigure]]:
-    """Returns each headline figure that any model has, with the title of its diagnostic."""
-    return [
-        (visible(diagnostics.get(task).short_title or task), figure)
-        for task in figures.tasks
-        for figure in headlines(task, figures)
-        if any(value and value.value is not None for value in figure.figures)
-    ]
+_COLUMNS = [
+    "task", "title", "figure", "model", "human", "is_percent",
+    "value", "n", "chance", "versus_chance", "sd", "low", "high",
+]  # fmt: skip
+"""Columns of figures that these charts have."""
 
 
-def _figures(figures: ReportFigures) -> Any:
-    """The headline figures of all models, a row per model, by task, its title and the figure.
+def _figures(figures: ReportFigures) -> pd.DataFrame:
+    """The headline figures of all models, a row per model.
 
-    Figures that are proportions and others are apart: the last key is whether they are.
+    `title` is that of the diagnostic, `figure` the heading, `human` the value of the baseline.
     """
-    rows = [
-        {
-            "task": figure.place.task, "title": title, "figure": visible(figure.label),
-            "model": source.label, "human": figure.human and figure.human.value,
-            "is_percent": all(x.is_percent for x in figure.figures if x),
-            "value": value.value, "n": value.n, "chance": value.chance,
-            "versus_chance": value.versus_chance, "sd": value.sd,
-            "low": value.ci_low, "high": value.ci_high,
-        }
-        for title, figure in model_figures(figures)
-        for source, value in zip(figures.sources, figure.figures, strict=True)
-        if value and value.value is not None
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
+    table = pd.concat([headlines(task, figures) for task in figures.tasks])
+    table = table.dropna(subset="value")
+    is_percent = table.groupby(["task", "address"])["is_percent"].transform("all")
+    return table.assign(
+        title=[visible(diagnostics.get(task).short_title or task) for task in table["task"]],
+        figure=table["heading"].map(visible),
+        human=[human and human.value for human in table["human"]],
+        is_percent=is_percent,
+    )[_COLUMNS]
 
 
 def ranked_plots(figures: ReportFigures) -> list[Plot]:
     """Returns a chart per headline figure: every model, the highest value first."""
     plots = []
-    if (data := _figures(figures)).empty:
-        return []
-    groups = data.groupby(["task", "title", "figure", "is_percent"], sort=False)
-    for (task, title, figure, is_percent), rows in groups:
+    keys = ["task", "title", "figure", "is_percent"]
+    for (task, title, figure, is_percent), rows in _figures(figures).groupby(keys, sort=False):
         data = rows.sort_values("value", ascending=False, kind="stable")
         data = data.assign(label=data["model"], series="")
         name = f"{name_part(task)}-models-{name_part(figure)}"

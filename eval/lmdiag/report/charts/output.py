@@ -108,7 +108,7 @@ def notebook(plot: Plot) -> altair.Chart:
     """Returns a chart as an altair chart, which shows itself and can be changed."""
     import altair
 
-    title: Any = {"text": plot.caption.partition(". ")[0], "anchor": "start"}
+    title: Any = {"text": plot.title, "anchor": "start"}
     return altair.Chart.from_dict(resolved(plot.spec) | {"title": title})
 
 

@@ -14,14 +14,12 @@ from lmdiag.report.charts.drawing import COLORS, distinct
 from lmdiag.report.items import Item
 from lmdiag.report.labels import measure_label
 from lmdiag.report.tables import ReportFigures, in_patterns
-from lmdiag.results import Place, Run
+from lmdiag.results import FigureKey, Run
 from lmdiag.results.figures import select
 from lmdiag.text import visible
 
-_DRAWN = (
-    *Place._fields, "value", "n", "chance", "versus_chance", "sd", "ci_low", "ci_high", "published",
-)  # fmt: skip
-"""Columns of figures that charts have; the ends of intervals are called `low` and `high` there."""
+DRAWN = ["value", "n", "chance", "versus_chance", "sd", "low", "high", "published", "model"]
+"""Columns of figures that charts have beside the address."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +54,6 @@ class TaskRuns:
         table = self.figures.table
         return table[table["task"] == self.task].dropna(subset="value")
 
-    def drawn(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Returns figures with the columns of charts; `model` is the name of the run."""
-        names = {i: source.label for i, source in enumerate(self.figures.sources)}
-        shown = table[[*_DRAWN]].rename(columns={"ci_low": "low", "ci_high": "high"})
-        percent = table["published"] / 100
-        return shown.assign(model=table["run"].map(names), published=percent)
-
     def table(
         self, *measures: str, by: str = "", setting: str = "none", model: str = ""
     ) -> pd.DataFrame:
@@ -72,7 +63,7 @@ class TaskRuns:
         """
         found = select(self.of_task, measures, (by,), (), (setting,))
         names = in_patterns(found["measure"].unique(), measures)
-        table = self.drawn(rows_in_order(found, "measure", names))
+        table = rows_in_order(found, "measure", names)[[*FigureKey._fields, *DRAWN]]
         if model:
             table = table[table["model"] == model]
         labels = table["measure"].map(measure_label)
@@ -82,8 +73,8 @@ class TaskRuns:
     def proportions(self, *measures: str, setting: str = "none") -> pd.DataFrame:
         """Returns the figures over all items that are in percent, without those of cut-offs."""
         table = self.table(*measures or "*", setting=setting)
-        percent = [figure.is_percent for figure in self.of_task["figure"].reindex(table.index)]
-        return table[pd.Series(percent, table.index, bool) & ~table["measure"].str.contains("=")]
+        is_percent = self.of_task["is_percent"].reindex(table.index).astype(bool)
+        return table[is_percent & ~table["measure"].str.contains("=")]
 
     def levels(self, chart: Chart, table: pd.DataFrame) -> pd.DataFrame:
         """Returns the figures of the levels of a chart, in their order and with their labels."""
