@@ -92,17 +92,11 @@ def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id
     A text is cut after two tokens and in its middle, and its last token is replaced: none of this
     may change the earlier distributions by more than the rounding of the model's dtype.
 
-    Args:
-        reader: has the model; without a projection module.
-        row: a text of four tokens or more.
-        whole: its (tokens, vocabulary) log-probabilities, nats.
-        model_id: for the message.
+    `whole` has the (tokens, vocabulary) log-probabilities of the row, of four tokens or more, in
+    nats, read without a projection module.
     """
-    fine, coarse = torch.finfo(torch.float32).eps, torch.finfo(torch.bfloat16).eps
-    quantized = getattr(reader.model, "is_quantized", False)
-    epsilon = max(torch.finfo(reader.model.dtype).eps, coarse if quantized else fine)
     size = max(1.0, float(whole[whole.isfinite()].abs().mean()))
-    tolerance = (_ROUNDING if epsilon == fine else _COARSE_MEAN) * epsilon * size
+    tolerance = (_ROUNDING if _is_fine(reader) else _COARSE_MEAN) * _epsilon(reader) * size
     last, n_tokens = row.ids[-1], len(row.ids)
     other = next((token for token in reversed(row.ids) if token != last), 0)
     for ids in (row.ids[:2], row.ids[: n_tokens // 2], (*row.ids[:-1], other)):
@@ -126,9 +120,8 @@ def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> boo
     """
     if log_probs.shape != expected.shape:  # its projection takes other inputs
         return False
-    epsilon = max(torch.finfo(reader.model.dtype).eps, torch.finfo(torch.float32).eps)
     scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
-    tolerance = (_ROUNDING if _is_fine(reader) else _COARSE_ROUNDING) * epsilon * scale
+    tolerance = (_ROUNDING if _is_fine(reader) else _COARSE_ROUNDING) * _epsilon(reader) * scale
     return torch.allclose(log_probs, expected, rtol=0.0, atol=tolerance, equal_nan=True)
 
 
@@ -196,6 +189,13 @@ def _rows(encoder: QuestionEncoder, questions: Sequence[Question]) -> list[Token
     return []
 
 
+def _epsilon(reader: Reader) -> float:
+    """Returns the epsilon of the model's dtype, at least float32's; bfloat16's if quantized."""
+    is_quantized = getattr(reader.model, "is_quantized", False)
+    least = torch.bfloat16 if is_quantized else torch.float32
+    return max(torch.finfo(reader.model.dtype).eps, torch.finfo(least).eps)
+
+
 def _is_fine(reader: Reader) -> bool:
-    """Whether the model computes in float32 or better."""
-    return torch.finfo(reader.model.dtype).eps <= torch.finfo(torch.float32).eps
+    """Whether the model computes in float32 or better, without quantized weights."""
+    return _epsilon(reader) == torch.finfo(torch.float32).eps

@@ -88,12 +88,7 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
 
 
 def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
-    """Returns what reuses most without changing a model's numbers.
-
-    Args:
-        reader: has the model, its layout chosen.
-        encoder: makes rows of the probes.
-    """
+    """Returns what reuses most without changing a model's numbers; its layout is chosen before."""
     if encoder.masked or reader.layout == "alone":
         return no_reuse
     try:

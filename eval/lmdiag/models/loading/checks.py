@@ -174,13 +174,7 @@ def check_weights(
     """Refuses weights that are random, and a tokenizer that produces ids without an embedding.
 
     Added tokens that no text and no template contains may lie beyond (gemma-3's image token does).
-
-    Args:
-        model_id: for messages.
-        kind: that the model was loaded as.
-        model: the network.
-        tokenizer: that came with it.
-        report: of transformers, on the weights that the checkpoint lacks.
+    `report` is transformers' own, on the weights that the checkpoint lacks.
     """
     missing = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
     if missing:

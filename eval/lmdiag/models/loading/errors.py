@@ -16,11 +16,8 @@ def explain(
 ) -> BadInput:
     """Puts an exception of transformers into one line that names the model and the remedy.
 
-    Args:
-        checkpoint: the folder or Hub repository.
-        what: the part that could not be loaded.
-        error: the exception.
-        source: where the part was to come from, e.g. " from config.json".
+    `what` is the part that could not be loaded, `source` where it was to come from, as in
+    " from config.json".
     """
     text = str(error)
     says = f": cannot load its {what}{source}: {first_line(error)}"
