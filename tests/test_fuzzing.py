@@ -36,7 +36,7 @@ from runs import make_run
 from lmdiag import evaluation, results, stimuli
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.protocol import Protocol
-from lmdiag.questions import Setting, collect
+from lmdiag.questions import Setting, distinct_questions
 from lmdiag.report.formats import render_tables
 from lmdiag.report.html import render
 from lmdiag.report.terminal import print_results
@@ -225,7 +225,7 @@ def change(file: str, content: bytes, rng: random.Random) -> bytes:
 
 def read_stimuli(data: Path) -> None:
     task = "own" if data.stem == "data" else data.stem
-    collect([Setting(stimuli.load(str(data), task))], kind="masked", cased=True)
+    distinct_questions([Setting(stimuli.load(str(data), task))], kind="masked", cased=True)
 
 
 def read_predictions(file: Path) -> None:

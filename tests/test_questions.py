@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lmdiag.perturb import perturb
-from lmdiag.questions import Setting, collect, spread, with_first_letter
+from lmdiag.questions import Setting, distinct_questions, to_predictions, with_first_letter
 from lmdiag.stimuli import Stimuli, load
 from lmdiag.types import Answer, Query, Question, Sentence, SentenceAnswer, WordScore, WordSpan
 
@@ -20,7 +20,7 @@ def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: 
 
 
 def asked(*settings: Setting, kind: Any = "masked", cased: bool = True) -> list[Any]:
-    return [*chain.from_iterable(collect(settings, kind=kind, cased=cased))]
+    return [*chain.from_iterable(distinct_questions(settings, kind=kind, cased=cased))]
 
 
 def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() -> None:
@@ -30,7 +30,9 @@ def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() 
     second = Question(Query("A bee is an"), ("insect",))
     assert asked(setting(*rows)) == [first, second]
     # perturbed rows are in other batches than the published ones
-    parts = collect([setting(rows[0]), setting(*rows, name="trunc")], kind="masked", cased=True)
+    parts = distinct_questions(
+        [setting(rows[0]), setting(*rows, name="trunc")], kind="masked", cased=True
+    )
     assert parts == [[first], [second]]
 
 
@@ -75,7 +77,7 @@ def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:
     rows = [{"context": "A robin is a", "target": target} for target in ("bird", "tree")]
     scores = {"bird": WordScore(-0.5, 1, 1), "tree": WordScore(None, None, 0)}
     answers = {(Query("A robin is a"), None): Answer(scores, ("bird", "nest"), (-0.5, -1.5))}
-    part = spread(setting(*rows, name="shuf", run=7), answers, kind="masked", cased=True)
+    part = to_predictions(setting(*rows, name="shuf", run=7), answers, kind="masked", cased=True)
     assert (part.perturbation, part.run, part.id) == ("shuf", 7, ["1", "2"])
     assert (part.log_prob, part.rank, part.n_tokens) == ([-0.5, None], [1, None], [1, 0])
     assert part.top_words == [["bird", "nest"]] * 2
@@ -92,7 +94,7 @@ def test_rows_that_share_a_sentence_share_its_words() -> None:
         Sentence("A dog."): SentenceAnswer((first, WordSpan(2, 6, -2.5, 2))),
         Sentence("A cat."): SentenceAnswer((first, WordSpan(2, 6, -0.5, 1))),
     }
-    part = spread(rows, answers, kind="causal", cased=True)
+    part = to_predictions(rows, answers, kind="causal", cased=True)
     assert (part.log_prob, part.n_tokens) == ([-2.5, -0.5, -2.5], [2, 1, 2])
     assert part.words == [answers[Sentence(text)].words for text in texts]
     assert part.rank == part.top_words == part.top_log_probs == [None] * 3

@@ -147,10 +147,12 @@ class LanguageModel:
             self.model.set_verbs(pairs)
             verbs = len(pairs)
         setting = Setting(stimuli, perturbation, run, wording_of(self.options))
-        idle = without_effect(self.options, self.info, stimuli.diagnostic.asks)
+        ineffective = without_effect(self.options, self.info, stimuli.diagnostic.asks)
         remark = bos_remark(self.options, self.info, stimuli.diagnostic.asks)
-        _warn(control_warning(self.model, [setting]), *idle.values(), remark)
-        asked = query_options(self.options) | {name: getattr(QueryOptions(), name) for name in idle}
+        _warn(control_warning(self.model, [setting]), *ineffective.values(), remark)
+        asked = query_options(self.options) | {
+            name: getattr(QueryOptions(), name) for name in ineffective
+        }
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs}
         label = None if quiet else self.info.id
         (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
@@ -190,11 +192,11 @@ class LanguageModel:
         for name, text in named.items():
             if not isinstance(text, str):
                 raise BadInput(f"{name} is {text!r}: give texts as strings")
-        idle = without_effect(self.options, self.info, "sentence")
+        ineffective = without_effect(self.options, self.info, "sentence")
         label = None if quiet else self.info.id
         rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
         remark = bos_remark(self.options, self.info, "sentence")
-        _warn(*idle.values(), remark, text_warning(self.model, named, "text"))
+        _warn(*ineffective.values(), remark, text_warning(self.model, named, "text"))
         return to_arrow(rows, columns, language).to_pandas()
 
 

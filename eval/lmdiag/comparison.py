@@ -144,8 +144,10 @@ def compare_runs(
     known = dict.fromkeys(task for task, _ in first.settings)
     for task in tasks:
         if task not in known:
-            close = suggest(task, known)
-            raise BadInput(f"the runs have no task {task}{close}: choose from {', '.join(known)}")
+            suggestion = suggest(task, known)
+            raise BadInput(
+                f"the runs have no task {task}{suggestion}: choose from {', '.join(known)}"
+            )
     keys = []
     for task, setting in first.settings:
         if task not in (tasks or known):

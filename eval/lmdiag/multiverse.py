@@ -187,7 +187,7 @@ class Multiverse:
             raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
         return read_record(cls, folder / MULTIVERSE)
 
-    def complaints(self) -> Iterator[str]:
+    def validation_errors(self) -> Iterator[str]:
         """Yields what is wrong beyond the types of the values, with the field."""
         numbers = {*range(len(self.members))}
         if not numbers:

@@ -43,8 +43,10 @@ def chosen(asked: Sequence[str], tasks: Iterable[str]) -> tuple[str, ...]:
     choices = [NONE, "all", *names()]
     for name in asked:
         if name not in choices:
-            close, listed = suggest(name, choices), ", ".join(choices)
-            raise BadInput(f"unknown perturbation {name!r}{close}: choose from {listed}")
+            raise BadInput(
+                f"unknown perturbation {name!r}{suggest(name, choices)}: choose from "
+                f"{', '.join(choices)}"
+            )
     if NONE in asked and len(asked) > 1:
         raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
     of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}

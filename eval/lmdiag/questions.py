@@ -75,7 +75,7 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
         yield Query(left, "" if kind == "causal" else right_context), number
 
 
-def collect(
+def distinct_questions(
     settings: Iterable[Setting], *, kind: Kind, cased: bool
 ) -> list[list[Question | Sentence]]:
     """Returns the distinct questions in parts, each with those that no earlier part has.
@@ -128,7 +128,7 @@ def with_first_letter(context: str, case: FirstLetter) -> str:
     return context[: first.start()] + letter + context[first.end() :]
 
 
-def spread(
+def to_predictions(
     setting: Setting, answers: Mapping[QuestionKey, Any], *, kind: Kind, cased: bool
 ) -> Predictions:
     """Returns the answers as one prediction per row, in the rows' order."""

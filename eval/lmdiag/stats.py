@@ -77,10 +77,10 @@ def _points(samples: Values, statistic: str) -> Values:
         samples = _ranks(samples)
     centred = samples - samples.mean(axis=1, keepdims=True)
     first, second = centred[..., 0], centred[..., 1]
-    spread = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    norms = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     with np.errstate(invalid="ignore"):
-        r = np.clip((first * second).sum(axis=1) / spread, -1, 1)
-    return np.where(spread > 0, r, np.nan)
+        r = np.clip((first * second).sum(axis=1) / norms, -1, 1)
+    return np.where(norms > 0, r, np.nan)
 
 
 def _ranks(samples: Values) -> Values:
@@ -441,8 +441,8 @@ def swap_test(
         values = values.astype(np.float64)
         if statistic == "spearman" and len(values):
             values[:, 0] = _ranks(values[np.newaxis])[0, :, 0]
-        elif statistic == "pearson" and len(values) and (spread := values[:, 0].std()) > 0:
-            values[:, 0] = (values[:, 0] - values[:, 0].mean()) / spread
+        elif statistic == "pearson" and len(values) and (sd := values[:, 0].std()) > 0:
+            values[:, 0] = (values[:, 0] - values[:, 0].mean()) / sd
         scaled.append(values)
     first, second = scaled
     observed = point(first, statistic) - point(second, statistic)

@@ -101,5 +101,5 @@ def suggest(name: str, choices: Iterable[str]) -> str:
     (" (did you mean 'word'?)", '')
     """
     by_lower = {choice.lower(): choice for choice in sorted(set(choices), reverse=True)[-2000:]}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return f" (did you mean {by_lower[close[0]]!r}?)" if close else ""
+    matches = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" (did you mean {by_lower[matches[0]]!r}?)" if matches else ""

@@ -232,8 +232,8 @@ class Knobs:
         rows = "whole sentences" if asks == "sentence" else "rows with a blank"
         for name in self.knobs:
             if name not in KNOBS:
-                close = suggest(name, KNOBS)
-                raise BadInput(f"--knobs {name}{close}: choose from {', '.join(KNOBS)}")
+                suggestion = suggest(name, KNOBS)
+                raise BadInput(f"--knobs {name}{suggestion}: choose from {', '.join(KNOBS)}")
             if name not in known and self.knobs != USUAL:
                 choice = ", ".join(known)
                 raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -19,6 +20,7 @@ from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput, DesignOptions
 
 if TYPE_CHECKING:
+    from lmdiag.results import Results, Run
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
@@ -56,19 +58,21 @@ def score_command(
     from lmdiag.results.predictions import ids, read_external
 
     if is_folder(predictions):
-        rows, parts, protocol, own_rule, kind = _run_of(predictions, data, task, setting, scoring)
-        cased, missing, notes = own_rule if cased is None else cased, list[str](), list[str]()
+        source = _from_run(predictions, data, task, setting, scoring)
     else:  # of the model, only the options are known
         rows = stimuli.load(data or "lmdiag", task, revision=data_revision)
-        parts, missing, notes = read_external(predictions, rows, setting)
-        protocol, kind = scoring.of(Protocol(tasks=(task,))), "masked"
-    measured = evaluation.evaluate(rows, parts, protocol, cased is not False, kind)
-    reasons = evaluation.not_computed(rows, parts[0], protocol)
+        protocol = scoring.of(Protocol(tasks=(task,)))
+        source = _Scored(rows, *read_external(predictions, rows, setting), protocol)
+    rows = source.rows
+    protocol = source.protocol
+    is_cased = source.cased if cased is None else cased
+    measured = evaluation.evaluate(rows, source.predictions, protocol, is_cased, source.kind)
+    reasons = evaluation.not_computed(rows, source.predictions[0], protocol)
     complete, lacking, incomplete = evaluation.complete_measures(
-        rows, measured.measures, missing, measures, protocol, kind
+        rows, measured.measures, source.missing, measures, protocol, source.kind
     )
     if incomplete:
-        absent = f"{ids(missing)} missing, and they need these rows"
+        absent = f"{ids(source.missing)} missing, and they need these rows"
         reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
     if (measures and lacking) or all(x.startswith(evaluation.HUMAN_MEASURES) for x in complete):
         what = f"{', '.join(lacking)} cannot" if measures else "no measure can"
@@ -77,10 +81,10 @@ def score_command(
         measured,
         signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
         measures=complete,
-        unscorable=[word for word in measured.unscorable if word.id not in missing],
+        unscorable=[word for word in measured.unscorable if word.id not in source.missing],
     )
     not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]
-    for line in (*notes, *not_computed):
+    for line in (*source.notes, *not_computed):
         say(f"lmdiag: {line}")
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
@@ -88,26 +92,47 @@ def score_command(
         print_results(results.of_setting(task, setting, measured, rows.form))
 
 
-def _run_of(
+class _Scored(NamedTuple):
+    """What is scored: rows, their predictions (of each shuffle), and how the model was asked.
+
+    `missing` are ids of rows without a prediction, and `notes` lines for the user.
+    """
+
+    rows: Stimuli
+    predictions: list[Predictions]
+    missing: list[str]
+    notes: list[str]
+    protocol: Protocol
+    cased: bool = True
+    kind: Kind = "masked"
+
+
+def _from_run(
     path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
-) -> tuple[Stimuli, list[Predictions], Protocol, bool, Kind]:
-    """Rows and predictions of a run directory, and its protocol, case rule and kind."""
+) -> _Scored:
+    """Rows and predictions of a run directory."""
     from lmdiag.results import load_run
 
     run = load_run(path, data)
-    tasks, model, top = run.results.tasks, run.results.model, run.results.protocol.top
+    tasks = run.results.tasks
     settings = tasks.get(task, {})
     if setting not in settings:
-        close = suggest(setting, settings) if settings else suggest(task, tasks)
+        suggestion = suggest(setting, settings) if settings else suggest(task, tasks)
         known = ", ".join(f"{name} ({' '.join(parts)})" for name, parts in tasks.items())
-        raise BadInput(f"{path} has no {task} in setting {setting}{close}: choose from {known}")
+        raise BadInput(
+            f"{path} has no {task} in setting {setting}{suggestion}: choose from {known}"
+        )
     protocol = scoring.of(run.results.protocol)
-    if (k := max(protocol.k)) > top:
+    k = max(protocol.k)
+    top = run.results.protocol.top
+    if k > top:
         raise BadInput(
             f"--k {k}: {path} keeps the first {top} words only; run the model again with --k {k}"
         )
-    parts = [part for (name, _), part in sorted(run.predictions[task].items()) if name == setting]
-    return run.stimuli[task], parts, protocol, model.cased, model.kind
+    shuffles = sorted(run.predictions[task].items())
+    predictions = [of_shuffle for (name, _), of_shuffle in shuffles if name == setting]
+    model = run.results.model
+    return _Scored(run.stimuli[task], predictions, [], [], protocol, model.cased, model.kind)
 
 
 def compare_command(
@@ -135,39 +160,55 @@ def compare_command(
         measures: measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)
         seed: random seed of signs and permutations
     """
-    from pydantic_core import to_jsonable_python
-
     from lmdiag.comparison import not_compared
-    from lmdiag.report.labels import model_facts, model_label, run_letter
     from lmdiag.report.terminal import output_console
 
     loaded = options.runs_in(runs, data)
     compared = lmdiag.compare(*loaded, seed=seed, across=across, tasks=tasks, measures=measures)
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
-    letters = [run_letter(i).lower() for i in range(len(loaded))]
-    models: dict[str, dict[str, str]] = {}
-    compared.names = []  # with what identifies the weights
-    for letter, results in zip(letters, (run.results for run in loaded), strict=True):
-        model = results.model
+    compared.names = [_with_weights(run.results) for run in loaded]
+    if as_json:
+        document = _comparison_document(compared, loaded, across, seed)
+        print(json.dumps(document, allow_nan=False))
+    else:
+        compared.show(output_console())
+
+
+def _with_weights(results: Results) -> str:
+    """The label of a model, and what identifies its weights."""
+    from lmdiag.report.labels import model_facts, model_label
+
+    model = results.model
+    facts = [model.id] * bool(model.name) + model_facts(model)[1 if model.server else -1 :]
+    return f"{model_label(results)}  {', '.join(facts)}"
+
+
+def _comparison_document(
+    compared: lmdiag.api.Comparisons, runs: Sequence[Run], across: Sequence[str], seed: int
+) -> Any:
+    """What `lmdiag compare --json` prints."""
+    from pydantic_core import to_jsonable_python
+
+    from lmdiag.report.labels import run_letter
+
+    letters = [run_letter(i).lower() for i in range(len(runs))]
+    models = {}
+    for letter, run in zip(letters, runs, strict=True):
+        model = run.results.model
         known = {"name": model.name, "commit": model.commit, "server": model.server}
         models[letter] = {"model": model.id} | {k: v for k, v in known.items() if v is not None}
-        facts = [model.id] * bool(model.name) + model_facts(model)[1 if model.server else -1 :]
-        compared.names.append(f"{model_label(results)}  {', '.join(facts)}")
-    if not as_json:
-        compared.show(output_console())
-        return
     records = []
     for record in map(asdict, compared):
-        second = record.pop("second")
-        records.append(record | ({"pair": ["a", letters[second]]} if len(loaded) > 2 else {}))
+        pair = {"pair": ["a", letters[record.pop("second")]]}
+        records.append(record | (pair if len(runs) > 2 else {}))
     document = {
         "signature": compared.signatures[0], **models,
         **({"across": across, "signatures": compared.signatures} if across else {}),
         "seed": seed, "direction": "first minus second",
         "comparisons": records,
     }  # fmt: skip
-    print(json.dumps(to_jsonable_python(document, inf_nan_mode="null"), allow_nan=False))
+    return to_jsonable_python(document, inf_nan_mode="null")
 
 
 def report_command(
@@ -182,7 +223,7 @@ def report_command(
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
     data: options.DataOfRuns = None,
 ) -> None:
-    """Writes the report; returns the exit code.
+    """Writes the report.
 
     Args:
         runs: run directory, or several, which are compared (checkpoints of one model: shown as
@@ -203,31 +244,33 @@ def report_command(
     from lmdiag.report.charts.output import write_figures
     from lmdiag.results import REPORT, run_folders
 
-    folder, paths = runs[0], run_folders(runs)
-    of_all = Multiverse.read(folder) if len(runs) == 1 and (folder / MULTIVERSE).is_file() else None
+    folder = runs[0]
+    paths = run_folders(runs)
+    has_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
     if figures or format in _FIGURES:
         if not figures or format not in (None, *_FIGURES):
             raise BadInput("figures are svg, pdf or png files: give --figures DIR --format svg")
-        if of_all:
-            plots = [plot for _, plot in multiverse.multiverse_plots(of_all)]
+        if has_multiverse:
+            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
             plots = html.charts(options.runs_in(runs, data), design)
         written = write_figures(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
-    if of_all and (format not in (None, "html") or items):
+    if has_multiverse and (items or format not in (None, "html")):
         raise BadInput(
             f"{folder} is a multiverse, which has a page and charts only: leave out --format and "
             "--items, or name one of its runs"
         )
-    if of_all:
-        text, page = multiverse.render(of_all), folder / MULTIVERSE_PAGE
+    if has_multiverse:
+        text = multiverse.render(Multiverse.read(folder))
+        out = out or folder / MULTIVERSE_PAGE
     elif format in (None, "html"):
         text = html.render(options.runs_in(runs, data), chosen=items, design=design)
-        page = (paths[0] if len(paths) == 1 else Path()) / REPORT
+        out = out or (paths[0] if len(paths) == 1 else Path()) / REPORT
     else:
-        text, page = _tables(paths, format, items, design, data), None
-    if (out := out or page) is None:
+        text = _tables(paths, format, items, design, data)
+    if out is None:
         sys.stdout.write(text)
         return
     clear_drafts(out.parent)

@@ -308,7 +308,7 @@ class Results:
         """
         return read_record(cls, file, most)
 
-    def complaints(self) -> Iterator[str]:
+    def validation_errors(self) -> Iterator[str]:
         """Yields what is wrong beyond the types of the values, with the field."""
         try:
             datetime.fromisoformat(self.finished)
@@ -337,7 +337,7 @@ Record = TypeVar("Record", bound=Any)
 
 
 def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Record:
-    """Returns the dataclass of a JSON file, which must have no `complaints`; see `Results.read`."""
+    """Returns the dataclass of a JSON file, whose `validation_errors` are refused."""
     from pydantic import TypeAdapter, ValidationError
 
     document = json.dumps(read_json(file, most))
@@ -345,8 +345,8 @@ def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Rec
         record: Record = TypeAdapter(kind).validate_json(document, strict=True)
     except ValidationError as error:
         raise BadInput(f"{file}: {first_problem(error)}") from None
-    for complaint in record.complaints():
-        raise BadInput(f"{file}: {complaint}")
+    for problem in record.validation_errors():
+        raise BadInput(f"{file}: {problem}")
     return record
 
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting, collect, spread
+from lmdiag.questions import Setting, distinct_questions, to_predictions
 from lmdiag.runs.processes import Processes
 from lmdiag.text import visible
 from lmdiag.types import Question, Sentence
@@ -48,7 +48,7 @@ def predict(
         processes but the first.
     """
     kind, cased = model.info.kind, model.info.cased
-    parts = collect(settings, kind=kind, cased=cased)
+    parts = distinct_questions(settings, kind=kind, cased=cased)
     questions, sizes = [*chain.from_iterable(parts)], [*map(len, parts)]
     answers = ask(model, questions, sizes, top=top, processes=processes, **how)
     if processes is not None and not processes.first:
@@ -56,7 +56,9 @@ def predict(
     keys = [q if isinstance(q, Sentence) else (q.query, q.number) for q in questions]
     by_key = dict(zip(keys, answers, strict=True))
     n_contexts = len({q if isinstance(q, Sentence) else q.query for q in questions})
-    return [spread(setting, by_key, kind=kind, cased=cased) for setting in settings], n_contexts
+    return [
+        to_predictions(setting, by_key, kind=kind, cased=cased) for setting in settings
+    ], n_contexts
 
 
 def ask(

@@ -49,8 +49,8 @@ class Inputs:
         known = dict.fromkeys(name for rows in self.stimuli.values() for name in rows.columns())
         for name in design.columns():
             if name not in known:
-                close = suggest(name, known)
-                raise BadInput(f"no column {name!r}{close}: choose from {', '.join(known)}")
+                suggestion = suggest(name, known)
+                raise BadInput(f"no column {name!r}{suggestion}: choose from {', '.join(known)}")
         if design.region and all(rows.regions is None for rows in self.stimuli.values()):
             raise BadInput(f"--region {design.region}: the rows have no regions")
 

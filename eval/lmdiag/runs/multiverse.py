@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import results
 from lmdiag.multiverse import MemberRun
 from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict
-from lmdiag.questions import collect
+from lmdiag.questions import distinct_questions
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_model
 from lmdiag.types import BadInput
@@ -116,7 +116,7 @@ def _keys(model: Model, inputs: Inputs) -> tuple[str, ...]:
     """The keys of all questions of a model, see `Model.key`."""
     if inputs.verbs:
         model.set_verbs(inputs.verbs)
-    parts = collect(inputs.settings, kind=model.info.kind, cased=model.info.cased)
+    parts = distinct_questions(inputs.settings, kind=model.info.kind, cased=model.info.cased)
     encoded = [model.encode(question) for part in parts for question in part]
     return tuple(model.key(question, inputs.protocol.top) for question in encoded)
 

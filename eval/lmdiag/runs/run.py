@@ -90,12 +90,12 @@ def run_model(
     info = model.info = replace(model.info, name=run_options.name)
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
-    idle = without_effect(protocol, info, inputs.asks)
-    protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in idle})
+    ineffective = without_effect(protocol, info, inputs.asks)
+    protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in ineffective})
     inputs = replace(inputs, protocol=protocol)
     if processes.first:
         remark = bos_remark(protocol, info, inputs.asks) if warns else ""
-        for line in (*idle.values(), *([f"warning: {remark}"] if remark else [])):
+        for line in (*ineffective.values(), *([f"warning: {remark}"] if remark else [])):
             print(f"lmdiag: {line}", file=sys.stderr)
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
     directory = RunDirectory(folder / results.protocol_slug(protocol))

@@ -110,14 +110,14 @@ def find(data: str, revision: str | None = None) -> Dataset:
         return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
     if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix.lower() not in READERS:
         return _hub(data, revision)
-    close = ""
+    suggestion = ""
     if files.is_folder(path.parent):
         with files.readable(path.parent):
-            close = suggest(path.name, [other.name for other in path.parent.iterdir()])
-    if path.suffix.lower() in READERS or (close and path.suffix):
-        raise BadInput(f"there is no file {data}{close}: name a file that exists")
+            suggestion = suggest(path.name, [other.name for other in path.parent.iterdir()])
+    if path.suffix.lower() in READERS or (suggestion and path.suffix):
+        raise BadInput(f"there is no file {data}{suggestion}: name a file that exists")
     remedy = f"build the data set by {_BUILD}, or name one of the Hub"
-    raise BadInput(f"no data at {data}{close}: {remedy}")
+    raise BadInput(f"no data at {data}{suggestion}: {remedy}")
 
 
 def _task_of(data: str, path: Path) -> str:
