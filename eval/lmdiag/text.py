@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
+import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 # Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned.
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
@@ -103,3 +104,37 @@ def suggest(name: str, choices: Iterable[str]) -> str:
     by_lower = {choice.lower(): choice for choice in sorted(set(choices), reverse=True)[-2000:]}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" (did you mean {by_lower[matches[0]]!r}?)" if matches else ""
+
+
+class ValidationProblem(NamedTuple):
+    """What pydantic found wrong with a document.
+
+    Attributes:
+        location: names of fields and positions in lists, from outside in.
+        kind: pydantic's name of the problem, e.g. `missing`.
+        message: what is wrong, e.g. `input should be a valid string`.
+        given: the value, shortened.
+    """
+
+    location: tuple[str | int, ...]
+    kind: str
+    message: str
+    given: str
+
+    def path(self, start: int = 0) -> str:
+        """Returns the field, e.g. `models[0].id`, from a part of its location on."""
+        parts = (f"[{x}]" if isinstance(x, int) else f".{x}" for x in self.location[start:])
+        return "".join(parts).removeprefix(".")
+
+    def __str__(self) -> str:
+        return f"{self.path() or 'the document'}: {self.message}"
+
+
+def first_problem(error: Any) -> ValidationProblem:
+    """Returns the first problem of a pydantic `ValidationError`."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    message = first["msg"][:1].lower() + first["msg"][1:]
+    value = first["input"]
+    is_text = isinstance(value, str | bytes)  # of any length
+    given = f"{value[:60]!r:.60}" if is_text else reprlib.repr(value)
+    return ValidationProblem(first["loc"], first["type"], message, given)

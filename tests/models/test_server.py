@@ -206,9 +206,9 @@ SPOILED: dict[str, tuple[engines.Spoil, str]] = {
     "text": (number("-1"), "valid number, not '-1'"),
     "25 digits": (top(lambda t: t.update({f"token_id:{'9' * 25}": -9e3})), "names a token 'tok"),
     # forms
-    "a page": (raw(b"<html>please wait</html>"), r"Invalid JSON: .* not b'<html>please"),
-    "200,000 [": (raw(b"[" * 200_000), "Invalid JSON: recursion limit"),
-    "no choice": (raw(b'{"choices": []}'), "choices List should have at least 1 item"),
+    "a page": (raw(b"<html>please wait</html>"), r"invalid JSON: .* not b'<html>please"),
+    "200,000 [": (raw(b"[" * 200_000), "invalid JSON: recursion limit"),
+    "no choice": (raw(b'{"choices": []}'), "choices list should have at least 1 item"),
     "llama-server": (raw(b'{"choices": [{"logprobs": {"content": []}}]}'), "of the prompt"),
     "no gzip": (raw(b"plain", Content_Encoding="gzip"), "gives a damaged answer"),
     # sizes and pauses

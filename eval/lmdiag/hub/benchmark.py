@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lmdiag import diagnostics
 from lmdiag.protocol import Protocol
 from lmdiag.results import Figure, FigureKey, Results
+from lmdiag.results.figures import figure_records
 from lmdiag.text import first_few
 from lmdiag.types import DIAGNOSTICS
 
@@ -28,8 +29,12 @@ def columns() -> dict[FigureKey, LeaderboardColumn]:
 
 def leaderboard_figures(results: Results) -> dict[str, Figure]:
     """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
-    figures = {column.task_id: results.figure(key) for key, column in columns().items()}
-    return {key: figure for key, figure in figures.items() if figure and figure.value is not None}
+    from pandas import DataFrame
+
+    declared = DataFrame(columns().keys())
+    declared["task_id"] = [column.task_id for column in columns().values()]
+    table = declared.merge(figure_records([results])).dropna(subset="value")
+    return dict(zip(table["task_id"], table["figure"], strict=True))
 
 
 def protocol_problem(protocol: Protocol) -> str | None:

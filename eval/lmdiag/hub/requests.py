@@ -22,7 +22,7 @@ from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
 from lmdiag.hub.client import check_repo_id, is_on_hub, plain_errors
 from lmdiag.hub.publish import Commit
 from lmdiag.results import RESULTS, Results, load_run
-from lmdiag.results.results import first_problem
+from lmdiag.text import first_problem
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 REQUESTS, MAX_CLAIM = "requests", 1_000_000
@@ -93,7 +93,7 @@ def _validated(content: Any, prefix: str = "") -> RunRequest:
     try:
         return RunRequest.model_validate(content)
     except ValidationError as error:
-        raise BadInput(prefix + first_problem(error)) from None
+        raise BadInput(f"{prefix}{first_problem(error)}") from None
 
 
 def request_of(

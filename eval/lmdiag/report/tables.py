@@ -15,13 +15,12 @@ from lmdiag.report import numbers
 from lmdiag.report.grid import CellText, Grid, GridRow, Section, grid_of, signs
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Figure, Results
-from lmdiag.results.figures import figures, select
+from lmdiag.results.figures import figure_records, select
 from lmdiag.results.published import (
     PublishedFigure,
     citation,
     has_published_rows,
     human_facts,
-    published_beside,
 )
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS
@@ -57,16 +56,9 @@ class ReportFigures:
     def of(cls, runs: Sequence[Results]) -> ReportFigures:
         """Returns the figures of some runs."""
         sources = [LabelledRun(*pair) for pair in zip(runs, run_labels(runs), strict=True)]
-        records = []
-        for number, (run, label) in enumerate(sources):
-            published = published_beside(run)
-            for key, figure in run.figures():
-                record = number, label, figure, published.get(key), figure.is_percent
-                records.append(record)
-        names = ["run", "model", "figure", "reported", "is_percent"]
-        more = pd.DataFrame(records, columns=names)
-        table = figures(runs).rename(columns={"ci_low": "low", "ci_high": "high"})
-        table = pd.concat([table.drop(columns="model"), more], axis="columns")
+        table = figure_records(runs).rename(columns={"ci_low": "low", "ci_high": "high"})
+        table["model"] = [sources[number].label for number in table["run"]]
+        table["is_percent"] = [figure.is_percent for figure in table["figure"]]
         is_human = table["measure"].str.startswith("human_")
         table["measure"] = table["measure"].str.removeprefix("human_")
         table.loc[is_human, "setting"] = HUMAN

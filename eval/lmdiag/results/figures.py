@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 VALUES = ("value", "n", "ci_low", "ci_high", "chance", "versus_chance", "p_chance", "sd")
 """Columns that are attributes of a figure."""
 
+_RECORDS = ("run", "figure", "reported")
+"""Columns of `figure_records` alone."""
+
 
 def figures(runs: Iterable[Results]) -> DataFrame:
     """Returns the figures of runs as one table with a row per figure.
@@ -28,17 +31,27 @@ def figures(runs: Iterable[Results]) -> DataFrame:
     Args:
         runs: the results of each run.
     """
+    return figure_records(runs).drop(columns=[*_RECORDS])
+
+
+def figure_records(runs: Iterable[Results]) -> DataFrame:
+    """Returns the table of `figures` with the records that its rows were made of.
+
+    Further columns: `run`, position of the run, from 0; `figure`, the `Figure`; and `reported`, the
+    `PublishedFigure` of the same address or None.
+    """
     from pandas import DataFrame
 
-    rows = [row for results in runs for row in _rows(results)]
+    rows = [row for number, results in enumerate(runs) for row in _rows(number, results)]
     names = ("model", "revision", "commit", *FigureKey._fields, *VALUES)
-    table = DataFrame(rows, columns=[*names, "n_shuffles", "published", "signature"])
+    further = ("n_shuffles", "published", "signature", *_RECORDS)
+    table = DataFrame(rows, columns=[*names, *further])
     numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
     counts = dict.fromkeys(("n", "n_shuffles"), "Int64")
     return table.astype(dict.fromkeys(numbers, "float64") | counts)
 
 
-def _rows(results: Results) -> Iterable[dict[str, Any]]:
+def _rows(number: int, results: Results) -> Iterable[dict[str, Any]]:
     """A row per figure of a run."""
     model = results.model
     names = {"model": model.name or model.id, "revision": model.revision, "commit": model.commit}
@@ -52,6 +65,7 @@ def _rows(results: Results) -> Iterable[dict[str, Any]]:
             "n_shuffles": figure.runs,
             "published": reported.value if reported else None,
             "signature": results.tasks[key.task][key.setting].signature,
+            **dict(zip(_RECORDS, (number, figure, reported), strict=True)),
         }
 
 

@@ -22,6 +22,7 @@ from lmdiag.files import has_file, read_json_lines, read_parquet, readable, repl
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
 from lmdiag.results.results import advice_to_overwrite
+from lmdiag.text import first_problem
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
@@ -186,11 +187,11 @@ def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dic
         try:
             columns[name] = TypeAdapter(kind, config=strict).validate_python(values)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_context=False)[0]
-            row, *inner = first["loc"]
-            path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in inner)
-            message = f"{name}{path} is {first['input']!r:.60}; {name} must be {COLUMNS[name][1]}"
-            raise BadInput(f"{place(int(row))}: {message}") from None
+            wrong = first_problem(error)
+            where = place(int(wrong.location[0]))
+            rule = f"{name} must be {COLUMNS[name][1]}"
+            message = f"{name}{wrong.path(1)} is {wrong.given}; {rule}"
+            raise BadInput(f"{where}: {message}") from None
     lists = zip(*(columns[name] for name in ("top_words", "top_log_probs", "words")), strict=True)
     for row, (tops, log_probs, words) in enumerate(lists):
         n_tops = len(tops or ())

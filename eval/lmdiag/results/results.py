@@ -15,6 +15,7 @@ from lmdiag.diagnostics import Diagnostic
 from lmdiag.files import MAX_DOCUMENT, read_json
 from lmdiag.measures.scores import Statistic
 from lmdiag.protocol import Protocol
+from lmdiag.text import first_problem
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions, ModelInfo
 
 RESULTS, PREDICTIONS, REPORT = "results.json", "predictions.parquet", "report.html"
@@ -357,14 +358,6 @@ def advice_to_overwrite() -> Iterator[None]:
         yield
     except BadInput as error:
         raise BadInput(f"{error}: run again with --overwrite") from None
-
-
-def first_problem(error: Any) -> str:
-    """Returns the first error of a validation: the path of the field, and what is wrong."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    path = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in first["loc"])
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    return f"{path.removeprefix('.') or 'the document'}: {message}"
 
 
 def of_setting(task: str, setting: str, content: SettingResults, form: str = "") -> Results:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 from lmdiag.formulas import Formula, FormulaError, parse_formula
 from lmdiag.stimuli.forms import joined
 from lmdiag.table_files import RawTable
+from lmdiag.text import ValidationProblem, first_problem
 from lmdiag.types import BadInput
 
 
@@ -60,7 +61,7 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
     try:
         suite = _Suite.model_validate(value)
     except ValidationError as error:
-        raise BadInput(f"{name}{_first_problem(error)}") from None
+        raise BadInput(f"{name}{_text_of(first_problem(error))}") from None
     title = (suite.meta and suite.meta.name) or stem
     formulas = []
     for number, prediction in enumerate(suite.predictions, start=1):
@@ -88,20 +89,18 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
     return RawTable.of_rows(name, rows.items(), "suites")
 
 
-def _first_problem(error: ValidationError) -> str:
-    """The first problem of a suite, as ", item 2, condition 1: condition_name: ..."."""
-    problem = error.errors()[0]
+def _text_of(problem: ValidationProblem) -> str:
+    """The problem of a suite, as ", item 2, condition 1: condition_name must be ..."."""
     place, field = "", ""
-    for part in problem["loc"]:
+    for part in problem.location:
         if isinstance(part, int):
             place, field = f"{place}, {field.removesuffix('s')} {part + 1}", ""
         else:
             field = f"{field}.{part}" if field else part
-    shown = f", not {problem['input']!r:.60}"
-    shown = "" if isinstance(problem["input"], Mapping | list) else shown
-    message = problem["msg"].replace("Input should", "must") + shown
+    shown = "" if problem.given[0] in "{[" else f", not {problem.given}"
+    message = problem.message.replace("input should", "must") + shown
     plain = {"missing": "is missing", "too_short": "is empty", "model_type": "must be an object"}
-    return f"{place}: {field} {plain.get(problem['type'], message)}"
+    return f"{place}: {field} {plain.get(problem.kind, message)}"
 
 
 def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import re
-import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
@@ -18,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from lmdiag.models.server.client import WrongReply
+from lmdiag.text import first_problem
 
 DIALECTS: Mapping[str, Mapping[str, Any]] = {
     "prompt_logprobs": {"prompt_logprobs": 0},
@@ -156,10 +156,8 @@ def _valid(validate: Callable[[Any], Schema], value: Any) -> Schema:
     try:
         return validate(value)
     except ValidationError as error:
-        wrong = error.errors(include_url=False, include_context=False)[0]
-        given = wrong["input"][:40] if isinstance(wrong["input"], bytes) else wrong["input"]
-        place = ".".join(["", *map(str, wrong["loc"])])[1:60]
-        message = f"{place} {wrong['msg'][:100]}, not {reprlib.repr(given)}".strip()
+        wrong = first_problem(error)
+        message = f"{wrong.path()[:60]} {wrong.message[:100]}, not {wrong.given}".strip()
         raise WrongReply(f"gives an answer of another form ({message})") from None
 
 
