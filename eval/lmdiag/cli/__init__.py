@@ -12,6 +12,7 @@ all.
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import signal
@@ -84,12 +85,14 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)
+    gc.set_threshold(200_000)  # the default collects hundreds of times while torch is imported
     code = main(argv)
     if code in (INTERRUPTED, TERMINATED):  # threads at work would abort the interpreter's shutdown
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+    gc.freeze()  # no last collection over some 400,000 objects of torch and transformers
     sys.exit(code)
 
 

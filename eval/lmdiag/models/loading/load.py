@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from threading import Thread
 from typing import Any
 
 import torch
@@ -75,6 +76,8 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     # Without this, transformers asks a service on the Hub to convert pickled weights.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     with _quiet():
+        reading = Thread(target=_compute_commit, args=(checkpoint,), daemon=True)
+        reading.start()  # a second per 1.5 GB, beside loading
         check_model_files(checkpoint, options)
         config = _load_part(transformers.AutoConfig, "configuration", checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
@@ -83,10 +86,16 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", checkpoint, options)
         tokenizer = check_tokenizer(model_id, tokenizer, kind)
         check_memory(checkpoint, options, device)
-        commit = checkpoint.commit  # of the files as they are before the weights are read
         model, report = _load_weights(checkpoint, config, kind, options, device)
     check_weights(model_id, kind, model, tokenizer, report)
-    return Parts(model, tokenizer, kind, commit, checkpoint.training_step)
+    reading.join()
+    return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step)
+
+
+def _compute_commit(checkpoint: Checkpoint) -> None:
+    """Computes `Checkpoint.commit`, which keeps it; an error is raised where it is read."""
+    with suppress(BadInput):
+        _ = checkpoint.commit
 
 
 def load_tokenizer(model_id: str, *, trust_remote_code: bool = False) -> PreTrainedTokenizerFast:
