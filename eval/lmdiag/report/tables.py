@@ -314,9 +314,8 @@ def headlines(task: str, of_runs: ReportFigures) -> pd.DataFrame:
     human = dict(zip(baselines["address"], baselines["figure"], strict=True))
     table = of_runs.table[:0].assign(heading="")
     for declared in (of_runs.diagnostic(task).headlines, diagnostics.get("").headlines):
-        parts = [of_runs.selected(task, selection) for selection in declared]
-        if parts and table.empty:
-            table = pd.concat(parts)
+        if declared and table.empty:
+            table = pd.concat([of_runs.selected(task, selection) for selection in declared])
     return table.assign(human=[human.get(address) for address in table["address"]])
 
 

@@ -83,9 +83,9 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         places |= {} if place is None else {label: place}
         of_steps = trained_model(model.id, model.revision) if is_step else ""
         families[label] = of_steps or family(model.name or model.id)
-    data = _figures(figures)
-    if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3) or data.empty:
+    if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3):
         return []
+    data = _figures(figures)
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
     data["family"] = data["model"].map(families).map(names).fillna(_OTHERS)
