@@ -171,7 +171,7 @@ def test_runs_that_are_refused(command: Commands, chatty: Path) -> None:
     masked, causal = command.models["bert"], command.models["gpt2"]
     sentences = command.folder / "sentences.csv"
     sentences.write_text("sentence\nA robin is a bird.\n", "utf-8")
-    whole = "leave them out for whole sentences"
+    whole = "leave it out for whole sentences"
     for (data, model, *options), message in {
         (command.data, chatty, "--chat", "--bos", "never"): "options chat and bos exclude each",
         (command.data, chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",

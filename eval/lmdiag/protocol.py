@@ -201,6 +201,14 @@ def conflict(query: QueryOptions) -> str:
     return ""
 
 
+def refuse_for_sentences(query: QueryOptions) -> None:
+    """Raises `BadInput` if a knob is not at its default that whole sentences do not take."""
+    for option, knob in KNOBS.items():
+        if "sentence" in knob.refused and (knob.is_changed(query) or knob.has_template(query)):
+            name = knob.template if knob.has_template(query) else option
+            raise BadInput(f"--{name} is for data with a blank: leave it out for whole sentences")
+
+
 def without_effect(query: QueryOptions, info: ModelInfo, asks: str) -> dict[str, str]:
     """Returns the knobs that are not at their default and cannot change any number.
 

@@ -95,7 +95,7 @@ def test_a_prompt_reaches_the_server() -> None:
     assert given["bird"].log_prob == pytest.approx(expected["bird"].log_prob, abs=TOLERANCE)
     assert given["<|endoftext|>"] == (None, None, 0)  # unscorable
     assert served.control_names(["a <|endoftext|>"]) == [["<|endoftext|>"]]
-    assert "leave them out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
+    assert "leave it out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
 
 
 def test_a_word_below_what_the_server_tells_is_censored() -> None:

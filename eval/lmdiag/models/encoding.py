@@ -50,7 +50,7 @@ def question_encoder(
             "leave it out"
         )
     spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
-    framing = Framing(first_letter=options.first_letter)
+    framing = Framing(options)
     if parts.kind == "masked":
         return MaskedEncoder(spelling, limit, model_id, framing, tokenizer.mask_token_id)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
@@ -74,7 +74,7 @@ def causal_encoder(
         prompt = chat_prompt(tokenizer, options.instruction, model_id)
     # an assistant's turn begins without a space, unless the template writes one
     is_joined = options.chat and options.elicitation == "choice" and not prompt[-1].isspace()
-    framing = Framing(prompt or SLOT, options.first_letter, is_joined)
+    framing = Framing(options, prompt or SLOT, is_joined)
     bos = "never" if options.chat else options.bos  # a chat template has its own
     opening = _opening(spelling, bos, tokenizer.bos_token_id, model_id)
     if opening and spelling.text(framing.prompt)[: len(opening)] == opening:

@@ -28,12 +28,12 @@ from lmdiag.models.loading.load import Parts
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
 from lmdiag.models.tokens.spelling import is_cased, opens_line
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.models.whole_words.search import WordSearch
+from lmdiag.protocol import refuse_for_sentences
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
@@ -122,11 +122,7 @@ class LocalModel:
                 f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
                 "sentences: use a masked or a causal model"
             )
-        if self.encoder.framing != Framing() or not self.encoder.spelling.ends_sentences:
-            raise BadInput(
-                "--prompt, --chat, --final-period and --first-letter are for data with a blank: "
-                "leave them out for whole sentences"
-            )
+        refuse_for_sentences(self.options)
         return self.sentences.encode(question)
 
     def plan(

@@ -14,11 +14,11 @@ from lmdiag.models.server.checks import CONTEXTS, REMEDY, Connection
 from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import Ids, ModelList, Reply, parsed
 from lmdiag.models.tokens.encoders import CausalEncoder
-from lmdiag.models.tokens.framing import Framing
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
+from lmdiag.protocol import refuse_for_sentences
 from lmdiag.text import shortened, suggest, truncated
 from lmdiag.types import (
     Answer,
@@ -84,11 +84,7 @@ class ServedModel:
         """Returns a question as token ids; see `Model.encode` for the errors."""
         if isinstance(question, Question):
             return self.encoder.encode(question)
-        if self.encoder.framing != Framing():
-            raise BadInput(
-                "--prompt, --chat and --first-letter are for data with a blank: leave them out for "
-                "whole sentences"
-            )
+        refuse_for_sentences(self.encoder.framing.options)
         return self.sentences.encode(question)
 
     def plan(

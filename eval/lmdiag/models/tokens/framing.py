@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from lmdiag.protocol import FirstLetter
+from lmdiag.protocol import QueryOptions
 from lmdiag.questions import with_first_letter
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, Query
@@ -36,13 +36,13 @@ class Framing:
     """How a query is changed before the model reads it.
 
     Attributes:
+        options: knobs that change the context.
         prompt: text with `SLOT` in it, which the context replaces.
-        first_letter: case of the first letter of the context.
         is_joined: whether no space stands before what follows the prompt.
     """
 
+    options: QueryOptions
     prompt: str = SLOT
-    first_letter: FirstLetter = "as-is"
     is_joined: bool = False
 
     @property
@@ -56,7 +56,7 @@ class Framing:
         A space at the end, as of a prompt whose context is empty, is left out: it belongs to the
         word that follows.
         """
-        context = with_first_letter(query.context, self.first_letter)
+        context = with_first_letter(query.context, self.options.first_letter)
         text = self.prompt.replace(SLOT, context)
         return Query(text.rstrip(" "), query.right_context)
 
