@@ -14,24 +14,31 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
+import resource
 import signal
 import sys
+import time
+import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 # What a run imports; the children find it in memory.
+import altair  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 import scipy.stats  # noqa: F401
 import transformers.models.bert.modeling_bert  # noqa: F401
 from launched import outcome
 
+import lmdiag.analysis.fit
+import lmdiag.leaderboard.site
 import lmdiag.models.local
 import lmdiag.models.server.served
 import lmdiag.report.terminal
 import lmdiag.runs.run  # noqa: F401
-from lmdiag.cli import main
+from lmdiag.cli import TERMINATED, main, program
 from lmdiag.runs.journal import Journal
 
 OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
@@ -108,5 +115,91 @@ def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
     raise AssertionError  # no run has endless operations
 
 
+# ---- any command, at random moments --------------------------------------------------------------
+
+
+def start(arguments: list[str], log: Path, most_bytes: int = 0) -> int:
+    """Forks a command as `lmdiag` runs it; `most_bytes` of a file stand for a full disk."""
+    child = os.fork()
+    if not child:
+        code = 99
+        try:
+            for number, name in ((1, "out"), (2, "err")):
+                os.dup2(os.open(log.with_suffix(f".{name}"), os.O_WRONLY | os.O_CREAT), number)
+            if most_bytes:
+                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+                resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+            program(arguments)
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        except BaseException:
+            traceback.print_exc()
+        os._exit(code)
+    return child
+
+
+def ended(child: int) -> int:
+    """Waits for a command; returns its exit code, -9 if it was killed."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The files of a command that must be the same, without the journals' names."""
+    files = {name: x for name, x in outcome(folder).items() if ".draft-" not in name}
+    same = (".svg", ".csv", "fit.html", "leaderboard.json")
+    return files | {name: (folder / name).read_bytes() for name in files if name.endswith(same)}
+
+
+def random_moments(folder: Path, arguments: list[str], moments: int) -> Counter[str]:
+    """Stops a command at random moments and resumes it; `{out}` stands for where it writes.
+
+    Every second one is killed, the others get SIGTERM. Then journals are damaged, or the disk is
+    full for a while; in the end two commands run at the same time in the directory, and one alone.
+    """
+    draw, facts = random.Random(37), Counter[str]()
+
+    def begun(attempt: str, most_bytes: int = 0) -> int:
+        names = {"out": folder / attempt, "attempt": attempt}
+        words = [word.format(**names) for word in arguments]
+        return start(words, folder / f"log-{attempt}", most_bytes)
+
+    def printed(attempt: str) -> str:
+        text = (folder / f"log-{attempt}.out").read_text() if "--json" in arguments else ""
+        return text.replace(attempt, "")
+
+    began = time.monotonic()
+    (folder / "undisturbed").mkdir()
+    assert ended(begun("undisturbed")) == 0, (folder / "log-undisturbed.err").read_text()
+    seconds = time.monotonic() - began
+    expected = files_of(folder / "undisturbed"), printed("undisturbed")
+    for moment in range(moments):
+        attempt = f"at{moment:02}"
+        (folder / attempt).mkdir()
+        child = begun(attempt)
+        time.sleep(draw.uniform(0, seconds))
+        os.kill(child, (signal.SIGKILL, signal.SIGTERM)[moment % 2])
+        facts["stopped"] += ended(child) in (-signal.SIGKILL, -signal.SIGTERM, TERMINATED)
+        for journal in (folder / attempt).rglob("*.jsonl") if moment % 3 == 1 else ():
+            content = bytearray(journal.read_bytes())
+            if content:
+                content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+                journal.write_bytes(content)
+                facts["damaged"] += 1
+        if moment % 3 == 2:
+            facts["full"] += ended(begun(attempt, draw.choice((1, 20_000)))) != 0
+        both = [begun(attempt), begun(attempt)] if moment % 5 == 0 else []
+        facts["refused"] += sum(map(bool, map(ended, both)))
+        for log in folder.glob(f"log-{attempt}.*"):
+            facts["tracebacks"] += "Traceback" in log.read_text()
+            log.unlink()
+        assert ended(begun(attempt)) == 0, (folder / f"log-{attempt}.err").read_text()
+        found = files_of(folder / attempt), printed(attempt)
+        facts["same"] += found == expected
+        if found != expected:
+            facts[f"different: {attempt}"] += 1
+    return facts
+
+
 if __name__ == "__main__":
-    print(json.dumps(every_step(Path(sys.argv[1]), sys.argv[3:], int(sys.argv[2]))))
+    loop = random_moments if sys.argv[2] == "moments" else every_step
+    print(json.dumps(loop(Path(sys.argv[1]), sys.argv[4:], int(sys.argv[3]))))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import random
 import subprocess
 import sys
 import time
 from collections import Counter
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 from commands import Commands
 from engines import TOKENIZER, Engine, faults
 from families import FAMILIES
+from hub import LoopbackHub, client_env
 from launched import ROOT, SCRIPT, alone, environment, finished, free_port, outcome, torchrun
 from limits import HANG
 from sentence_texts import write_table
@@ -51,13 +54,61 @@ def test_killed_runs_end_as_undisturbed_ones(
             model += ["--server", engine.url, "--tokenizer", TOKENIZER]
         program = [sys.executable, str(ROOT / "tests/killed_runs.py"), str(tmp_path)]
         stride = stride if rate == "slow" else stride // 6
-        done = finished([*program, str(stride)], *command, *model, "--data", data, "--quiet")
+        done = finished(
+            [*program, "steps", str(stride)], *command, *model, "--data", data, "--quiet"
+        )
     assert done.returncode == 0, done.stderr
     facts = Counter(json.loads(done.stdout))
     assert facts["same"] == facts["kills"] >= 15 / stride
     assert facts["twice"] == 0
     assert facts["midway"]
     assert facts["torn"] or stride > 1
+
+
+RUNS = ["--data", "{data}", "--model", "{model}", "--output", "{out}", *NEGATION, "2", "--quiet"]
+STOPPED = {
+    "run": RUNS,
+    "multiverse": [*RUNS, "--knobs", "unit,first-letter"],
+    "compare": ["{runs}/a", "{runs}/b", "--json"],
+    "analyse": ["{table}", "--conditions", "a", "b", "--chart", "{out}/a.svg", "--overwrite",
+                "--json"],
+    "fit": ["--human", "{table}", "--model", "{model}", "--response", "rt", "--json",
+            "--output", "{out}", "--report", "{out}/fit.html", "--overwrite"],
+    "publish": ["data", "{data}", "--repo-id", "org/{attempt}"],
+    "report": ["{runs}/a", "{runs}/b", "--out", "{out}/report.html", "--figures", "{out}/figures"],
+    "leaderboard": ["{models}", "--data", "{data}", "--out", "{out}/board", "--tasks", "neg136"],
+}  # fmt: skip
+"""Command -> its arguments."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
+    name: str, tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, hub: LoopbackHub,
+    finished_runs: list[Path],
+) -> None:  # fmt: skip
+    (tmp_path / "models.txt").write_text("demo:masked\n")
+    rows = ["item,text,position,word,a,b,rt,surprisal"]
+    for item, a, b, place in product(range(8), "xy", "xy", range(8)):
+        noise = random.Random(f"{item}{a}{b}{place}").random()
+        word = ("the", "robin", "bird", "tree")[int(4 * noise)]
+        rows.append(f"{item},{item}{a}{b},{place},{word},{a},{b},{300 + 90 * noise},{9 * noise}")
+    (tmp_path / "table.csv").write_text("\n".join(rows))
+    (tmp_path / "out").mkdir()
+    names = {
+        "data": demo_dir, "model": tiny_models["gpt2"], "runs": finished_runs[0].parent,
+        "table": tmp_path / "table.csv", "models": tmp_path / "models.txt",
+        "out": "{out}", "attempt": "{attempt}",
+    }  # fmt: skip
+    program = [sys.executable, str(ROOT / "tests/killed_runs.py"), str(tmp_path / "out")]
+    program += ["moments", "30", name, *(word.format(**names) for word in STOPPED[name])]
+    env = client_env(hub.url, tmp_path)
+    done = subprocess.run(program, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    facts = Counter(json.loads(done.stdout))
+    assert (facts["same"], facts["tracebacks"]) == (30, 0), facts
+    sent = [repository.files("main") for repository in hub.repositories.values()]
+    assert all(files == sent[0] for files in sent)
 
 
 TASKS = ["run", "--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"]
