@@ -231,43 +231,62 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
     """Returns a line for each measure that the predictions do not allow to compute, and why."""
     if run.labels:  # choices have no other measures
         return []
-    declared, columns = stimuli.diagnostic, stimuli.columns()
-
     columns_of = ("log_prob", "n_tokens", "top_words")
     lacks = {x for x in columns_of if all(value is None for value in getattr(run, x))}
+    declared = stimuli.diagnostic
     nothing = "the rows have no columns good and contrast, so no rows are compared"
-    whole = "which `lmdiag run` has"
     reasons = {
         f"sensitivity: {nothing}": not stimuli.compared and not declared.has_regions,
         "all measures of probabilities: the predictions have no log_prob": "log_prob" in lacks,
     }
     if declared.asks == "sentence":
-        no_tokens = stimuli.compared and "n_tokens" in lacks
-        reasons |= {"sensitivity_mean: the predictions have no n_tokens": no_tokens}
-        if declared.has_regions:
-            reasons |= {
-                f"formulas on regions: the predictions have no words, {whole}": not any(run.words)
-            }
-            computed = {measure.name: measure for measure in declared.score(columns, vars(run))}
-            if measure := computed.get("prediction_accuracy"):
-                counts = f"{len(measure.left_out)} of {len(measure.items) + len(measure.left_out)}"
-                line = "predictions on items read a region without a probability"
-                reasons |= {f"prediction_accuracy: {counts} {line}": bool(measure.left_out)}
+        reasons |= _reasons_of_sentences(stimuli, run, lacks)
     else:
-        ranks = zip(run.log_prob, run.rank, strict=True)
-        unranked = sum(p is not None and rank is None for p, rank in ranks)
-        listed = "in unit word, only words of the top list have one"
-        no_lists, expected = "top_words" in lacks, any(columns["expected"])
-        reasons |= {
-            f"rank: {unranked} of {len(run.id)} words have none; {listed}": unranked > 0
-            and not stimuli.compared,
-            "all measures of the top words: the predictions have no top_words": no_lists,
-            f"accuracy: no row of {stimuli.task} has expected words": not no_lists and not expected,
-        }
-        reasons |= dict.fromkeys(beyond_lists(columns, run, protocol.k), True)
-        if declared.has_verbs:
-            reasons |= {
-                "tse: the predictions have no n_tokens": "n_tokens" in lacks,
-                f"ew and mw: they need the whole distribution, {whole}": not any(run.agreement),
-            }
+        reasons |= _reasons_of_words(stimuli, run, lacks, protocol.k)
     return [line for line, applies in reasons.items() if applies]
+
+
+_WHOLE = "which `lmdiag run` has"
+
+
+def _reasons_of_sentences(
+    stimuli: Stimuli, run: Predictions, lacks: Collection[str]
+) -> dict[str, bool]:
+    """Reason -> whether it applies, of whole sentences; `lacks` are columns without a value."""
+    no_tokens = stimuli.compared and "n_tokens" in lacks
+    reasons = {"sensitivity_mean: the predictions have no n_tokens": no_tokens}
+    if stimuli.diagnostic.has_regions:
+        no_words = f"formulas on regions: the predictions have no words, {_WHOLE}"
+        reasons[no_words] = not any(run.words)
+        scores = stimuli.diagnostic.score(stimuli.columns(), vars(run))
+        accuracy = next((x for x in scores if x.name == "prediction_accuracy"), None)
+        if accuracy:
+            n = len(accuracy.left_out)
+            counts = f"{n} of {len(accuracy.items) + n}"
+            line = "predictions on items read a region without a probability"
+            reasons[f"prediction_accuracy: {counts} {line}"] = n > 0
+    return reasons
+
+
+def _reasons_of_words(
+    stimuli: Stimuli, run: Predictions, lacks: Collection[str], k: Sequence[int]
+) -> dict[str, bool]:
+    """The same, of words at blanks."""
+    ranks = zip(run.log_prob, run.rank, strict=True)
+    unranked = sum(p is not None and rank is None for p, rank in ranks)
+    listed = "in unit word, only words of the top list have one"
+    no_lists = "top_words" in lacks
+    no_expected = not any(stimuli.columns()["expected"])
+    reasons = {
+        f"rank: {unranked} of {len(run.id)} words have none; {listed}": unranked > 0
+        and not stimuli.compared,
+        "all measures of the top words: the predictions have no top_words": no_lists,
+        f"accuracy: no row of {stimuli.task} has expected words": not no_lists and no_expected,
+    }
+    reasons |= dict.fromkeys(beyond_lists(stimuli.columns(), run, k), True)
+    if stimuli.diagnostic.has_verbs:
+        reasons |= {
+            "tse: the predictions have no n_tokens": "n_tokens" in lacks,
+            f"ew and mw: they need the whole distribution, {_WHOLE}": not any(run.agreement),
+        }
+    return reasons

@@ -12,9 +12,6 @@ from typing import Any, Literal, NamedTuple
 DIAGNOSTICS = ("cprag102", "role88", "neg136")
 """The three diagnostics of Ettinger (2020), the tasks of a run by default."""
 
-AGREEMENT = "agreement"
-"""The minimal pairs of Newman et al. (2021)."""
-
 TOP_CUTOFFS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 1.0)
 BOTTOM_CUTOFFS = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
 """Cumulative probabilities at which the curves of EW and MW are cut (Newman et al. 2021)."""

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import results
 from lmdiag.multiverse import MemberRun
@@ -20,7 +20,7 @@ from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict
 from lmdiag.questions import distinct_questions
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_model
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -51,22 +51,11 @@ def run_members(
         BadInput: see `run_model`; a combination cannot be asked.
     """
     model = load_everywhere(model_id, options, processes)
-    info = model.info
-    open_knobs = [knob for knob in applicable(inputs.asks, info.kind) if knob in values]
-    for knob, of_knob in values.items() if processes.first else ():
-        if knob not in open_knobs and not KNOBS[knob].values and len(of_knob) > 1:
-            line = f"{model_id} is not causal: it is asked without a {knob}"
-            print(f"lmdiag: {line}", file=sys.stderr)
-    coarse = options.quantization or options.dtype
-    if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in open_knobs:
-        raise BadInput(
-            f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
-            "--knobs"
-        )
-    slug = results.model_slug(info.id, info.revision, run_options.name)
+    open_knobs = _open_knobs(model.info, inputs.asks, values, options, processes)
+    slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
     shared = run_options.output / slug / "shared"
     runs = list[MemberRun]()
-    asked: list[tuple[dict[str, str], tuple[str, ...]]] = []  # choices, and keys of the questions
+    asked = list[_Asked]()
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
         chosen = replace(options, **fields)
         try:
@@ -76,7 +65,7 @@ def run_members(
                 del model
                 variant = model = load_everywhere(model_id, chosen, processes)
             choices = {knob: _choice(knob, chosen, variant, inputs.asks) for knob in open_knobs}
-            if any(choices == others for others, _ in asked):
+            if any(choices == earlier.choices for earlier in asked):
                 continue  # another name for what bos auto does
             with processes.shared_errors():
                 asked_so = inputs.asked_by(chosen)
@@ -86,22 +75,47 @@ def run_members(
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             how = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
-        is_new = all(keys != others for _, others in asked)
-        asked.append((choices, keys))
-        if is_new:
-            if processes.first and not run_options.quiet:
-                how = ", ".join(f"{knob} {choice}" for knob, choice in choices.items())
-                print(f"lmdiag: {how or 'the one protocol'}", file=sys.stderr)
-            owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
-            run = run_model(
-                model_id, chosen,
-                asked_so, run_options, processes, loaded=variant, warns=not runs,
-                journal=Journal(shared, processes.rank, owner),
-            )  # fmt: skip
-            runs.append(MemberRun(choices, run))
+        is_new = all(keys != earlier.keys for earlier in asked)
+        asked.append(_Asked(choices, keys))
+        if not is_new:
+            continue
+        if processes.first and not run_options.quiet:
+            how = ", ".join(f"{knob} {choice}" for knob, choice in choices.items())
+            print(f"lmdiag: {how or 'the one protocol'}", file=sys.stderr)
+        owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
+        run = run_model(
+            model_id, chosen,
+            asked_so, run_options, processes, loaded=variant, warns=not runs,
+            journal=Journal(shared, processes.rank, owner),
+        )  # fmt: skip
+        runs.append(MemberRun(choices, run))
     if processes.first:
         shutil.rmtree(shared, ignore_errors=True)
     return runs
+
+
+class _Asked(NamedTuple):
+    """What a protocol asks: its choices, and the keys of its questions."""
+
+    choices: dict[str, str]
+    keys: tuple[str, ...]
+
+
+def _open_knobs(
+    info: ModelInfo, asks: str, values: KnobValues, options: LoadOptions, processes: Processes
+) -> list[str]:
+    """The knobs that vary and apply to a model; `BadInput` if its dtype is too coarse for unit."""
+    knobs = [knob for knob in applicable(asks, info.kind) if knob in values]
+    for knob, of_knob in values.items() if processes.first else ():
+        if knob not in knobs and not KNOBS[knob].values and len(of_knob) > 1:
+            print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)
+    coarse = options.quantization or options.dtype
+    if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in knobs:
+        raise BadInput(
+            f"unit word needs float32, not {coarse}: use --dtype float32, or leave unit out of "
+            "--knobs"
+        )
+    return knobs
 
 
 def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:

@@ -86,19 +86,12 @@ def run_model(
     processes = processes or Processes(alone=True)
     beginning = time.monotonic()
     model = loaded or load_everywhere(model_id, options, processes)
-    started = time.monotonic()
-    info = model.info = replace(model.info, name=run_options.name)
-    # only the model knows what its chat template puts around a context
-    protocol = replace(inputs.protocol, prompt=model.prompt)
-    ineffective = without_effect(protocol, info, inputs.asks)
-    protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in ineffective})
-    inputs = replace(inputs, protocol=protocol)
-    if processes.first:
-        remark = bos_remark(protocol, info, inputs.asks) if warns else ""
-        for line in (*ineffective.values(), *([f"warning: {remark}"] if remark else [])):
-            print(f"lmdiag: {line}", file=sys.stderr)
+    loading = time.monotonic() - beginning
+    model.info = replace(model.info, name=run_options.name)
+    info = model.info
+    inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
-    directory = RunDirectory(folder / results.protocol_slug(protocol))
+    directory = RunDirectory(folder / results.protocol_slug(inputs.protocol))
     identity = inputs.identity(info)
     try:
         with processes.shared_errors():
@@ -106,19 +99,10 @@ def run_model(
                 identity, overwrite=run_options.overwrite
             )
         if not processes.share(is_finished):
-            if inputs.verbs:
-                model.set_verbs(inputs.verbs)
-            if processes.first and warns and (found := control_warning(model, inputs.settings)):
-                print(f"lmdiag: warning: {found}", file=sys.stderr)
-            label = None if run_options.quiet or not processes.first else info.name or info.id
+            started = time.monotonic()
             journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
-            with journal:
-                answers = predict(
-                    model, inputs.settings, top=protocol.top, batch_size=run_options.batch_size,
-                    journal=journal if processes.first or not processes.together else None,
-                    processes=processes, label=label,
-                )  # fmt: skip
-            took = {"load": started - beginning, "ask": time.monotonic() - started}
+            answers = _ask(model, inputs, run_options, processes, journal, warns=warns)
+            took = {"load": loading, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 made = save(directory.path, model, inputs, *answers, processes.count, took)
@@ -129,6 +113,48 @@ def run_model(
         return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
     finally:
         directory.close()
+
+
+def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
+    """The inputs with the protocol as it is for a model: its prompt, no option without effect.
+
+    Prints a line for each of these options, and, with `warns`, a remark on `bos`.
+    """
+    # only the model knows what its chat template puts around a context
+    protocol = replace(inputs.protocol, prompt=model.prompt)
+    ineffective = without_effect(protocol, model.info, inputs.asks)
+    protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in ineffective})
+    lines = [*ineffective.values()]
+    if warns and (remark := bos_remark(protocol, model.info, inputs.asks)):
+        lines.append(f"warning: {remark}")
+    for line in lines if prints else ():
+        print(f"lmdiag: {line}", file=sys.stderr)
+    return replace(inputs, protocol=protocol)
+
+
+def _ask(
+    model: Model,
+    inputs: Inputs,
+    run_options: RunOptions,
+    processes: Processes,
+    journal: Journal,
+    *,
+    warns: bool,
+) -> tuple[list[Predictions], int]:
+    """Asks what the journal does not have; returns predictions and contexts, see `predict`."""
+    if inputs.verbs:
+        model.set_verbs(inputs.verbs)
+    label = None
+    if processes.first:
+        if warns and (warning := control_warning(model, inputs.settings)):
+            print(f"lmdiag: warning: {warning}", file=sys.stderr)
+        label = None if run_options.quiet else model.info.name or model.info.id
+    with journal:
+        return predict(
+            model, inputs.settings, top=inputs.protocol.top, batch_size=run_options.batch_size,
+            journal=journal if processes.first or not processes.together else None,
+            processes=processes, label=label,
+        )  # fmt: skip
 
 
 def _store_design(directory: RunDirectory, design: DesignOptions) -> None:
