@@ -255,12 +255,13 @@ class TestMemory:
     CONTEXTS = ("a", "the robin is a", "a tree", "near the robin is the tree", "is")
 
     @pytest.mark.parametrize(
-        ("packing", "error"),
-        [("auto", torch.OutOfMemoryError), ("auto", RuntimeError), ("never", MemoryError)],
+        ("layout", "error"),
+        [("packed", torch.OutOfMemoryError), ("packed", RuntimeError), ("equal", MemoryError)],
     )
-    def test_halves(self, packing: str, error: type[Exception]) -> None:
+    def test_halves(self, layout: Any, error: type[Exception]) -> None:
         """Down to one question a time, with the same numbers, and no attempt twice too large."""
-        model = asked(bert(len(TOKENIZER)), TOKENIZER, "masked", packing=packing)
+        model = asked(bert(len(TOKENIZER)), TOKENIZER, "masked")
+        model.reader.layout = layout
         questions = [Question(Query(text), ("bird", "birds", "tree")) for text in self.CONTEXTS]
         batch = [model.encode(question) for question in questions]
         expected = model.answer(batch, 5)

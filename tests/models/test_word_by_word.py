@@ -65,7 +65,6 @@ def check(
             answers |= zip(batch, model.answer(encoded, 5), strict=True)
     options |= {"attention": family.attention, "window": model.info.max_length}
     options |= {"convention": family.convention} if unit == "word" else {}
-    options.pop("packing", None)
     reference = SentenceReference(folder, family.kind, **options)
     for number, sentence in enumerate(sentences):
         expected = reference.words(*sentence)
@@ -101,11 +100,10 @@ def test_windows(name: str, options: dict[str, Any], tokens: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
-@pytest.mark.parametrize("packing", ["auto", "never"])
-def test_a_text_of_one_token(unit: str, packing: str, family_dir: FamilyDir) -> None:
+def test_a_text_of_one_token(unit: str, family_dir: FamilyDir) -> None:
     """Nothing stands before it, so that nothing is read; other texts keep their numbers."""
     for texts in (["a"], ["a", "a robin", "the"]):
-        answers = check("gpt2", family_dir("gpt2"), texts, bos="never", unit=unit, packing=packing)
+        answers = check("gpt2", family_dir("gpt2"), texts, bos="never", unit=unit)
         assert answers[0].words == (WordSpan(0, 1, None, 1),)
 
 

@@ -52,7 +52,7 @@ def question_encoder(
     spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
     framing = Framing(options)
     if parts.kind == "masked":
-        return MaskedEncoder(spelling, limit, model_id, framing, tokenizer.mask_token_id)
+        return MaskedEncoder(spelling, limit, framing, tokenizer.mask_token_id)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(SENTINEL)
     filler = tokenizer.mask_token_id if sentinel is None else sentinel
@@ -61,7 +61,7 @@ def question_encoder(
             f"model {model_id} is not supported: {model_type} is an encoder-decoder other than "
             f"BART, and its tokenizer does not have T5's {SENTINEL}"
         )
-    return Seq2SeqEncoder(spelling, limit, model_id, framing, filler, start, sentinel is not None)
+    return Seq2SeqEncoder(spelling, limit, framing, filler, start, sentinel is not None)
 
 
 def causal_encoder(
@@ -76,16 +76,16 @@ def causal_encoder(
     is_joined = options.chat and options.elicitation == "choice" and not prompt[-1].isspace()
     framing = Framing(options, prompt or SLOT, is_joined)
     bos = "never" if options.chat else options.bos  # a chat template has its own
-    opening = _opening(spelling, bos, tokenizer.bos_token_id, model_id)
+    opening = _opening(spelling, bos, tokenizer.bos_token_id)
     if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
         raise BadInput(
             f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
             "before every context in any case: leave it out, or add --bos never"
         )
-    return CausalEncoder(spelling, limit, model_id, framing, opening)
+    return CausalEncoder(spelling, limit, framing, opening)
 
 
-def _opening(spelling: Spelling, bos: Bos, bos_id: int | None, model_id: str) -> Pieces:
+def _opening(spelling: Spelling, bos: Bos, bos_id: int | None) -> Pieces:
     """Returns the special tokens that stand before every text of a causal model.
 
     auto keeps what the tokenizer puts there, always adds the beginning-of-sequence token where it
@@ -97,7 +97,7 @@ def _opening(spelling: Spelling, bos: Bos, bos_id: int | None, model_id: str) ->
         return spelling.opening
     if bos_id is None:
         raise BadInput(
-            f"model {model_id}: its tokenizer has no beginning-of-sequence token: "
+            f"model {spelling.model_id}: its tokenizer has no beginning-of-sequence token: "
             "leave --bos always out"
         )
     return (bos_id, *spelling.opening)
@@ -111,18 +111,16 @@ def sentence_encoder(
     A causal model reads its own beginning-of-sequence token first where there is one and the
     tokenizer puts nothing before a text: otherwise the first word would have no probability.
     """
-    spelling, limit, model_id = encoder.spelling, encoder.limit, encoder.model_id
+    spelling, limit = encoder.spelling, encoder.limit
     if isinstance(encoder, MaskedEncoder):
         special = spelling.opening, spelling.closing
-        return SentenceEncoder(
-            spelling, limit, model_id, *special, mask=encoder.mask, pll=options.pll
-        )
+        return SentenceEncoder(spelling, limit, *special, mask=encoder.mask, pll=options.pll)
     if not isinstance(encoder, CausalEncoder):
         return None
     lacks_one = not spelling.opening and tokenizer.bos_token_id is not None
     bos = "always" if options.bos == "auto" and lacks_one else options.bos
-    opening = _opening(spelling, bos, tokenizer.bos_token_id, model_id)
-    return SentenceEncoder(spelling, limit, model_id, opening, reads_end=options.unit == "word")
+    opening = _opening(spelling, bos, tokenizer.bos_token_id)
+    return SentenceEncoder(spelling, limit, opening, reads_end=options.unit == "word")
 
 
 def reads_bos(encoder: QuestionEncoder, tokenizer: PreTrainedTokenizerFast) -> bool:

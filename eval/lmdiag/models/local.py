@@ -236,7 +236,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     )
     model = LocalModel(info, parts, options, encoder, sentences, reader)
     with one_line_errors(model_id):
-        choose_layout(reader, encoder, options.packing, model_id)
+        choose_layout(reader, encoder)
         if options.unit == "word":
             check_precision(parts.model, model_id)
             model.words = WordSearch(encoder, reader, model.vocabulary, info)

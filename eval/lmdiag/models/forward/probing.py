@@ -33,7 +33,7 @@ _NARROWEST = 16
 """Packs of fewer tokens gain nothing."""
 
 
-def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_id: str) -> None:
+def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
     """Sets `projection_module`, `width` and the first exact `layout`: packed, equal or alone.
 
     Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
@@ -49,7 +49,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
         return
     whole = [reader.whole(row) for row in rows]
     if not encoder.masked:
-        check_causality(reader, rows[0], whole[0], model_id)
+        check_causality(reader, rows[0], whole[0], encoder.spelling.model_id)
     reader.projection_module = _find_projection_module(reader, rows[0], whole[0])
     alone = torch.cat([nats[list(row.reads)] for row, nats in zip(rows, whole, strict=True)])
     reader.width = min(reader.width, attention_window(reader.model.config) or reader.width)
@@ -58,7 +58,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder, packing: str, model_
         and {"attention_mask", "position_ids"} <= reader.accepted
         and reader.width >= _NARROWEST
     )
-    gains = packing == "auto" and _is_fine(reader) and reader.device.type == "cpu"
+    gains = _is_fine(reader) and reader.device.type == "cpu"
     if probes and gains and takes_packs:
         reader.layout = "packed"
         if _agrees(reader, lambda: reader.read(rows), alone):

@@ -16,7 +16,6 @@ from lmdiag.types import BadInput
 
 KindOption = Literal["auto", "masked", "causal", "seq2seq"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
-Packing = Literal["auto", "never"]
 Quantization = Literal["8bit", "4bit"]
 
 DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
@@ -68,7 +67,6 @@ class LoadOptions(QueryOptions, Loading, Serving):
     Attributes:
         revision: branch, tag or commit on the Hub.
         device: where the model goes, e.g. "cuda:1"; None for the accelerator if there is one.
-        packing: several contexts in one row: auto (where it gains and changes no number) or never.
         tp: split each layer over the processes (tensor parallel).
 
     Raises:
@@ -77,7 +75,6 @@ class LoadOptions(QueryOptions, Loading, Serving):
 
     revision: str | None = None
     device: str | None = None
-    packing: Packing = "auto"
     tp: bool = False
 
     def __post_init__(self) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 _OF_WEIGHTS = (
-    "revision", "dtype", "device_map", "quantization", "attention", "allow_pickle", "packing", "tp",
+    "revision", "dtype", "device_map", "quantization", "attention", "allow_pickle", "tp",
 )  # fmt: skip
 """Options that only weights in this process can follow."""
 

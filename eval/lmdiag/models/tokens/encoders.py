@@ -32,14 +32,12 @@ class QuestionEncoder(ABC):
     Attributes:
         spelling: the tokenizer.
         limit: longest input in tokens; None for no limit.
-        model_id: for messages.
         framing: how a query is changed before it is read.
         masked: whether the model sees how many pieces a word has.
     """
 
     spelling: Spelling
     limit: int | None
-    model_id: str
     framing: Framing
     masked: ClassVar[bool] = False
 
@@ -77,8 +75,8 @@ class QuestionEncoder(ABC):
             prompt = "its prompt and " if self.framing.prompt != SLOT else ""
             raise BadInput(
                 f"the context {context!r} takes {longest} tokens with {prompt}its longest "
-                "candidate, and "
-                f"model {self.model_id} reads at most {self.limit}: shorten it or leave it out"
+                f"candidate, and model {self.spelling.model_id} reads at most {self.limit}: "
+                "shorten it or leave it out"
             )
 
 
@@ -110,8 +108,8 @@ class CausalEncoder(QuestionEncoder):
         left = self.opening + self.spelling.text(query.context)
         if not left:
             raise BadInput(
-                f"model {self.model_id} has nothing to read before the blank of an empty context: "
-                "--bos always puts its beginning-of-sequence token there"
+                f"model {self.spelling.model_id} has nothing to read before the blank of an empty "
+                "context: --bos always puts its beginning-of-sequence token there"
             )
         return Blank(left)
 

@@ -102,7 +102,6 @@ class SentenceEncoder:
     Attributes:
         spelling: the tokenizer.
         limit: longest input in tokens; None for no limit.
-        model_id: for messages.
         opening, closing: special tokens before and after a text.
         mask: id of the mask token; None for a causal model.
         pll: "within-word" masks the later tokens of a word, too; "original" a token alone.
@@ -111,7 +110,6 @@ class SentenceEncoder:
 
     spelling: Spelling
     limit: int | None
-    model_id: str
     opening: Pieces
     closing: Pieces = ()
     mask: int | None = None
@@ -132,7 +130,8 @@ class SentenceEncoder:
         if not sentence.text.strip():
             raise BadInput(f"the sentence {sentence.text!r} has no words: leave it out")
         if self.limit is not None and self.limit < self.n_special + 2:
-            raise BadInput(f"model {self.model_id} reads {self.limit} tokens at most: too few")
+            name = self.spelling.model_id
+            raise BadInput(f"model {name} reads {self.limit} tokens at most: too few")
         parts = []  # the words, cut where regions begin
         for word in _WORD.finditer(sentence.text):
             inside = [cut for cut in sentence.cuts if word.start() < cut < word.end()]

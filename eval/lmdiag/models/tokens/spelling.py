@@ -65,6 +65,7 @@ class Spelling:
     """A tokenizer's pieces of words and texts around a blank.
 
     Attributes:
+        model_id: for messages.
         opening: special tokens that the tokenizer puts before a text.
         closing: special tokens that it puts after a text.
         ends_sentences: whether a period ends a sentence whose blank is its last word.
@@ -81,6 +82,7 @@ class Spelling:
     def __init__(
         self, tokenizer: PreTrainedTokenizerFast, model_id: str = "", *, final_period: bool = True
     ) -> None:
+        self.model_id = model_id
         self.ends_sentences = final_period
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_padding()
