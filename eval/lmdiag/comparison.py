@@ -181,7 +181,8 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
         if twin != i and all(np.array_equal(x.values, y.values) for x, y in of_both):
             same[i] = twin
         items, (a, b) = _on_common_items((first, second))
-        statistic, rng = first.statistic, _generator(key, seed)
+        statistic = first.statistic
+        rng = _generator(key, seed)
         values = stats.point(a, statistic), stats.point(b, statistic)
         outcome = _paired_test(a, b, statistic, rng)
         test = "none" if np.array_equal(a, b) else TEST_OF.get(statistic, "permutation")
@@ -256,7 +257,8 @@ def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, 
 
 def side_of(run: Run) -> Side:
     """Returns a finished run as it is compared."""
-    results, model = run.results, run.results.model
+    results = run.results
+    model = run.results.model
     settings = [(task, setting) for task, parts in results.tasks.items() for setting in parts]
 
     @cache
@@ -276,7 +278,8 @@ def side_of(run: Run) -> Side:
             means[name] = Scores(name, array, np.mean(values, axis=0), statistic)
         return means
 
-    path, name = str(run.path), model.name or model.id
+    path = str(run.path)
+    name = model.name or model.id
     return Side(path, name, results.signature, model.kind, settings, averaged)
 
 
@@ -303,7 +306,8 @@ def unlike_first(runs: Sequence[Run]) -> list[Run]:
 
 def not_compared(runs: Sequence[Run]) -> list[str]:
     """Returns a line for each measure that some runs cannot be compared in with the first one."""
-    first, unlike = runs[0].results, unlike_first(runs)
+    first = runs[0].results
+    unlike = unlike_first(runs)
     names = [run.results.model.name or run.results.model.id for run in (runs[0], *unlike)]
     if len({*names}) < len(names):
         names = [str(run.path) for run in (runs[0], *unlike)]

@@ -74,8 +74,10 @@ class Measures(Printable, dict[str, Measure]):
     def __init__(
         self, predictions: Predictions, stimuli: Stimuli, protocol: Protocol, cased: bool
     ) -> None:
-        self.stimuli, self.predictions = stimuli, predictions
-        self.protocol, self.cased = protocol, cased
+        self.stimuli = stimuli
+        self.predictions = predictions
+        self.protocol = protocol
+        self.cased = cased
         model = predictions.model
         self.name, self.kind = (model.id, model.kind) if model else ("unknown model", "masked")
         self.signature = signature(
@@ -112,7 +114,8 @@ class Measures(Printable, dict[str, Measure]):
 
     def _as_run(self) -> Results:
         """The measures as the results of a run."""
-        task, setting = self.stimuli.task, self.predictions.perturbation
+        task = self.stimuli.task
+        setting = self.predictions.perturbation
         return of_setting(task, setting, self.results, self.stimuli.form)
 
     def show(self, console: Console) -> None:
@@ -202,7 +205,8 @@ class Comparisons(Printable, list[Comparison]):
 
     def __init__(self, names: list[str], rows: list[Comparison], signatures: list[str]) -> None:
         super().__init__(rows)
-        self.names, self.signatures = names, signatures
+        self.names = names
+        self.signatures = signatures
 
     def __repr__(self) -> str:
         first, *others = self.names

@@ -112,11 +112,13 @@ def choices(
     for row in sorted(range(len(texts)), key=lambda row: columns["id"][row]):
         rows_of.setdefault(columns["contrast"][row], []).append(row)
     for rows in rows_of.values():
-        context, shown = "", {row: _sentence(columns, texts, row) for row in rows}
+        context = ""
+        shown = {row: _sentence(columns, texts, row) for row in rows}
         first = texts[rows[0]]
         is_shared = len({texts[row] for row in rows}) == 1 and wording.of_targets != ""
         if isinstance(first, Query) and is_shared and not first.right_context:
-            context, shown = first.context, {row: columns["target"][row] for row in rows}
+            context = first.context
+            shown = {row: columns["target"][row] for row in rows}
         for start in range(len(rows)):
             order = (*rows[start:], *rows[:start])
             text = wording.question(context, [shown[row] for row in order])

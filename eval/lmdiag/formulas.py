@@ -104,7 +104,8 @@ def parse_formula(text: str) -> Formula:
     regions: dict[RegionOf, str] = {}
     words: list[str] = []  # of the Python expression, at the places where `starts` begin in `text`
     starts: list[int] = []
-    end, last = 0, len(text.rstrip())
+    end = 0
+    last = len(text.rstrip())
     while end < last:
         if len(words) == _LONGEST:
             raise FormulaError(f"more than {_LONGEST} parts at character {end + 1}")
@@ -112,7 +113,8 @@ def parse_formula(text: str) -> Formula:
         if match is None:
             start = len(text) - len(text[end:].lstrip())
             raise FormulaError(f"unexpected {text[start]!r} at character {start + 1}")
-        start, end = match.start(str(match.lastgroup)), match.end()
+        start = match.start(str(match.lastgroup))
+        end = match.end()
         word = match[0].strip()
         if match["region"]:
             number = None if match["index"] == "*" else int(match["index"])

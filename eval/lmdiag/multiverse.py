@@ -268,11 +268,13 @@ def multiverse_of(
         folder: that holds the run directories.
         seed: of the comparisons.
     """
-    members, runs = list[Member](), list[Run]()
+    members = list[Member]()
+    runs = list[Run]()
     for label, of_model in models.items():
         for choices, run in of_model:
             if run:
-                info, path = run.results.model, run.path.relative_to(folder).as_posix()
+                info = run.results.model
+                path = run.path.relative_to(folder).as_posix()
                 facts = info.id, info.revision, info.commit, info.kind
                 members.append(Member(label, *facts, choices, path, run.results.signature))
                 runs.append(run)

@@ -76,7 +76,8 @@ def _points(samples: Values, statistic: str) -> Values:
     if statistic == "spearman":
         samples = _ranks(samples)
     centred = samples - samples.mean(axis=1, keepdims=True)
-    first, second = centred[..., 0], centred[..., 1]
+    first = centred[..., 0]
+    second = centred[..., 1]
     norms = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
     with np.errstate(invalid="ignore"):
         r = np.clip((first * second).sum(axis=1) / norms, -1, 1)
@@ -115,7 +116,9 @@ def estimate(values: Values, statistic: str) -> Estimate:
     Source: Conover (1999), Practical Nonparametric Statistics, section 3.2, for the median; Bonett
         and Wright (2000), Psychometrika 65, for Spearman.
     """
-    value, n, bounds = point(values, statistic), len(values), _UNDEFINED
+    value = point(values, statistic)
+    n = len(values)
+    bounds = _UNDEFINED
     # shares that never vary have no spread for t, but are not more certain than proportions
     if statistic == "proportion" or (statistic == "share" and n and not np.ptp(values)):
         bounds = wilson(float(values.sum()), n)
@@ -151,7 +154,8 @@ def wilson(successes: float, n: int) -> Interval:
     from scipy.special import ndtri
 
     z = -float(ndtri((1 - LEVEL) / 2))
-    p, z2 = successes / n, z**2
+    p = successes / n
+    z2 = z**2
     scale = 1 + z2 / n
     center = (p + z2 / (2 * n)) / scale
     margin = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n**2)) / scale
@@ -448,7 +452,9 @@ def swap_test(
     observed = point(first, statistic) - point(second, statistic)
     if math.isnan(observed) or np.array_equal(first, second):
         return math.nan
-    n, is_exact, all_drawn = len(first), len(first) <= 12, []
+    n = len(first)
+    is_exact = len(first) <= 12
+    all_drawn = []
     rng = np.random.default_rng(0) if rng is None else rng
     for size in [2**n] if is_exact else batch_sizes(swaps, n):
         if is_exact:
@@ -456,7 +462,8 @@ def swap_test(
         else:
             ways = rng.random((size, n)) < 0.5
         ways = ways[..., np.newaxis] if statistic in CORRELATIONS else ways
-        a, b = np.where(ways, second, first), np.where(ways, first, second)
+        a = np.where(ways, second, first)
+        b = np.where(ways, first, second)
         all_drawn.append(_points(a, statistic) - _points(b, statistic))
     drawn = np.concatenate(all_drawn)
     drawn = np.abs(drawn[~np.isnan(drawn)])

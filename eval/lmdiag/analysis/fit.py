@@ -219,7 +219,9 @@ def _fit(selection: Selection, regression: Regression) -> ModelFit:
     baseline = fit_formula(regression.baseline, rows, how.folds or 0)
     delta = full.log_likelihood - baseline.log_likelihood
     deltas = None
-    ci_low, ci_high, published_p = math.nan, math.nan, math.nan
+    ci_low = math.nan
+    ci_high = math.nan
+    published_p = math.nan
     if full.densities is not None and baseline.densities is not None:
         deltas = full.densities - baseline.densities
         if how.folds:

@@ -72,7 +72,9 @@ class HumanTable:
             raise BadInput(f"{name} has no rows")
         if doubled := frame.columns[frame.columns.duplicated()].tolist():
             raise BadInput(f"{name}: the column {doubled[0]} is there twice: rename one")
-        self.frame, self.name, self.procedure = frame, name, procedure
+        self.frame = frame
+        self.name = name
+        self.procedure = procedure
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""
@@ -231,9 +233,11 @@ def read_human(
     """
     if isinstance(data, str | Path):
         path = user_path(str(data))
-        frame, name = _read_rows(path), path.name
+        frame = _read_rows(path)
+        name = path.name
     else:
-        frame, name = data.set_axis(range(1, len(data) + 1)), "rows"
+        frame = data.set_axis(range(1, len(data) + 1))
+        name = "rows"
     return HumanTable(frame, name, procedure_for(frame.columns, profile, chosen))
 
 
@@ -286,9 +290,11 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     # numbers as names, which no column of a file has
     made = DataFrame({i: other.numbers(name) for i, name in enumerate(sorted(numbers.values()))})
     for key, name in pairs.items():
-        wanted[key], made[key] = table.keys(key), other.keys(name)
+        wanted[key] = table.keys(key)
+        made[key] = other.keys(name)
         if wanted[key].dtype != made[key].dtype:
-            wanted[key], made[key] = table.texts(key), other.texts(name)
+            wanted[key] = table.texts(key)
+            made[key] = other.texts(name)
     made = made.drop_duplicates()
     if (second := made.duplicated([*pairs])).any():
         row = made[second].iloc[0]

@@ -203,7 +203,8 @@ def submit_command(
 
 def _parameter_count(_: Any, tokens: Sequence[Token]) -> int:
     """Returns a number of parameters: 7000000000, 7e9 or 7B."""
-    text, units = tokens[0].value, {"K": 1e3, "M": 1e6, "B": 1e9}
+    text = tokens[0].value
+    units = {"K": 1e3, "M": 1e6, "B": 1e9}
     with suppress(ValueError):
         value = float(text.rstrip("KMB")) * units.get(text[-1:], 1)
         if 1 <= value < 1e15:

@@ -102,7 +102,8 @@ class Models:
         if len(names) != len(models) or "" in names:
             counts = f"{len(names)} for {len(models)} models"
             raise BadInput(f"--name: expected one name per model, none of them empty, got {counts}")
-        requested, owners = [], dict[str, str]()
+        requested = []
+        owners = dict[str, str]()
         for (model, revisions), name in zip(models, names, strict=True):
             for revision in revisions:
                 slug = model_slug(model, revision, name)

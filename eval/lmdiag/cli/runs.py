@@ -293,7 +293,9 @@ def _tables(
     separate = [read_results(path) for path in paths]
     results = joined_results(separate)
     order = training_order(results)
-    chosen, grids, rows = [], [], {}
+    chosen = []
+    grids = []
+    rows = {}
     if items and format == "csv":
         raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
     if items:

@@ -319,7 +319,8 @@ class Diagnostic:
         columns = {column.name for column in self.columns}
         by_column = self.own_levels(rows)
         for name in rows:
-            is_core, is_declared = name in self.core_columns, name in self.breakdowns
+            is_core = name in self.core_columns
+            is_declared = name in self.breakdowns
             if (is_core or name in columns) and not is_declared:
                 continue
             levels = levels_of(rows[name])
@@ -351,7 +352,8 @@ class Diagnostic:
         """
         from lmdiag import measures
 
-        levels, is_choice = self.levels(rows), any(predictions.get("labels", ()))
+        levels = self.levels(rows)
+        is_choice = any(predictions.get("labels", ()))
         trials = measures.Trials(rows, predictions, levels, left_only and not is_choice, cased)
         if is_choice:
             return [x for x in measures.choice_measures(trials) if len(x.items) or x.not_defined]
@@ -398,7 +400,8 @@ class Diagnostic:
         >>> get("custom").levels_in_order("length", ["10", "9"])
         ['9', '10']
         """
-        given, order = list(levels), list(self.level_labels.get(by, ()))
+        given = list(levels)
+        order = list(self.level_labels.get(by, ()))
         if all(re.fullmatch(r"-?\d{1,15}(\.\d{1,15})?", level) for level in given):
             return sorted(given, key=float)
         return sorted(given, key=lambda level: order.index(level) if level in order else len(order))

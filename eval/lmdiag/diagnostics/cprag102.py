@@ -32,7 +32,8 @@ def random_order(n: int, item: str, run: int, seed: int) -> list[int]:
 
 def _changed(row: Stimulus, run: int, seed: int, *, shuffle: bool, truncate: bool) -> str:
     """Shuffles the words of sentence 1, without periods; keeps two words of sentence 2."""
-    first, second = row["sentence_1"], row["sentence_2"]
+    first = row["sentence_1"]
+    second = row["sentence_2"]
     if shuffle:
         words = first.replace(".", "").split()
         first = " ".join(words[i] for i in random_order(len(words), row["item"], run, seed)) + "."

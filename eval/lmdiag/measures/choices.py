@@ -39,7 +39,8 @@ def _orders(trials: Trials) -> Iterator[Floats]:
     rows_of: dict[str, list[int]] = {}
     for row, contrast in enumerate(trials.rows["contrast"]):
         rows_of.setdefault(contrast, []).append(row)
-    ids, labels = trials.rows["id"], trials.predictions["labels"]
+    ids = trials.rows["id"]
+    labels = trials.predictions["labels"]
     for rows in rows_of.values():
         size = len(rows)
         of_rows = [labels[row] or [None] * size for row in sorted(rows, key=lambda x: ids[x])]

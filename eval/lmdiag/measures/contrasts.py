@@ -57,7 +57,8 @@ def human(trials: Trials, threshold: float) -> list[Scores]:
     """
     if "target_cloze" not in trials.rows:
         return []
-    cloze, name = floats(trials.rows["target_cloze"]), f"human_sensitivity@{number_text(threshold)}"
+    cloze = floats(trials.rows["target_cloze"])
+    name = f"human_sensitivity@{number_text(threshold)}"
     return [
         trials.contrasts.verdicts("human_sensitivity", cloze),
         trials.contrasts.verdicts(name, cloze, threshold),
@@ -80,7 +81,8 @@ def within_category_boost(trials: Trials) -> list[Scores]:
 
     Source: the comparison of Federmeier and Kutas (1999) that CPRAG-102 is made for.
     """
-    names, conditions = ("within_category", "between_category"), trials.rows["condition"]
+    names = ("within_category", "between_category")
+    conditions = trials.rows["condition"]
     if not trials.has("log_prob") or not {*names} <= {*conditions}:
         return []
     pairs = zip(trials.rows["contrast"], conditions, strict=True)

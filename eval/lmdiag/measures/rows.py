@@ -30,7 +30,8 @@ def accuracy(
     if not trials.has("top_words"):
         return []
     fold = str if cased else str.casefold
-    where, lists = with_expected(trials.rows), trials.predictions["top_words"]
+    where = with_expected(trials.rows)
+    lists = trials.predictions["top_words"]
     first = np.full(len(where), np.nan)  # place, from 1, of the first expected word
     for place, i in enumerate(where):
         if lists[i] is not None:
@@ -67,7 +68,8 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
     """
     if not trials.has("top_words"):
         return []
-    rows, lists = trials.rows, trials.predictions["top_words"]
+    rows = trials.rows
+    lists = trials.predictions["top_words"]
     first: dict[str, int] = {}  # of each distinct context of SIMP that ends in a determiner
     for i, (subset, context) in enumerate(zip(rows["subset"], rows["context"], strict=True)):
         if subset == "simp" and context.lower().endswith((" a", " an")):

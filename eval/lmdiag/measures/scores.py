@@ -182,9 +182,11 @@ class Trials:
         Raises:
             ValueError: a contrast has several good rows.
         """
-        rows, place = self.rows, dict[str, int]()
+        rows = self.rows
+        place = dict[str, int]()
         group = np.array([place.setdefault(name, len(place)) for name in rows["contrast"]], np.intp)
-        ids, is_good = objects([*place]), np.array(rows["good"], dtype=bool)
+        ids = objects([*place])
+        is_good = np.array(rows["good"], dtype=bool)
         several = np.bincount(group[is_good], minlength=len(ids)) > 1
         if several.any():
             name = ids[several][0]

@@ -30,7 +30,10 @@ def suite_measures(trials: Trials) -> list[Scores]:
     items: dict[str, dict[str, int]] = {}  # -> condition -> row
     for row, (item, condition) in enumerate(zip(rows["item"], rows["condition"], strict=True)):
         items.setdefault(item, {})[condition] = row
-    shares, verdicts, ids, predictions = [], list[float](), list[str](), list[str]()
+    shares = []
+    verdicts = list[float]()
+    ids = list[str]()
+    predictions = list[str]()
     first = [next(iter(conditions.values())) for conditions in items.values()]
     for (item, conditions), row in zip(items.items(), first, strict=True):
         known = []

@@ -71,7 +71,8 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
         revision: branch, tag or commit, as given.
         name: what the user calls the model (`--name`); takes the place of the id.
     """
-    text, folder = name or model_id, user_path(model_id)
+    text = name or model_id
+    folder = user_path(model_id)
     if name is None and is_folder(folder):
         path = Path(os.path.normpath(folder))
         text = str(path)

@@ -47,9 +47,11 @@ def predict(
         the predictions of each setting and the number of distinct contexts; ([], 0) on all
         processes but the first.
     """
-    kind, cased = model.info.kind, model.info.cased
+    kind = model.info.kind
+    cased = model.info.cased
     parts = distinct_questions(settings, kind=kind, cased=cased)
-    questions, sizes = [*chain.from_iterable(parts)], [*map(len, parts)]
+    questions = [*chain.from_iterable(parts)]
+    sizes = [*map(len, parts)]
     answers = ask(model, questions, sizes, top=top, processes=processes, **how)
     if processes is not None and not processes.first:
         return [], 0
@@ -91,7 +93,8 @@ def ask(
         BadInput: the model cannot answer (a context is too long, NaN in its logits); raised on
             every process, after the other processes have asked and saved their batches.
     """
-    processes, sizes = processes or Processes(alone=True), sizes or [len(questions)]
+    processes = processes or Processes(alone=True)
+    sizes = sizes or [len(questions)]
     with processes.shared_errors():
         encoded = [model.encode(question) for question in questions]
     keys = [model.key(question, top) for question in encoded]
@@ -126,7 +129,8 @@ def _unanswered(
     batches: Sequence[Sequence[int]], keys: Sequence[str], known: set[str]
 ) -> list[list[int]]:
     """The batches without questions whose key is known, or that of an earlier question."""
-    seen, rest = set(known), []
+    seen = set(known)
+    rest = []
     for batch in batches:
         new = {keys[number]: number for number in reversed(batch) if keys[number] not in seen}
         seen |= new.keys()
@@ -155,7 +159,9 @@ def show_progress(
         a function that takes the number of contexts that are saved now.
     """
     console = Console(stderr=True)
-    started, reached, rate = time.monotonic(), done, ""
+    started = time.monotonic()
+    reached = done
+    rate = ""
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),

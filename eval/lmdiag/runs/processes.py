@@ -46,7 +46,8 @@ class Processes:
 
     def __init__(self, *, alone: bool = False, together: bool = False) -> None:
         self.together = together
-        self.rank, self.count = 0, 1
+        self.rank = 0
+        self.count = 1
         self.device: str | None = None
         announced = int(os.environ.get("WORLD_SIZE", "1"))  # by accelerate or torchrun
         if alone or announced == 1:
@@ -58,7 +59,8 @@ class Processes:
         # Without an accelerator, accelerate joins processes only if it is told to use the CPU;
         # otherwise it silently runs each of them alone.
         state = PartialState(cpu=not torch.accelerator.is_available(), timeout=_WAIT)
-        self.rank, self.count = state.process_index, state.num_processes
+        self.rank = state.process_index
+        self.count = state.num_processes
         self.device = str(state.device)
         if self.count != announced:
             raise BadInput(
