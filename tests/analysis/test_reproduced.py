@@ -139,16 +139,19 @@ def effects(
     monkeypatch.chdir(tmp_path)
     for name in STUDY_FILES:
         shutil.copy(human.parent / name, tmp_path)
-    page, found = STUDIES.read_text("utf-8"), {}
+    page, found, printed = STUDIES.read_text("utf-8"), {}, ""
     for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
         exec(code, {})
     for command in re.findall(r"^lmdiag (analyse \S+-authors.csv .*)$", page, re.MULTILINE):
         words = shlex.split(command)
+        assert not main(words)
+        printed += capsys.readouterr().out
         assert not main([*words, "--json"])
         options = dict(zip(words[2::2], words[3::2], strict=True))
         for effect in json.loads(capsys.readouterr().out)["by"]:
             key = (options.get("--response", ""), options["--by"], effect["level"])
             found[key] = effect
+    assert all(x in printed for x in re.findall(r"^```none\n(.*?)^```", page, re.M | re.S))
     return found
 
 
