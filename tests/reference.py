@@ -70,6 +70,11 @@ def run(model: Any, **inputs: list[int]) -> Any:
         return model(**tensors, **cache).logits[0].double().log_softmax(-1)
 
 
+def entropy(log_probs: Any) -> float:
+    """Returns the entropy of a distribution in bits."""
+    return -float((log_probs.exp() * log_probs).sum()) / math.log(2)
+
+
 class Scored(NamedTuple):
     """A word at a blank: nats, ids of its pieces, and the ranks within a tolerance of them."""
 
@@ -275,7 +280,7 @@ class SentenceReference:
         all of it; marks and control characters need no token.
         """
         tokens = self.split(text, cuts)
-        values = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
+        values, _ = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
         covered = {place for first, last in tokens.offsets for place in range(first, last)}
         special, found = set(self.tokenizer.all_special_ids), []
         for number, (start, end) in enumerate(tokens.spans):
@@ -289,6 +294,14 @@ class SentenceReference:
             total = None if None in known else sum(known)
             found.append(WordSpan(start, end, total, len(inside)))
         return found
+
+    def entropies(self, text: str, cuts: tuple[int, ...] = ()) -> list[float | None]:
+        """Returns the entropy in bits before the first token of each word."""
+        tokens = self.split(text, cuts)
+        _, before = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
+        firsts = {owner: place for place, owner in reversed([*enumerate(tokens.owners)])}
+        known = [before[firsts[n]] if n in firsts else None for n in range(len(tokens.spans))]
+        return [None if some is None else entropy(some) for some in known]
 
     def split(self, text: str, cuts: tuple[int, ...] = ()) -> Tokens:
         """Returns the tokens of a text, and the word that each belongs to.
@@ -314,8 +327,8 @@ class SentenceReference:
         ids, offsets = encoding.input_ids, encoding.offset_mapping
         return Tokens(list(self._opening), ids, spans, owners, whole, offsets)
 
-    def _causal(self, tokens: Tokens) -> list[float | None]:
-        """Returns the log-probability of each token; None where nothing stands before it."""
+    def _causal(self, tokens: Tokens) -> tuple[list[float | None], list[Any]]:
+        """Returns the log-probability of each token and its distribution; None for no text."""
         opening, ids = tokens.opening, tokens.ids
         # what is predicted in the place of each token, and in one after the last
         before: list[Any] = [None] * (len(ids) + 1)
@@ -337,15 +350,16 @@ class SentenceReference:
                     values[n] -= float(before[n][self._ends].logsumexp(0))
                 if n + 1 == len(values) or tokens.words[n + 1] != tokens.words[n]:
                     values[n] += float(before[n + 1][self._ends].logsumexp(0))
-        return values
+        return values, before
 
-    def _masked(self, tokens: Tokens) -> list[float | None]:
-        """Returns the log-probability of each token, with the right tokens masked."""
+    def _masked(self, tokens: Tokens) -> tuple[list[float | None], list[Any]]:
+        """Returns the log-probability of each token and its distribution, the right ones masked."""
         opening, ids, closing = tokens.opening, tokens.ids, self._closing
         width = (self.window or 10**9) - len(opening) - len(closing)
         stride = max(1, width // 2)
         starts = range(0, max(1, len(ids) - width + stride), stride)
         values: list[float | None] = []
+        distributions = []
         for n, token in enumerate(ids):
             start = max(
                 (s for s in starts if s <= n < s + width),
@@ -357,8 +371,9 @@ class SentenceReference:
                 if later == n or (same and self.pll == "within-word"):
                     shown[later] = self.tokenizer.mask_token_id
             row = [*opening, *shown[start : start + width], *closing]
-            values.append(float(run(self.model, input_ids=row)[len(opening) + n - start][token]))
-        return values
+            distributions.append(run(self.model, input_ids=row)[len(opening) + n - start])
+            values.append(float(distributions[-1][token]))
+        return values, distributions
 
 
 def ends_a_word(name: str | None, convention: str) -> bool:

@@ -71,7 +71,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     assert kept[1] is kept[2]  # rows of one context share the values in memory
     spans = [(WordSpan(0, 1, None, 1), WordSpan(2, 5, -1.0, 1)), (), (WordSpan(0, 3, -0.5, 0),)]
     nothing: dict[str, Any] = dict.fromkeys(("rank", "top_words", "top_log_probs"), [None] * 3)
-    sentences = replace(some(words=spans), **nothing)
+    sentences = replace(some(words=spans, entropies=[[None, 0.1 + 0.2], [], [0.0]]), **nothing)
     write(file, [sentences])
     assert read(file) == {("none", 0): sentences}
     word = "struct<start: int32, end: int32, log_prob: double, n_tokens: int32>"
@@ -79,7 +79,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
         "id": "string", "perturbation": "string", "run": "int32", "log_prob": "double",
         "rank": "int32", "n_tokens": "int32", "top_words": "list<element: string>",
         "top_log_probs": "list<element: double>", "words": f"list<element: {word}>",
-        "labels": "list<element: double>", "agreement": "list<element: double>",
+        **dict.fromkeys(("entropies", "labels", "agreement"), "list<element: double>"),
     }  # fmt: skip
 
 

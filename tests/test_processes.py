@@ -29,8 +29,8 @@ from lmdiag.runs.processes import Processes, SharedError
 LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
 NEGATION = ["--tasks", "neg136", "--limit", "8", "--batch-size"]
 KILLS = {
-    "blanks": (["run", "--tasks", "agreement", *NEGATION, "8"], "bert", 6),
-    "sentences": (["run", "--batch-size", "2"], "gpt2", 8),
+    "blanks": (["run", "--entropy", "--tasks", "agreement", *NEGATION, "8"], "bert", 6),
+    "sentences": (["run", "--entropy", "--batch-size", "2"], "gpt2", 8),
     "server": (["run", *NEGATION, "2"], "tiny", 8),
     "multiverse": (["multiverse", "--knobs", "unit,first-letter", *NEGATION, "4"], "gpt2", 32),
 }
@@ -113,8 +113,8 @@ def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
 
 TASKS = ["run", "--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"]
 SEVERAL = {
-    "tokens": (2, [*TASKS, "--limit", "24"], "slow"),
-    "sentences": (2, ["run", "--batch-size", "4"], "slow"),
+    "tokens": (2, [*TASKS, "--limit", "24", "--entropy"], "slow"),
+    "sentences": (2, ["run", "--entropy", "--batch-size", "4"], "slow"),
     "multiverse": (2, ["multiverse", "--knobs", "unit,bos", *NEGATION, "4"], "slow"),
     "three processes": (3, TASKS, "nightly"),
     "whole words": (2, ["run", "--tasks", "neg136", "--unit", "word"], "nightly"),

@@ -146,7 +146,8 @@ class LanguageModel:
             pairs = load_verbs(stimuli.source, revision=stimuli.revision)
             self.model.set_verbs(pairs)
             verbs = len(pairs)
-        setting = Setting(stimuli, perturbation, run, wording_of(self.options))
+        how = wording_of(self.options), self.options.entropy
+        setting = Setting(stimuli, perturbation, run, *how)
         ineffective = without_effect(self.options, self.info, stimuli.diagnostic.asks)
         remark = bos_remark(self.options, self.info, stimuli.diagnostic.asks)
         _warn(control_warning(self.model, [setting]), *ineffective.values(), remark)
@@ -181,8 +182,9 @@ class LanguageModel:
         Returns:
             a row per word: `text` (number of the text, from 1), `position` (of the word, from 1),
             `word`, `start` (place of its first character in the text, from 0), `surprisal` (bits;
-            NaN for a word without a probability) and `n_tokens` (0 for a word that the tokenizer
-            cannot represent).
+            NaN for a word without a probability), `n_tokens` (0 for a word that the tokenizer
+            cannot represent) and, of a model loaded with `entropy=True`, `entropy` (bits, over
+            tokens, before the first token of the word).
 
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
@@ -194,10 +196,14 @@ class LanguageModel:
                 raise BadInput(f"{name} is {text!r}: give texts as strings")
         ineffective = without_effect(self.options, self.info, "sentence")
         label = None if quiet else self.info.id
-        rows = word_surprisals(self.model, texts, batch_size=batch_size, label=label)
+        entropy = self.options.entropy
+        rows = word_surprisals(
+            self.model, texts, entropy=entropy, batch_size=batch_size, label=label
+        )
         remark = bos_remark(self.options, self.info, "sentence")
         _warn(*ineffective.values(), remark, text_warning(self.model, named, "text"))
-        return to_arrow(rows, columns, language).to_pandas()
+        table = to_arrow(rows, columns, language).to_pandas()
+        return table if entropy else table.drop(columns="entropy")
 
 
 def _warn(*lines: str | None) -> None:

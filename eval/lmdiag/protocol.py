@@ -65,6 +65,9 @@ class QueryOptions(ScoringOptions):
     (choice)"""
     choice_prompt: str = ""
     """with choice, the text of the question, or a file with it, with {options} in it"""
+    entropy: bool = False
+    """record the entropy over tokens at every blank, or before every word of a sentence (in bits,
+    in the items of the run); no figure depends on it"""
 
     def __post_init__(self) -> None:
         if self.chat and not self.instruction and self.elicitation == "probability":
@@ -175,7 +178,7 @@ _DEFAULTS = query_options(QueryOptions())
 _EXCLUDED = {
     "chat": (("prompt", "bos"), "the chat template decides what stands before a context"),
     "elicitation": (
-        ("prompt", "instruction", "unit", "first_letter"),
+        ("prompt", "instruction", "unit", "first_letter", "entropy"),
         "a choice has a text of its own (choice_prompt), and its labels are scored by their tokens",
     ),
 }
@@ -353,6 +356,8 @@ class Predictions(QueryOptions):
         agreement: per row, the EW and MW of its context, see `Answer`; empty where not asked.
         labels: per row, the log-probability (nats) of each label in the order in which the row has
             it, see `lmdiag.elicitation`; empty but for choices.
+        entropies: per row, the entropy at its blank (one value), or before each of `words`, bits,
+            see `SentenceAnswer`; empty where not asked for.
         words: per row, the words of its sentence; empty where rows have a blank. For sentences,
             `log_prob` and `n_tokens` are sums over the words that have a probability, see
             `SentenceAnswer`.
@@ -371,6 +376,7 @@ class Predictions(QueryOptions):
     agreement: list[tuple[float | None, ...] | None] = field(default_factory=list)
     words: list[tuple[WordSpan, ...] | None] = field(default_factory=list)
     labels: list[list[float | None] | None] = field(default_factory=list)
+    entropies: list[list[float | None] | None] = field(default_factory=list)
     model: ModelInfo | None = None
     seed: int = 0
     verbs: int | None = None
@@ -407,5 +413,7 @@ class Predictions(QueryOptions):
             names = ["id", "log_prob", "n_tokens", "words"]
         if self.labels:
             names = ["id", "log_prob", "n_tokens", "labels"]
+        if self.entropies:
+            names = [*names, "entropies"]
         columns = {name: getattr(self, name) for name in names}
         return DataFrame(columns | {"perturbation": self.perturbation, "run": self.run})

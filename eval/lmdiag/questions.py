@@ -35,12 +35,14 @@ class Setting:
         perturbation: name of the perturbation; "none" without.
         run: number of the shuffle, 0 outside the shuffled settings.
         wording: of the choices between the rows of a contrast; None to read probabilities.
+        entropy: whether the entropy at each blank, or before each word, is asked for.
     """
 
     stimuli: Stimuli
     perturbation: str = "none"
     run: int = 0
     wording: Wording | None = None
+    entropy: bool = False
 
     def choices(self, *, cased: bool) -> list[ChoiceQuestion]:
         """Returns the choices that are asked; [] where probabilities are read."""
@@ -65,7 +67,7 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
             # regions that begin within a word
             starts = {region["start"] for region in parts if region["start"] < region["end"]}
             cuts = sorted(start for start in starts if start and not text[start - 1].isspace())
-            yield Sentence(text, tuple(cuts))
+            yield Sentence(text, tuple(cuts), setting.entropy)
         return
     capitalise = diagnostic.capitalise and cased
     numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
@@ -85,7 +87,9 @@ def distinct_questions(
     """
     words: dict[QuestionKey, dict[str, None]] = {}
     parts: dict[tuple[str, bool], list[QuestionKey]] = {}
+    entropy = False
     for setting in settings:
+        entropy |= setting.entropy
         rows = setting.stimuli.task, setting.perturbation == "none"
         for key, targets in _asked(setting, kind, cased):
             if key not in words:
@@ -93,7 +97,10 @@ def distinct_questions(
                 parts.setdefault(rows, []).append(key)
             words[key] |= dict.fromkeys(targets)
     return [
-        [k if isinstance(k, Sentence) else Question(k[0], tuple(words[k]), k[1]) for k in keys]
+        [
+            k if isinstance(k, Sentence) else Question(k[0], tuple(words[k]), k[1], entropy)
+            for k in keys
+        ]
         for keys in parts.values()
     ]
 
@@ -149,6 +156,7 @@ def to_predictions(
             top_words=nothing,
             top_log_probs=nothing,
             words=[answer.words for answer in by_row],
+            entropies=[[*answer.entropies] for answer in by_row] if setting.entropy else [],
         )
     scores = [answer.words[word] for answer, word in zip(by_row, columns["target"], strict=True)]
     return Predictions(
@@ -161,4 +169,5 @@ def to_predictions(
         perturbation=setting.perturbation,
         run=setting.run,
         agreement=[answer.agreement for answer in by_row],
+        entropies=[[answer.entropy] for answer in by_row] if setting.entropy else [],
     )

@@ -57,11 +57,13 @@ class Question:
         query: the text around the blank.
         words: the distinct candidate words to score there, in order of first appearance.
         number: the right number of the verb at the blank, for EW and MW; None outside agreement.
+        entropy: whether the entropy of the distribution at the blank is read off, too.
     """
 
     query: Query
     words: tuple[str, ...]
     number: Number | None = None
+    entropy: bool = False
 
 
 class Sentence(NamedTuple):
@@ -71,10 +73,12 @@ class Sentence(NamedTuple):
         text: the sentence, or a text of any length.
         cuts: ascending positions in the text, in characters, where a word is cut in two, since a
             region of the sentence begins there.
+        entropy: whether the entropy before each word is read off, too.
     """
 
     text: str
     cuts: tuple[int, ...] = ()
+    entropy: bool = False
 
 
 class WordSpan(NamedTuple):
@@ -123,12 +127,14 @@ class Answer:
         top_log_probs: their log-probabilities in nats, parallel to `top_words`.
         agreement: the EW and MW of this context at every cut-off, in the order of
             `lmdiag.measures.AGREEMENT_LAYOUT`; None outside agreement.
+        entropy: of the distribution over tokens at the blank, bits; None where not asked for.
     """
 
     words: dict[str, WordScore]
     top_words: tuple[str, ...]
     top_log_probs: tuple[float, ...]
     agreement: tuple[float | None, ...] | None = None
+    entropy: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values; floats keep every bit through `json`."""
@@ -136,6 +142,7 @@ class Answer:
             "words": {word: list(score) for word, score in self.words.items()},
             "top": [list(self.top_words), list(self.top_log_probs)],
             "agreement": None if self.agreement is None else list(self.agreement),
+            "entropy": self.entropy,
         }
 
     @classmethod
@@ -147,14 +154,22 @@ class Answer:
             top_words=tuple(record["top"][0]),
             top_log_probs=tuple(record["top"][1]),
             agreement=None if agreement is None else tuple(agreement),
+            entropy=record.get("entropy"),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnswer:
-    """What a model says of a sentence: the words in their order; blanks separate them."""
+    """What a model says of a sentence.
+
+    Attributes:
+        words: in their order; blanks separate them.
+        entropies: of the distribution over tokens before the first token of each word, bits; None
+            for a word without tokens or without anything before it. () where not asked for.
+    """
 
     words: tuple[WordSpan, ...]
+    entropies: tuple[float | None, ...] = ()
 
     @property
     def n_tokens(self) -> int:
@@ -174,12 +189,13 @@ class SentenceAnswer:
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values; floats keep every bit through `json`."""
-        return {"spans": [list(word) for word in self.words]}
+        return {"spans": [list(word) for word in self.words], "entropies": list(self.entropies)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> SentenceAnswer:
         """Inverse of `to_json`."""
-        return cls(tuple(WordSpan(*word) for word in record["spans"]))
+        words = (WordSpan(*word) for word in record["spans"])
+        return cls(tuple(words), tuple(record.get("entropies", ())))
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""`python -m benchmarks [blanks agreement run]`: prints ratios measured on this machine.
+"""`python -m benchmarks [blanks agreement run entropy]`: prints ratios measured on this machine.
 
 `blanks` (the three diagnostics) and `agreement` compare lmdiag and transformers alone (`bare`) with
 their model loaded. `run` compares `lmdiag run` and its report with a bare script, from the shell's
-call to the end. The two take turns, a ratio is the median of the ratios within a round, and the
-smallest and the largest stand beside it. Nothing here is a timed test: machines differ and are
-shared.
+call to the end. `entropy` compares lmdiag with and without (`bare`) entropies before every word.
+Programs take turns, a ratio is the median of the ratios within a round, and the smallest and the
+largest stand beside it. Nothing here is a timed test: machines differ and are shared.
 
 The models are random ones of published shapes, since weights do not matter to speed. Their
 tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or `../shared/tokenizers` beside the
@@ -23,6 +23,7 @@ import sys
 import tempfile
 import timeit
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from statistics import median
@@ -37,7 +38,7 @@ from lmdiag import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
-Work = Literal["blanks", "agreement", "run"]
+Work = Literal["blanks", "agreement", "run", "entropy"]
 Shape = Literal["bert-base", "gpt2"]
 Call = Callable[[], object]
 SHAPES: dict[Shape, tuple[str, str, str]] = {
@@ -96,6 +97,14 @@ def loaded_programs(model: str, stimuli: Sequence[Any], rows: Rows) -> dict[str,
     return {"bare": bare(model, rows), "lmdiag": lambda: [*map(loaded.predict, stimuli)]}
 
 
+def with_entropy(model: str, rows: Rows) -> dict[str, Call]:
+    """Loads the model with and without entropies; it is asked about the words of sixty contexts."""
+    texts = [context for context, *_ in rows[:60]]
+    loaded = [lmdiag.load_model(model, entropy=entropy) for entropy in (False, True)]
+    bare, entropy = (partial(x.surprisals, texts) for x in loaded)
+    return {"bare": bare, "entropy": entropy}
+
+
 def whole_processes(model: str, data: str, rows: Rows, threads: int) -> dict[str, Call]:
     """Returns `lmdiag run` with its report, and the bare script, as processes."""
     file = Path(model) / "rows.json"
@@ -149,6 +158,8 @@ def main(
             rows = [*chain.from_iterable(parts)]
             if work == "run":
                 programs = whole_processes(model, data, rows, threads)
+            elif work == "entropy":
+                programs = with_entropy(model, rows)
             else:
                 programs = loaded_programs(model, stimuli, rows)
             compare(f"{work}, {shape}", programs, rounds)

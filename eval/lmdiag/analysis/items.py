@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 Per = Literal["row", "region", "word"]
 
-SCORES = ("surprisal", "probability", "rank", "n_tokens", "state", "top_word")
+SCORES = ("surprisal", "probability", "entropy", "rank", "n_tokens", "state", "top_word")
 """Columns of what the model predicted, of rows with a blank; rows of sentences have no rank and no
-top word."""
+top word, and of entropies only those of words and regions."""
 
 PARTS = ("number", "name", "text", "start")
 """Columns of a region or word."""
@@ -48,7 +48,8 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
         task; perturbation and shuffle in a run with perturbations; the columns of the data as the
         user wrote them, without those that are empty; of regions and words `number`, `name`,
         `text`, `start`; then surprisal (bits), probability, n_tokens and state (scored, censored or
-        unscorable), and for blanks rank and top_word. A column of the data that has one of these
+        unscorable), for blanks rank and top_word, and in a run with entropies, for blanks, words
+        and regions, entropy (bits). A column of the data that has one of these
         names gets `_data` at its end.
 
     Raises:
@@ -139,6 +140,8 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN
     data["surprisal"], data["probability"] = 0.0 - nats / math.log(2), np.exp(nats)
     if is_blank := stimuli.diagnostic.asks != "sentence":
+        if predictions.entropies:
+            data["entropy"] = [bits and bits[0] for bits in predictions.entropies]
         data["rank"] = predictions.rank
     data["n_tokens"] = predictions.n_tokens
     data["state"] = [predictions.state(row) for row in range(len(nats))]
@@ -171,6 +174,19 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
             bits = part_bits(spans, start, end)
             state = "unscorable" if math.isnan(bits) else "scored"
             text = sentence[start:end]
-            records.append((row, number, name, text, start, bits, 2.0**-bits, n_tokens, state))
-    names = ["row", *PARTS, "surprisal", "probability", "n_tokens", "state"]
-    return DataFrame(records, columns=names)
+            first = _first_entropy(predictions, row, start, end)
+            scores = bits, 2.0**-bits, first, n_tokens, state
+            records.append((row, number, name, text, start, *scores))
+    names = ["row", *PARTS, "surprisal", "probability", "entropy", "n_tokens", "state"]
+    table = DataFrame(records, columns=names)
+    return table if predictions.entropies else table.drop(columns="entropy")
+
+
+def _first_entropy(predictions: Predictions, row: int, start: int, end: int) -> float:
+    """The entropy before the first token of a part of a sentence, bits; NaN for none."""
+    spans = (predictions.words[row] if predictions.words else None) or ()
+    known = (predictions.entropies[row] if predictions.entropies else None) or ()
+    for span, bits in zip(spans, known, strict=False):
+        if start <= span.start < end and span.n_tokens:
+            return math.nan if bits is None else bits
+    return math.nan

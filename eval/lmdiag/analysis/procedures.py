@@ -72,7 +72,7 @@ class Procedure:
     complete: bool = False
     """leave out rows with a missing value in any column"""
     fill: bool = False
-    """replace surprisals before the beginning of a text or sentence by the mean surprisal"""
+    """replace surprisals (and entropies) before the beginning of a text or sentence by the mean"""
     language: str = ""
     """language of computed word frequencies (default: en)"""
 

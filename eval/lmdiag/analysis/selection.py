@@ -38,7 +38,19 @@ def check_table(table: HumanTable) -> None:
     full, baseline = table.procedure.formulas()
     zeros = np.zeros(len(table.frame))
     table.running_texts()
-    Selection(table, SurprisalSource("", zeros), f"{full} + {baseline}").rows()
+    source = SurprisalSource("", zeros, entropy=zeros if needs_entropy(table) else None)
+    Selection(table, source, f"{full} + {baseline}").rows()
+
+
+def needs_entropy(table: HumanTable) -> bool:
+    """Returns whether a model must be asked for entropies.
+
+    They are a predictor, or a formula names them and the table has no such column.
+    """
+    full, baseline = table.procedure.formulas()
+    is_column = ENTROPY in table.frame.columns and ENTROPY not in table.procedure.predictors
+    names = names_in(f"{full} + {baseline}")
+    return not is_column and any(re.fullmatch(rf"{ENTROPY}(_prev_\d+)?", x) for x in names)
 
 
 class Selection:
@@ -221,7 +233,7 @@ class Selection:
         by_word = self._by_word(base)
         earlier = table.lagged(by_word, lag)
         self._beyond_gap |= table.gaps(lag)[table.word]
-        if base == SURPRISAL and how.fill:
+        if base in (SURPRISAL, ENTROPY) and how.fill:
             earlier = np.where(np.isnan(earlier), np.nanmean(by_word), earlier)
         if base == SURPRISAL and how.lags_as_text:
             texts = table.texts(how.text).to_numpy()[table.first_rows].astype(str)

@@ -28,6 +28,7 @@ def surprisal_command(
     output: Path | None = None,
     columns: tuple[Literal["length", "log_frequency"], ...] = (),
     language: str = "en",
+    entropy: bool = False,
     overwrite: options.Overwrite = False,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> None:
@@ -41,6 +42,7 @@ def surprisal_command(
         columns: further columns: length in characters, log_frequency (log2 of the word's proportion
             by wordfreq)
         language: language of the frequencies
+        entropy: add the entropy over tokens before the first token of each word, in bits
     """
     if output:
         options.check_new_file(output, WRITTEN_SUFFIXES, overwrite=overwrite)
@@ -56,7 +58,7 @@ def surprisal_command(
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
-        table = lmdiag.load_model(model, **reading.keywords()).surprisals(
+        table = lmdiag.load_model(model, entropy=entropy, **reading.keywords()).surprisals(
             texts, columns=columns, language=language, **vars(reading.batching)
         )
     if output and output.suffix == ".parquet":

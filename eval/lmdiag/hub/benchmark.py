@@ -43,7 +43,8 @@ def protocol_problem(protocol: Protocol) -> str | None:
     The leaderboard has the default protocol on all rows of the three diagnostics; other published
     diagnostics may be added.
     """
-    default = vars(Protocol(tasks=protocol.tasks, verbs=protocol.verbs))
+    same = {name: getattr(protocol, name) for name in ("tasks", "verbs", "entropy")}
+    default = vars(Protocol(**same))
     changed = [name for name, value in vars(protocol).items() if value != default[name]]
     published = [x.name for x in diagnostics.built_in().values() if x.in_data_set]
     if missing := [task for task in DIAGNOSTICS if task not in protocol.tasks]:

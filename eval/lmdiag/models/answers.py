@@ -16,6 +16,9 @@ from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, Query, WordScore
 
+_AT_ONCE_ON_CPU, _AT_ONCE = 4, 256
+"""Distributions whose entropies are computed at a time: few stay in the cache of a processor."""
+
 
 def answers(
     batch: Sequence[EncodedQuestion],
@@ -37,6 +40,7 @@ def answers(
     blanks = log_probs if len(starts) == len(log_probs) else log_probs[starts]
     ids, values = (found.tolist() for found in best(blanks, top))
     agreement = verb_agreement(batch, blanks, verbs)
+    bits = blank_entropies(batch, blanks)
     reads: list[tuple[int, int]] = []
     for start, encoded in zip(starts, batch, strict=True):
         numbers = {partial: start + number for number, partial in enumerate(encoded.partials)}
@@ -55,7 +59,8 @@ def answers(
             first_piece = len(of_word) > 1 and of_word[0] > total  # is not counted
             scores[word] = WordScore(total, 1 + n_above - first_piece, len(of_word))
         shown = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
-        answered.append(Answer(scores, tuple(shown), tuple(values[number]), agreement[number]))
+        of_blank = tuple(shown), tuple(values[number]), agreement[number], bits[number]
+        answered.append(Answer(scores, *of_blank))
     return answered
 
 
@@ -117,6 +122,27 @@ def verb_agreement(
         for index, ew_and_mw in zip(asked, agreement_values(verbs, some, plural), strict=True):
             values[index] = ew_and_mw
     return values
+
+
+def blank_entropies(batch: Sequence[EncodedQuestion], blanks: torch.Tensor) -> list[float | None]:
+    """Returns the entropy of each question's distribution in bits, None where not asked for."""
+    is_asked = any(encoded.question.entropy for encoded in batch)
+    return [*entropies(blanks).tolist()] if is_asked else [None] * len(batch)
+
+
+def entropies(log_probs: torch.Tensor) -> torch.Tensor:
+    """Returns the (distributions,) entropies over tokens in bits: -sum p log2 p, with 0 for p = 0.
+
+    Args:
+        log_probs: (distributions, vocabulary), nats, whose type the result has.
+    """
+    size = _AT_ONCE_ON_CPU if log_probs.device.type == "cpu" else _AT_ONCE
+    least = torch.finfo(log_probs.dtype).min  # 0 times -inf is not defined
+    parts = []
+    for start in range(0, len(log_probs), size):
+        some = log_probs[start : start + size]
+        parts.append((some.exp() * some.clamp(min=least)).sum(-1))
+    return torch.cat(parts).clamp(max=0.0) / -math.log(2)
 
 
 def look_up(log_probs: torch.Tensor, reads: Sequence[tuple[int, int]]) -> list[float]:

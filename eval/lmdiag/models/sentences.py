@@ -10,6 +10,7 @@ from typing import cast
 
 import torch
 
+from lmdiag.models.answers import entropies
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import TokenRow
@@ -65,27 +66,30 @@ class SentenceScorer:
             tokens = [encoded.ids[number] for number in encoded.scored]
             starts.append(starts[-1] + sum(len(row.reads) for row in some))
             ids += tokens + [0] * (starts[-1] - len(ids) - len(tokens))
+        entropy = any(encoded.sentence.entropy for encoded in batch)
         values: list[list[float]] = []
         for chunk in filter(None, self._chunks(rows, len(batch), budget)):
             stop = len(values) + sum(len(row.reads) for row in chunk)
-            values += self._read(chunk, ids[len(values) : stop])
+            values += self._read(chunk, ids[len(values) : stop], entropy)
         return [
             self._answer(encoded, values[start:stop])
             for encoded, (start, stop) in zip(batch, pairwise(starts), strict=True)
         ]
 
-    def _read(self, rows: Sequence[TokenRow], ids: Sequence[int]) -> list[list[float]]:
-        """Returns the log-probability of each token and, in unit `word`, of its boundary."""
+    def _read(self, rows: Sequence[TokenRow], ids: Sequence[int], bits: bool) -> list[list[float]]:
+        """Returns for each token its log-probability, in unit `word` that of its boundary, and, if
+        `bits` are wanted, the entropy before it."""
         wanted = torch.tensor(ids, device=self.reader.device)
 
         def pick(
             log_probs: torch.Tensor, reads: torch.Tensor, numbers: Sequence[int]
         ) -> torch.Tensor:
-            tokens = log_probs[reads, wanted[numbers].to(reads.device)]
-            if self.boundaries is None:
-                return tokens[:, None]
-            whitespace = self.boundaries.whitespace_log_prob(log_probs)
-            return torch.stack([tokens, whitespace[reads]], dim=1)
+            found = [log_probs[reads, wanted[numbers].to(reads.device)]]
+            if self.boundaries is not None:
+                found.append(self.boundaries.whitespace_log_prob(log_probs)[reads])
+            if bits:
+                found.append(entropies(log_probs)[reads])
+            return torch.stack(found, dim=1)
 
         return cast("list[list[float]]", self.reader.read(rows, pick).tolist())
 
@@ -130,7 +134,8 @@ class SentenceScorer:
         Args:
             encoded: the sentence.
             values: of each scored token its log-probability, and in unit `word` that of the event
-                that white space stands there; last, the same after the last token.
+                that white space stands there; where it is asked for, the entropy before it; last,
+                the same after the last token.
         """
         text, offset = encoded.sentence.text, encoded.scored.start
         if any(map(math.isnan, chain.from_iterable(values))):
@@ -159,4 +164,8 @@ class SentenceScorer:
                     log_prob += after - before
                 log_prob = min(log_prob, 0.0)
             words.append(WordSpan(span.start, span.end, log_prob, n_tokens))
-        return SentenceAnswer(tuple(words))
+        if not encoded.sentence.entropy:
+            return SentenceAnswer(tuple(words))
+        firsts = [span.first - offset if span.last > span.first else -1 for span in encoded.spans]
+        bits = (values[first][-1] if first >= 0 else None for first in firsts)
+        return SentenceAnswer(tuple(words), tuple(bits))

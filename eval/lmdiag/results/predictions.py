@@ -34,6 +34,8 @@ _Count = Annotated[int, Ge(0)]
 _LogProb = Annotated[float, Le(0.01)]
 """Nats. That of a certain word exceeds 0 by rounding, in low precision."""
 
+_Bits = Annotated[float, Ge(0)]
+
 
 class _Word(NamedTuple):
     """A `WordSpan` in a file; other programs may leave out the last fields."""
@@ -57,6 +59,7 @@ COLUMNS: Mapping[str, tuple[Any, str]] = {
     "top_words": (list[str] | None, "a list of words, best first"),
     "top_log_probs": (list[_LogProb] | None, f"a list; each value is {_LOG_PROB}"),
     "words": (list[_Word] | None, _WORDS),
+    "entropies": (list[_Bits | None] | None, "a list of numbers from 0 up, in bits"),
     "labels": (list[_LogProb | None] | None, f"a list; each value is {_LOG_PROB}"),
     "agreement": (list[float | None] | None, "EW and MW, in the order of `AGREEMENT_LAYOUT`"),
 }
@@ -86,7 +89,7 @@ def schema() -> pa.Schema:
     word = pa.struct(zip(_Word._fields, (count, count, real, count), strict=True))
     types = (
         text, text, count, real, count, count,
-        pa.list_(text), pa.list_(real), pa.list_(word), pa.list_(real), pa.list_(real),
+        pa.list_(text), pa.list_(real), pa.list_(word), *[pa.list_(real)] * 3,
     )  # fmt: skip
     return pa.schema(zip(COLUMNS, types, strict=True))
 
@@ -215,9 +218,8 @@ def _selected(columns: Mapping[str, Any], rows: Sequence[int | None]) -> dict[st
     selected = {}
     for name in PER_ROW:
         values = [None if i is None else columns[name][i] for i in rows] if columns[name] else []
-        is_unused = name in ("words", "labels", "agreement") and all(
-            value is None for value in values
-        )
+        is_list = name in ("words", "entropies", "labels", "agreement")
+        is_unused = is_list and all(value is None for value in values)
         selected[name] = [] if is_unused else values
     return selected
 

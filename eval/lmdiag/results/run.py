@@ -286,7 +286,8 @@ def _groups(results: Sequence[Results]) -> list[list[int]]:
     """The numbers of the results that are joined, group by group."""
     groups: list[tuple[Any, list[int]]] = []
     for number, result in enumerate(results):
-        key = result.model, replace(result.protocol, tasks=(), perturb=(), verbs=None)
+        same = replace(result.protocol, tasks=(), perturb=(), verbs=None, entropy=False)
+        key = result.model, same
         tasks = result.tasks.keys()
         for other, group in groups:
             if other == key and all(tasks.isdisjoint(results[x].tasks) for x in group):

@@ -66,7 +66,7 @@ class Inputs:
                     f"{task} has nothing to choose between: --elicitation choice needs the columns "
                     "good and contrast"
                 )
-        settings = [replace(setting, wording=wording) for setting in self.settings]
+        settings = [replace(x, wording=wording, entropy=query.entropy) for x in self.settings]
         protocol = replace(self.protocol, **query_options(query))
         return replace(self, settings=settings, protocol=protocol)
 

@@ -24,7 +24,7 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import change_texts
-from lmdiag.types import FOUND_DESIGN, DesignOptions
+from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -98,6 +98,8 @@ def run_model(
             is_finished = processes.first and directory.open(
                 identity, overwrite=run_options.overwrite
             )
+            if is_finished and inputs.protocol.entropy:
+                _check_entropies(directory)
         if not processes.share(is_finished):
             started = time.monotonic()
             journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
@@ -155,6 +157,15 @@ def _ask(
             journal=journal if processes.first or not processes.together else None,
             processes=processes, label=label,
         )  # fmt: skip
+
+
+def _check_entropies(directory: RunDirectory) -> None:
+    """Refuses a finished run without entropies where they are asked for."""
+    if not results.read_results(directory.path).protocol.entropy:
+        raise BadInput(
+            f"the finished run in {directory.path} has no entropies: --overwrite it, or choose "
+            "another --output"
+        )
 
 
 def _store_design(directory: RunDirectory, design: DesignOptions) -> None:

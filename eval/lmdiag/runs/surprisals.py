@@ -7,12 +7,15 @@ import json
 import math
 import shutil
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from lmdiag.analysis.human import HumanTable, SurprisalSource, log_frequencies
+from lmdiag.analysis.procedures import ENTROPY, SURPRISAL
+from lmdiag.analysis.selection import needs_entropy
 from lmdiag.controls import text_warning
 from lmdiag.files import write_atomically
 from lmdiag.protocol import bos_remark
@@ -40,6 +43,8 @@ class WordSurprisal(NamedTuple):
         start: position of its first character in the text, from 0.
         surprisal: -log2 p, bits; None for a word without a probability, see `types.WordSpan`.
         n_tokens: its sub-tokens; 0 where the tokenizer cannot represent it.
+        entropy: over tokens, before its first token, bits; None where not asked for, and see
+            `types.SentenceAnswer`.
     """
 
     text: int
@@ -48,32 +53,40 @@ class WordSurprisal(NamedTuple):
     start: int
     surprisal: float | None
     n_tokens: int
+    entropy: float | None = None
 
 
-def word_surprisals(model: Model, texts: Sequence[str], **how: Any) -> list[WordSurprisal]:
+def word_surprisals(
+    model: Model, texts: Sequence[str], *, entropy: bool = False, **how: Any
+) -> list[WordSurprisal]:
     """Returns a row per word of the texts, in their order; equal texts are asked once.
 
     Args:
         model: a masked or a causal model.
         texts: sentences, or texts of any length. One without a word has a number, but no rows.
+        entropy: ask for entropies, too.
         how: batch_size, journal and label, see `ask`.
 
     Raises:
-        BadInput: the model cannot score sentences (encoder-decoder models), or not one of these.
+        BadInput: the model cannot score sentences (encoder-decoder models), or not one of these; a
+            server is asked for entropies.
     """
     # Blanks around a text are not read: they would be tokens of their own.
-    questions = [Sentence(text) for text in dict.fromkeys(map(str.strip, texts)) if text]
+    distinct = filter(None, dict.fromkeys(map(str.strip, texts)))
+    questions = [Sentence(text, entropy=entropy) for text in distinct]
     answers = ask(model, questions, top=0, **how)
-    words = {asked.text: answer.words for asked, answer in zip(questions, answers, strict=True)}
+    words = {
+        asked.text: [*zip_longest(answer.words, answer.entropies)]  # which may be ()
+        for asked, answer in zip(questions, answers, strict=True)
+    }
     rows = []
     for number, text in enumerate(texts, start=1):
         before = len(text) - len(text.lstrip())
-        for position, span in enumerate(words.get(text.strip(), ()), start=1):
+        for position, (span, bits_before) in enumerate(words.get(text.strip(), ()), start=1):
             start, end = before + span.start, before + span.end
             bits = None if span.log_prob is None else 0.0 - span.log_prob / math.log(2)
-            rows.append(
-                WordSurprisal(number, position, text[start:end], start, bits, span.n_tokens)
-            )
+            scores = bits, span.n_tokens, bits_before
+            rows.append(WordSurprisal(number, position, text[start:end], start, *scores))
     return rows
 
 
@@ -93,7 +106,7 @@ def to_arrow(
     import pyarrow as pa
 
     whole = pa.int64()
-    types = (whole, whole, pa.string(), whole, pa.float64(), whole)
+    types = (whole, whole, pa.string(), whole, pa.float64(), whole, pa.float64())
     schema = pa.schema(list(zip(WordSurprisal._fields, types, strict=True)))
     table = pa.Table.from_pylist([row._asdict() for row in rows], schema)
     words = [row.word for row in rows]
@@ -115,7 +128,8 @@ def ask_about_words(
 ) -> SurprisalSource:
     """Returns the surprisals of the words of a table, in the units of the procedure.
 
-    The words of each text, joined by blanks, are what the model reads.
+    The words of each text, joined by blanks, are what the model reads. Entropies are asked for
+    where the procedure needs them.
 
     Args:
         model: a masked or a causal model.
@@ -127,12 +141,13 @@ def ask_about_words(
 
     Raises:
         BadInput: the procedure names no column of words, a word has a blank, or the model cannot
-            score texts.
+            score texts, or has no entropies (a server).
     """
+    columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
     texts = table.running_texts()
     info = model.info
     facts = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
-    facts += [options.unit, str(options.bos), str(options.pll), *texts.values()]
+    facts += [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
     identity = json.dumps(facts)
     name = f"words-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     folder = output and output / model_slug(info.id, info.revision, info.name) / name
@@ -140,16 +155,17 @@ def ask_about_words(
         asked = json.loads((folder / "surprisals.json").read_text("utf-8"))
     else:
         journal = Journal(folder / "journal", owner=identity) if folder else None
-        rows = word_surprisals(
-            model, [*texts.values()], batch_size=batch_size, journal=journal, label=label
-        )
-        asked = [row.surprisal for row in rows]
+        how: dict[str, Any] = {"batch_size": batch_size, "journal": journal, "label": label}
+        rows = word_surprisals(model, [*texts.values()], entropy=ENTROPY in columns, **how)
+        asked = [getattr(row, column) for column in columns for row in rows]
         if folder:
             folder.mkdir(parents=True, exist_ok=True)
             write_atomically(folder / "surprisals.json", json.dumps(asked).encode())
             shutil.rmtree(folder / "journal", ignore_errors=True)
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
-    values = np.array([math.nan if bits is None else bits * in_units for bits in asked])
+    values = np.array(asked, dtype=float).reshape(len(columns), -1) * in_units  # None becomes NaN
+    values = values[:, table.word]
     warning = text_warning(model, {f"text {name}": text for name, text in texts.items()}, "text")
     remarks = filter(None, (bos_remark(options, info, "sentence"), warning))
-    return SurprisalSource(info.name or info.id, values[table.word], note="; ".join(remarks))
+    entropy = values[1] if ENTROPY in columns else None
+    return SurprisalSource(info.name or info.id, values[0], "", "; ".join(remarks), entropy)

@@ -46,6 +46,11 @@ _BATCH = 64
 _LIST = 20
 """Top tokens that are asked for, if the protocol needs no more: a longer list gives more ranks."""
 
+_NO_ENTROPY = (
+    "an entropy needs the whole distribution, and a server tells its most probable tokens only: "
+    "leave entropy out"
+)
+
 ServedInput = EncodedQuestion | EncodedSentence
 
 
@@ -82,6 +87,8 @@ class ServedModel:
 
     def encode(self, question: Question | Sentence) -> ServedInput:
         """Returns a question as token ids; see `Model.encode` for the errors."""
+        if question.entropy:
+            raise BadInput(_NO_ENTROPY)
         if isinstance(question, Question):
             return self.encoder.encode(question)
         refuse_for_sentences(self.encoder.framing.options)
@@ -241,6 +248,8 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
             "--unit word needs the whole distribution, and a server tells its most probable tokens "
             "only: leave it out"
         )
+    if options.entropy:
+        raise BadInput(_NO_ENTROPY)
     if options.kind not in ("auto", "causal"):
         raise BadInput(f"--kind {options.kind} is not for a server: it continues a text (causal)")
     for field in fields(LoadOptions):

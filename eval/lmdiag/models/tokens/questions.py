@@ -123,7 +123,8 @@ class EncodedQuestion:
     @property
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
-        return self.blank, self.partials, (*self.words.items(),), self.bare, self.question.number
+        asked = self.question.number, self.question.entropy
+        return self.blank, self.partials, (*self.words.items(),), self.bare, *asked
 
     @cached_property
     def length(self) -> int:

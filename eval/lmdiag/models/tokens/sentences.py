@@ -69,7 +69,8 @@ class EncodedSentence:
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
         by = self.encoder
-        return self.ids, self.spans, by.opening, by.closing, by.mask, by.pll, by.reads_end
+        how = by.opening, by.closing, by.mask, by.pll, by.reads_end
+        return self.ids, self.spans, *how, self.sentence.entropy
 
     @property
     def rows(self) -> list[TokenRow]:

@@ -139,8 +139,8 @@ class Frontier:
         if not width:
             self._push(Node(-(reached + log_prob), partial, node.width * _WIDER))
 
-    def answer(self, agreement: tuple[float | None, ...] | None) -> Answer:
-        """Returns the answer once the search is at its end; `agreement` is EW and MW.
+    def answer(self, agreement: tuple[float | None, ...] | None, entropy: float | None) -> Answer:
+        """Returns the answer once the search is at its end, with `Answer.agreement` and `entropy`.
 
         All partial words of the candidates were read. A rank is 1 + the number of words more
         probable; it is known down to the last word of the list, and everywhere if the list has all
@@ -162,6 +162,7 @@ class Frontier:
             top_words=tuple(listed.word for listed in self.words),
             top_log_probs=tuple(min(-listed.cost, 0.0) for listed in self.words),
             agreement=agreement,
+            entropy=entropy,
         )
 
     def _open_child(self, child: PartialWord, log_prob: float) -> bool:

@@ -37,7 +37,7 @@ from functools import cached_property
 
 import torch
 
-from lmdiag.models.answers import look_up, refuse_nan, verb_agreement
+from lmdiag.models.answers import blank_entropies, look_up, refuse_nan, verb_agreement
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.forward.reuse import Continue, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
@@ -155,8 +155,11 @@ class WordSearch:
         ]
         nodes = [(n, Node(0.0, encoded.partials[0], self.width)) for n, encoded in enumerate(batch)]
         agreement: list[tuple[float | None, ...] | None] = []
+        bits: list[float | None] = []
         for chunk, log_probs in self._read(frontiers, continue_from, nodes):
-            agreement += verb_agreement([batch[n] for n, _ in chunk], log_probs, verbs)
+            of_chunk = [batch[n] for n, _ in chunk]
+            agreement += verb_agreement(of_chunk, log_probs, verbs)
+            bits += blank_entropies(of_chunk, log_probs)
         nodes = [
             (n, Node(0.0, partial, self.width))
             for n, encoded in enumerate(batch)
@@ -177,7 +180,8 @@ class WordSearch:
                         "than others: use --unit token"
                     )
         return [
-            frontier.answer(*rest) for frontier, *rest in zip(frontiers, agreement, strict=True)
+            frontier.answer(ew_and_mw, entropy)
+            for frontier, ew_and_mw, entropy in zip(frontiers, agreement, bits, strict=True)
         ]
 
     def _read(
