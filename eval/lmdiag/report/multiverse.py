@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from pandas import DataFrame
@@ -29,35 +29,51 @@ _LONGEST_CHOICE = 40
 """Characters of a choice; of a longer prompt the beginning and the end are shown."""
 
 
+class MemberRow(NamedTuple):
+    """A protocol in the table of protocols: a choice per knob, and the link to its report."""
+
+    model: str
+    choices: Sequence[str]
+    path: str
+    link: str
+    is_default: bool
+
+
 def render(multiverse: Multiverse) -> str:
     """Returns the page of a multiverse.
 
     Raises:
         BadInput: a data file of the package is missing.
     """
-    models = multiverse.models
+    models, members = multiverse.models, multiverse.members
     knobs = multiverse.choices(*models)
+    defaults = {model: multiverse.numbers_of(model)[0] for model in models}
     plots: dict[Any, list[Plot]] = {figure.key: [] for figure in multiverse.figures}
     for key, plot in multiverse_plots(multiverse):
         plots[key].append(plot)
-    return (
-        environment()
-        .get_template("multiverse.html.j2")
-        .render(
-            title=" and ".join(map(visible, models)),
-            multiverse=multiverse,
-            models=[multiverse.members[multiverse.numbers_of(model)[0]] for model in models],
-            tasks=task_tables(multiverse),
-            plots=plots,
-            knobs=[*knobs],
-            prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
-            link=lambda path: quote(f"{path}/{REPORT}"),
-            choice_label=choice_label,
-            protocols_line=protocols_line,
-            short_commit=short_commit,
-            **frame("report", charts=bool(multiverse.figures)),
+    rows = [
+        MemberRow(
+            member.model,
+            [choice_label(member.choices.get(knob, "")) for knob in knobs],
+            member.path,
+            quote(f"{member.path}/{REPORT}"),
+            number == defaults[member.model],
         )
-    )
+        for number, member in enumerate(members)
+    ]
+    facts = {
+        model: f"{members[number].kind} · commit {short_commit(members[number].commit)} · "
+        f"{protocols_line(multiverse, model)}"
+        for model, number in defaults.items()
+    }
+    return environment().get_template("multiverse.html.j2").render(
+        title=" and ".join(map(visible, models)),
+        facts=facts, sections=multiverse_sections(multiverse), plots=plots,
+        knobs=[*knobs], rows=rows,
+        prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
+        signatures=[member.signature for member in members],
+        **frame("report", charts=bool(multiverse.figures)),
+    )  # fmt: skip
 
 
 # ---- texts and tables ----------------------------------------------------------------------------
@@ -78,48 +94,71 @@ def protocols_line(multiverse: Multiverse, model: str) -> str:
     return ": ".join(filter(None, (f"{count} protocol{'s' * (count != 1)}", shown)))
 
 
-TaskTables = tuple[Diagnostic, list[MultiverseFigure], list[Grid], list[Grid]]
+class MultiverseSection(NamedTuple):
+    """A diagnostic with its headline figures and tables.
 
-
-def task_tables(multiverse: Multiverse) -> list[TaskTables]:
-    """Returns each diagnostic with its headline figures and two lists of tables.
-
-    The first has a table per model: the range of each figure, and how far each knob moves it. The
-    second has one per further model: in how many protocols the first model is ahead of it.
+    Attributes:
+        diagnostic: its declaration.
+        figures: its headline figures.
+        ranges: a table per model: the range of each figure, and how far each knob moves it.
+        differences: a table per further model: in how many protocols the first one is ahead of it.
     """
-    tables: list[TaskTables] = []
-    first, *others = multiverse.models
+
+    diagnostic: Diagnostic
+    figures: list[MultiverseFigure]
+    ranges: list[Grid]
+    differences: list[Grid]
+
+
+def multiverse_sections(multiverse: Multiverse) -> list[MultiverseSection]:
+    """Returns the diagnostics of a multiverse."""
+    sections = []
     for task in dict.fromkeys(figure.task for figure in multiverse.figures):
         figures = [figure for figure in multiverse.figures if figure.task == task]
-        ranges, differences = [], []
-        for model in (first, *others):
-            knobs, default = [*multiverse.choices(model)], multiverse.numbers_of(model)[0]
-            headings = figure_headings("default", "lowest", "median", "highest")
-            rows = []
-            for figure in figures:
-                if known := multiverse.range_of(figure, model):
-                    asked, effects = figure.values[default], known.pop("effects")
-                    values = [asked and asked.value, *known.values(), *map(effects.get, knobs)]
-                    statistic = multiverse.curve(figure, model)[0][1].statistic
-                    cells = ("" if x is None else numbers.number(x, statistic) for x in values)
-                    rows.append(GridRow((visible(figure.label),), 0, tuple(map(CellText, cells))))
-            title = visible(model) if others else ""
-            ranges.append(Grid("", (title,), (*headings, *map(Heading, knobs)), tuple(rows)))
-        for second in others:
-            title, rows = f"{visible(first)} minus {visible(second)}", []
-            headings = figure_headings("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
-            for figure in figures:
-                if pairs := multiverse.differences(figure, second):
-                    counts = tuple(CellText(f"{n}") for n in counts_of(pairs).values())
-                    rows.append(GridRow((visible(figure.label),), 0, counts))
-            if rows:
-                differences.append(Grid("", (title,), headings, tuple(rows)))
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
-        tables.append((diagnostic, figures, ranges, differences))
-    return tables
+        ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
+        gaps = [_gap_grid(multiverse, figures, second) for second in multiverse.models[1:]]
+        shown = [grid for grid in gaps if grid.rows]
+        sections.append(MultiverseSection(diagnostic, figures, ranges, shown))
+    return sections
+
+
+def _range_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], model: str) -> Grid:
+    """The range of each figure of a model, and how far each knob moves it."""
+    knobs = [*multiverse.choices(model)]
+    default = multiverse.numbers_of(model)[0]
+    rows = []
+    for figure in figures:
+        if known := multiverse.range_of(figure, model):
+            asked, effects = figure.values[default], known.pop("effects")
+            values = [asked and asked.value, *known.values(), *map(effects.get, knobs)]
+            statistic = multiverse.curve(figure, model)[0][1].statistic
+            cells = ("" if x is None else numbers.number(x, statistic) for x in values)
+            rows.append(GridRow((visible(figure.label),), 0, tuple(map(CellText, cells))))
+    headings = (
+        *figure_headings("default", "lowest", "median", "highest"),
+        *map(Heading, knobs),
+    )
+    title = visible(model) if len(multiverse.models) > 1 else ""
+    return Grid("", (title,), headings, tuple(rows))
+
+
+def _gap_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], second: str) -> Grid:
+    """In how many protocols the first model is ahead of another one."""
+    headings = figure_headings("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
+    rows = []
+    for figure in figures:
+        if pairs := multiverse.differences(figure, second):
+            counts = tuple(CellText(f"{n}") for n in counts_of(pairs).values())
+            rows.append(GridRow((visible(figure.label),), 0, counts))
+    title = f"{visible(multiverse.models[0])} minus {visible(second)}"
+    return Grid("", (title,), headings, tuple(rows))
 
 
 # ---- charts --------------------------------------------------------------------------------------
+
+
+_LARGE_POINT = "Lines are 95% intervals; the large point is the default protocol"
 
 
 def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]:
@@ -127,53 +166,69 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]
 
     A curve for each model, and one of the differences from the first model of each other one.
     """
-    first, *others = multiverse.models
-    default = {model: multiverse.numbers_of(model)[0] for model in (first, *others)}
-    choices = [member.choices for member in multiverse.members]
-    large = "Lines are 95% intervals; the large point is the default protocol"
     for figure in multiverse.figures:
-        key, label = figure.key, visible(figure.label)
-        name = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in key if part)
-        known = [x for x in figure.values if x and x.value is not None]
-        reach = [y for x in known for y in (x.value, x.ci_low, x.ci_high) if y is not None]
-        percent = all(x.is_percent for x in known)
-        for number, model in enumerate((first, *others)):
-            rows: list[dict[str, Any]] = [
-                {
-                    "value": x.value, "low": x.ci_low, "high": x.ci_high, "chance": x.chance,
-                    "n": x.n, "versus_chance": x.versus_chance,
-                    "solid": x.versus_chance != "not distinguishable",
-                    "default": member == default[model], "choices": choices[member],
-                }
-                for member, x in multiverse.curve(figure, model)
-            ]  # fmt: skip
-            if rows:
-                has_chance = any(row["chance"] is not None for row in rows)
-                color = COLORS[number % len(COLORS)]
-                chart = _chart(rows, multiverse.choices(model), color, percent, reach)
-                caption = f"{label}, {visible(model)}. {large}"
-                if has_chance:
-                    caption += "; the dashed line is chance, and a hollow point is not "
-                    caption += "distinguishable from chance"
-                yield key, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
-        for number, second in enumerate(others, start=2):
-            knobs = multiverse.choices(first)
-            rows = [
-                {
-                    "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
-                    "n": x.n, "p": x.p, "p_adjusted": x.p_adjusted,
-                    "solid": x.p is not None and x.p < ALPHA,
-                    "default": [x.a, x.b] == [default[first], default[second]],
-                    "choices": choices[x.a] | choices[x.b]
-                    | {knob: choice for knob, choice in choices[x.a].items() if knob in knobs},
-                }
-                for x in multiverse.differences(figure, second)
-            ]  # fmt: skip
-            if rows:
-                chart = _chart(rows, knobs | multiverse.choices(second), INK, percent)
-                caption = f"{label}, {visible(first)} minus {visible(second)}. {large}"
-                caption += "; a filled point has p < .05, not adjusted."
-                yield key, Plot("curve", f"{name}-difference-{number}", caption, chart)
+        parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in figure.key if part)
+        name = "-".join(parts)
+        for number, model in enumerate(multiverse.models):
+            for plot in _curve(multiverse, figure, model, f"{name}-{number + 1}"):
+                yield figure.key, plot
+        for number, second in enumerate(multiverse.models[1:], start=2):
+            for plot in _gap_curve(multiverse, figure, second, f"{name}-difference-{number}"):
+                yield figure.key, plot
+
+
+def _curve(
+    multiverse: Multiverse, figure: MultiverseFigure, model: str, name: str
+) -> Iterator[Plot]:
+    """The chart of a model, if it has the figure."""
+    numbers_of = multiverse.numbers_of(model)
+    rows: list[dict[str, Any]] = [
+        {
+            "value": x.value, "low": x.ci_low, "high": x.ci_high, "chance": x.chance,
+            "n": x.n, "versus_chance": x.versus_chance,
+            "solid": x.versus_chance != "not distinguishable",
+            "default": member == numbers_of[0], "choices": multiverse.members[member].choices,
+        }
+        for member, x in multiverse.curve(figure, model)
+    ]  # fmt: skip
+    if not rows:
+        return
+    known = [x for x in figure.values if x and x.value is not None]
+    ends = [y for x in known for y in (x.value, x.ci_low, x.ci_high) if y is not None]
+    color = COLORS[multiverse.models.index(model) % len(COLORS)]
+    percent = all(x.is_percent for x in known)
+    chart = _chart(rows, multiverse.choices(model), color, percent, ends)
+    caption = f"{visible(figure.label)}, {visible(model)}. {_LARGE_POINT}"
+    if any(row["chance"] is not None for row in rows):
+        caption += "; the dashed line is chance, and a hollow point is not "
+        caption += "distinguishable from chance"
+    yield Plot("curve", name, f"{caption}.", chart)
+
+
+def _gap_curve(
+    multiverse: Multiverse, figure: MultiverseFigure, second: str, name: str
+) -> Iterator[Plot]:
+    """The chart of the differences between the first model and another one, if there are any."""
+    first, members = multiverse.models[0], multiverse.members
+    knobs = multiverse.choices(first)
+    defaults = [multiverse.numbers_of(model)[0] for model in (first, second)]
+    rows: list[dict[str, Any]] = [
+        {
+            "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
+            "n": x.n, "p": x.p, "p_adjusted": x.p_adjusted,
+            "solid": x.p is not None and x.p < ALPHA,
+            "default": [x.a, x.b] == defaults,
+            "choices": members[x.a].choices | members[x.b].choices
+            | {knob: choice for knob, choice in members[x.a].choices.items() if knob in knobs},
+        }
+        for x in multiverse.differences(figure, second)
+    ]  # fmt: skip
+    if not rows:
+        return
+    percent = all(x.is_percent for x in figure.values if x and x.value is not None)
+    chart = _chart(rows, knobs | multiverse.choices(second), INK, percent)
+    caption = f"{visible(figure.label)}, {visible(first)} minus {visible(second)}. {_LARGE_POINT}"
+    yield Plot("curve", name, f"{caption}; a filled point has p < .05, not adjusted.", chart)
 
 
 def _chart(

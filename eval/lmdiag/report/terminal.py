@@ -113,14 +113,15 @@ def print_comparisons(
 
 def print_multiverse(multiverse: Multiverse, console: Console) -> None:
     """Prints the range of each headline figure, and where the first model is ahead of others."""
-    from lmdiag.report.multiverse import protocols_line, task_tables
+    from lmdiag.report.multiverse import multiverse_sections, protocols_line
 
     for model in multiverse.models:
         console.print()
         _print_lines([model], console, "bold", wrap=True)
         _print_lines([protocols_line(multiverse, model)], console, "")
-    for diagnostic, _, ranges, differences in task_tables(multiverse):
-        print_section(Section(diagnostic.title, [*ranges, *differences]), console)
+    for section in multiverse_sections(multiverse):
+        grids = [*section.ranges, *section.differences]
+        print_section(Section(section.diagnostic.title, grids), console)
     below = "below each knob: the largest difference of the means of two of its choices"
     print_section(Section("", [], [below]), console)
 
