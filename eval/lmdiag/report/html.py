@@ -30,7 +30,7 @@ from lmdiag.report.headline import (
     headline_legend,
     headline_rows,
 )
-from lmdiag.report.items import items, listed
+from lmdiag.report.items import item_list, items, listed
 from lmdiag.report.page import environment, frame
 from lmdiag.report.tables import LabelledRun, ReportFigures, sections
 from lmdiag.results import FigureKey, Results, Run
@@ -181,7 +181,7 @@ def _samples(figures: ReportFigures) -> Iterator[str]:
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
-    """A diagnostic as the page shows it; `listed` is what the list of items holds."""
+    """A diagnostic as the page shows it."""
     task, runs, diagnostic = data.task, data.runs, data.diagnostic
     shown = listed(data.items, diagnostic, chosen=chosen)
     for setting in data.settings if len(runs) == 1 else ():
@@ -195,7 +195,8 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
     # The headline table has the same figures unless there are further settings.
     repeated = "figures" if len(runs) > 1 or len(data.settings) == 1 else ""
     shown_plots = [plot for plot in plots(data) if plot.kind != repeated]
-    return {"data": data, "section": section, "plots": shown_plots, "listed": shown}
+    items_shown = item_list(shown, len(data.items[0]), diagnostic, len(runs))
+    return {"data": data, "section": section, "plots": shown_plots, "items": items_shown}
 
 
 # ---- several runs --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
-from lmdiag.report.grid import CellText, Grid, GridRow, Section, figure_headings
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -73,6 +73,35 @@ def coefficient_grid(fit: HumanFit) -> Grid:
             labels = (visible(model.name), visible(term.term))
             rows.append(GridRow(labels, 0, tuple(map(CellText, texts))))
     return Grid("coefficients of the full model", ("model", "term"), headings, tuple(rows))
+
+
+def _comparison_grid(fit: HumanFit) -> Grid:
+    """A row of texts per pair of models that are compared."""
+    headings = (
+        *figure_headings("difference"),
+        *map(Heading, ("95% interval", "p (sign-flip test)", "adjusted")),
+    )
+    rows = []
+    for pair in fit.comparisons:
+        interval = _interval(pair.ci_low, pair.ci_high, 5)
+        texts = (decimals(pair.difference, 5), interval, p_value(pair.p), p_value(pair.p_adjusted))
+        names = f"{visible(pair.first)} − {visible(pair.second)}"
+        rows.append(GridRow((names,), 0, tuple(map(CellText, texts))))
+    return Grid("Compared", ("",), headings, tuple(rows))
+
+
+def _left_out_grid(fit: HumanFit) -> Grid:
+    """How many rows were left out for each reason, by source, and how many were fitted."""
+    models = _by_source(fit)
+    reasons = dict.fromkeys(reason for model in fit.models for reason in model.left_out)
+    counts = {reason: [x.left_out.get(reason, 0) for x in models.values()] for reason in reasons}
+    counts["rows that were fitted"] = [model.n for model in models.values()]
+    rows = [
+        GridRow((visible(reason),), 0, tuple(CellText(f"{n:,}") for n in of_models))
+        for reason, of_models in counts.items()
+    ]
+    headings = tuple(Heading(visible(name)) for name in models)
+    return Grid("Rows left out", ("reason",), headings, tuple(rows))
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:
@@ -236,7 +265,7 @@ def human_page(fit: HumanFit) -> str:
         title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
         coefficients=coefficient_grid(fit),
         sources=_by_source(fit), plots=human_plots(fit),
-        reasons=list(dict.fromkeys(reason for m in fit.models for reason in m.left_out)),
+        compared=_comparison_grid(fit), left_out=_left_out_grid(fit),
         remarks=list(method_lines(fit)),
         **frame("report", charts=True),
     )  # fmt: skip

@@ -46,6 +46,11 @@ class Part(NamedTuple):
     bits: float | None
     name: str = ""
 
+    @property
+    def shade(self) -> int:
+        """The shade of its cell, 0 to 8: a step is 2 bits of a word, or 4 bits of a region."""
+        return min(8, int((self.bits or 0) / (4 if self.name else 2)))
+
 
 class Choice(NamedTuple):
     """A row of the data with the answer of the model: a word at a blank, or a whole sentence.
@@ -80,6 +85,13 @@ class Choice(NamedTuple):
     def is_sentence(self) -> bool:
         """Whether the row is a sentence, and not a word at a blank."""
         return self.spans is not None
+
+    @property
+    def label(self) -> str:
+        """What it is among the sentences of its item."""
+        if self.good is None:
+            return self.condition or "sentence"
+        return "good" if self.good else "bad"
 
     @property
     def sentence(self) -> str:
@@ -351,6 +363,7 @@ def listed(
         expecting = next((choice for choice in first.choices if choice.expected), None)
         rows = [list(row) for row in zip(*(item.choices for item in same), strict=True)]
         contexts = dict.fromkeys(row[0].sentence for row in rows)
+        is_sentence = first.choices[0].is_sentence
         shown.append({
             "item": first,
             "setting": setting,
@@ -366,8 +379,9 @@ def listed(
             "verdicts": [item.verdict for item in same],
             "predictions": list(zip(*(item.predictions for item in same), strict=True)),
             "rows": rows,
-            "contexts": [[row for row in rows if row[0].sentence == text] for text in contexts],
-            "columns": _columns(rows) if first.choices[0].is_sentence else [],
+            "contexts": [] if is_sentence
+            else [[row for row in rows if row[0].sentence == text] for text in contexts],
+            "columns": _columns(rows) if is_sentence else [],
         })  # fmt: skip
     return shown
 
@@ -422,3 +436,109 @@ def representative(items: Sequence[Item]) -> list[Item]:
         places = range(len(known)) if last < n else [round(i * last / (n - 1)) for i in range(n)]
         shown += [known[place] for place in places]
     return shown
+
+
+# ---- the list and its controls -------------------------------------------------------------------
+
+
+class ItemWords(NamedTuple):
+    """Words for the items of a list: what rows are, the outcomes, and what they are sorted by.
+
+    `alone` is the order of rows that are not compared; `good` and `alone` are "" for no such order.
+    """
+
+    rows: str
+    outcomes: Mapping[str, str]
+    difference: str
+    good: str
+    alone: str
+
+
+_WORDS = {
+    "word": ItemWords(
+        "rows",
+        {"right": "✓ good preferred", "narrow": "≈ by little", "wrong": "✗ bad preferred",
+         "unknown": "? cannot be compared"},
+        "p(good) − p(bad)", "p(good), highest first", "p(word), highest first",
+    ),
+    "sentence": ItemWords(
+        "sentences",
+        {"right": "✓ good preferred", "wrong": "✗ bad preferred",
+         "unknown": "? cannot be compared"},
+        "bits by which good is preferred", "surprisal of good, lowest first",
+        "surprisal, lowest first",
+    ),
+    "prediction": ItemWords(
+        "items of suites",
+        {"right": "✓ all predictions hold", "narrow": "≈ some", "wrong": "✗ none",
+         "unknown": "? cannot be evaluated"},
+        "predictions that hold", "", "",
+    ),
+}  # fmt: skip
+
+
+class ItemFilter(NamedTuple):
+    """A choice of items: its label, its name in the page's script, and its values and texts."""
+
+    label: str
+    name: str
+    options: Sequence[tuple[str, str]]
+
+
+class ItemList(NamedTuple):
+    """The items of a diagnostic as a page lists them.
+
+    Attributes:
+        items: see `listed`.
+        total: number of unperturbed items, of which the list may have a sample.
+        of_sample: what the total counts, e.g. `contrasts`; "" if all of them are listed.
+        filters: choices of items.
+        orders: values and texts of the orders of the list.
+    """
+
+    items: Sequence[Mapping[str, Any]]
+    total: int
+    of_sample: str
+    filters: Sequence[ItemFilter]
+    orders: Sequence[tuple[str, str]]
+
+
+def item_list(
+    items: Sequence[Mapping[str, Any]], total: int, diagnostic: Diagnostic, n_runs: int
+) -> ItemList:
+    """Returns the list of some items of `listed`, of which there are `total` unperturbed ones."""
+    has_predictions = bool(items and items[0]["predictions"])
+    words = _WORDS["prediction" if has_predictions else diagnostic.asks]
+    is_compared = any(item["verdicts"][0][0] != "plain" for item in items)
+    has_expected = any(item["place"] for item in items)
+    every, filters = ("", "all"), list[ItemFilter]()
+    if is_compared:
+        changed = [("changed", "differs between runs")] if n_runs > 1 else []
+        outcomes = [every, *words.outcomes.items(), *changed]
+        filters.append(ItemFilter("Outcome", "outcome", outcomes))
+    if has_expected:
+        places = [("1", "first"), ("top", "among the top words"), ("none", "not among them")]
+        filters.append(ItemFilter("Expected word", "place", [every, *places]))
+    factors: dict[str, dict[str, str]] = {}
+    for item in items:
+        for level, name in item["tags"].items():
+            factors.setdefault(level.partition("=")[0], {})[level] = name
+    for by, names in factors.items():
+        if len(names) > 1:
+            in_order = sorted(names.items(), key=lambda level: level[0].lower())
+            filters.append(ItemFilter(by.replace("_", " "), "levels", [every, *in_order]))
+    settings = dict.fromkeys(item["setting"] for item in items)
+    if len(settings) > 1:
+        labels = [(name, diagnostic.setting_label(name)) for name in settings]
+        filters.append(ItemFilter("Setting", "setting", [*labels, every]))
+    orders = {
+        "order": "order of the data",
+        "difference": f"{words.difference}, lowest first" if is_compared else "",
+        "-difference": f"{words.difference}, highest first" if is_compared else "",
+        "-good": words.good if is_compared else words.alone,
+        "place": "place of the expected word" if has_expected else "",
+    }
+    n_listed = sum(item["setting"] == NONE for item in items)
+    counted = "contrasts" if items and items[0]["item"].is_compared else words.rows
+    known = [(value, text) for value, text in orders.items() if text]
+    return ItemList(items, total, counted if n_listed < total else "", filters, known)
