@@ -60,16 +60,16 @@ def refusing(network: Any, refuses: Callable[[dict[str, torch.Tensor]], bool]) -
 def test_every_context_sees_itself_alone(
     contexts: list[tuple[int, ...]], causal: bool, width: int
 ) -> None:
-    packs, placed = pack_contexts(contexts, width, causal=causal)
+    packs, packed_at = pack_contexts(contexts, width, causal=causal)
     assert all(0 < len(row.ids) <= width for row in packs)
-    for ids, (number, places) in zip(contexts, placed, strict=True):
+    for ids, (number, offsets) in zip(contexts, packed_at, strict=True):
         mask = packs[number].mask(width, causal=causal)
         assert mask.diagonal().all()  # of what fills the pack up, too
-        assert [packs[number].ids[place] for place in places] == list(ids)
+        assert [packs[number].ids[offset] for offset in offsets] == list(ids)
         inside = np.ones((len(ids), len(ids)), dtype=bool)
         expected = np.tril(inside) if causal else inside
-        assert (mask[places][:, places] == expected).all()
-        assert mask[places].sum() == expected.sum()  # and nothing else
+        assert (mask[offsets][:, offsets] == expected).all()
+        assert mask[offsets].sum() == expected.sum()  # and nothing else
     tokens = {ids[:end] for ids in contexts for end in range(1, len(ids) + 1)}
     if causal and len(packs) == 1:  # common prefixes are read once
         assert len(packs[0].ids) == len(tokens)

@@ -33,8 +33,8 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
 
             return load_served(model_id, options)
         is_demo = model_id.startswith("demo:")
-        place = str(demo_folder(model_id.removeprefix("demo:"))) if is_demo else model_id
+        location = str(demo_folder(model_id.removeprefix("demo:"))) if is_demo else model_id
         from lmdiag.models.loading.load import load_parts
         from lmdiag.models.local import assemble
 
-        return assemble(model_id, load_parts(place, options), options)
+        return assemble(model_id, load_parts(location, options), options)

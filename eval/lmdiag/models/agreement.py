@@ -99,28 +99,28 @@ def _ranks(nats: NDArray[np.floating], ascending: NDArray[np.floating], forms: _
 
 
 def _cut(mass: _Floats, cutoffs: Sequence[float]) -> tuple[_Ints, _Floats]:
-    """Returns the place of the item at each cut-off, and the part of its mass that reaches it."""
+    """Returns the rank of the item at each cut-off, and the part of its mass that reaches it."""
     cumulative = np.cumsum(mass)
-    places = np.searchsorted(cumulative, cutoffs).clip(max=len(mass) - 1)
-    item = mass[places]
-    return places, (np.array(cutoffs) - (cumulative[places] - item)) / item
+    at = np.searchsorted(cumulative, cutoffs).clip(max=len(mass) - 1)
+    item = mass[at]
+    return at, (np.array(cutoffs) - (cumulative[at] - item)) / item
 
 
-def _kept(probabilities: _Floats, ranks: _Ints, places: _Ints, *, top: bool) -> _Floats:
-    """Returns (cut-offs, 3) EW, MW and mass over the forms before or from some places.
+def _kept(probabilities: _Floats, ranks: _Ints, cuts: _Ints, *, top: bool) -> _Floats:
+    """Returns (cut-offs, 3) EW, MW and mass over the forms before or from some ranks.
 
     Args:
         probabilities: (2, verbs), the right forms first.
         ranks: (2, verbs) of the forms.
-        places: (cut-offs,) ranks at which the items are cut.
-        top: whether forms before the place are kept, and a verb counts for EW if either is; else
-            verbs both of whose forms are at the place or after it. NaN if no verb is kept.
+        cuts: (cut-offs,) ranks at which the items are cut.
+        top: whether forms before the cut are kept, and a verb counts for EW if either is; else
+            verbs both of whose forms are at the cut or after it. NaN if no verb is kept.
     """
     if top:
-        right, wrong = ((form < places[:, None]) for form in ranks)
+        right, wrong = ((form < cuts[:, None]) for form in ranks)
         verbs = right | wrong
     else:
-        verbs = right = wrong = ranks.min(0) >= places[:, None]
+        verbs = right = wrong = ranks.min(0) >= cuts[:, None]
     better = probabilities[0] > probabilities[1]
     on_right = right @ probabilities[0]
     mass = on_right + wrong @ probabilities[1]

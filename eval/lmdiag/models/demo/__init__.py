@@ -9,23 +9,18 @@ the repository makes them again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
 
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
-DemoName = Literal["masked", "causal"]
-DEMO_NAMES: tuple[DemoName, ...] = get_args(DemoName)
+DEMO_NAMES = ("masked", "causal")
 
 
 def demo_folder(name: str) -> Path:
     """Returns the folder of a demo model, which transformers loads like any other.
 
-    Args:
-        name: "masked" or "causal".
-
     Raises:
-        BadInput: there is no such demo model.
+        BadInput: the name is none of `DEMO_NAMES`.
     """
     if name not in DEMO_NAMES:
         raise BadInput(

@@ -107,35 +107,35 @@ class Pack:
 
     Attributes:
         ids: tokens of the row.
-        places: for each context, the places of its tokens in the row.
+        offsets: for each context, those of its tokens in the row.
     """
 
     def __init__(self) -> None:
         self.ids: list[int] = []
-        self.places: list[list[int]] = []
-        self._place_of: dict[int, int] = {}
+        self.offsets: list[list[int]] = []
+        self._offset_of: dict[int, int] = {}
 
     def n_shared(self, path: Sequence[int]) -> int:
         """Returns how many tokens at the beginning of a context the pack has already."""
-        return bisect_left(path, True, key=lambda prefix: prefix not in self._place_of)
+        return bisect_left(path, True, key=lambda prefix: prefix not in self._offset_of)
 
     def add(self, ids: Pieces, path: Sequence[int]) -> list[int]:
-        """Adds a context, and what `PrefixTree.add` returned for it; returns its places."""
+        """Adds a context, and what `PrefixTree.add` returned for it; returns its offsets."""
         for depth in range(self.n_shared(path), len(ids)):
-            self._place_of[path[depth]] = len(self.ids)
+            self._offset_of[path[depth]] = len(self.ids)
             self.ids.append(ids[depth])
-        self.places.append([self._place_of[prefix] for prefix in path])
-        return self.places[-1]
+        self.offsets.append([self._offset_of[prefix] for prefix in path])
+        return self.offsets[-1]
 
     def mask(self, width: int, *, causal: bool) -> np.ndarray:
         """Returns which token attends to which: (width, width) booleans, [i, j] where i sees j.
 
-        Places beyond the last token see themselves, since a softmax over nothing is NaN.
+        Offsets beyond the last token see themselves, since a softmax over nothing is NaN.
         """
         sees = np.eye(width, dtype=bool)
-        for places in self.places:
-            inside = np.ones((len(places), len(places)), dtype=bool)
-            sees[np.ix_(places, places)] |= np.tril(inside) if causal else inside
+        for offsets in self.offsets:
+            inside = np.ones((len(offsets), len(offsets)), dtype=bool)
+            sees[np.ix_(offsets, offsets)] |= np.tril(inside) if causal else inside
         return sees
 
 
@@ -153,7 +153,7 @@ def pack_contexts(
         causal: whether contexts share their common prefixes.
 
     Returns:
-        The packs, and for each context the number of its pack and the places of its tokens there.
+        The packs, and for each context the number of its pack and the offsets of its tokens there.
     """
     tree = PrefixTree(shares=causal)
     paths = [tree.add(ids) for ids in contexts]
@@ -162,7 +162,7 @@ def pack_contexts(
     tried = []
     for size in range(width, narrowest - 1, -_STEP):
         packs: list[Pack] = []
-        placed: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
+        packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
         for number in order:
             ids, path = contexts[number], paths[number]
             shared = [pack.n_shared(path) for pack in packs]
@@ -174,6 +174,6 @@ def pack_contexts(
             index = min(fitting)[1] if fitting else len(packs)
             if not fitting:
                 packs.append(Pack())
-            placed[number] = (index, packs[index].add(ids, path))
-        tried.append((packs, placed))
+            packed_at[number] = (index, packs[index].add(ids, path))
+        tried.append((packs, packed_at))
     return min(tried, key=lambda packed: len(packed[0]) * max(len(pack.ids) for pack in packed[0]))

@@ -175,23 +175,23 @@ class Reader:
 
     def packed(self, rows: Sequence[TokenRow]) -> tuple[ModelInputs, Reads]:
         """Returns the model's inputs with several rows in one, and the reads."""
-        packs, places = pack_contexts([row.ids for row in rows], self.width, causal=self.causal)
+        packs, packed_at = pack_contexts([row.ids for row in rows], self.width, causal=self.causal)
         width = max(len(pack.ids) for pack in packs)
         sees = torch.from_numpy(np.stack([pack.mask(width, causal=self.causal) for pack in packs]))
         mask = torch.zeros(sees.shape, dtype=self.model.dtype)
         mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
         positions = torch.zeros(len(packs), width, dtype=torch.long)
         in_contexts = self.positions(self.fill([row.ids for row in rows])["input_ids"])
-        for (index, tokens), of_context in zip(places, in_contexts, strict=True):
-            positions[index, tokens] = of_context[: len(tokens)]
+        for (index, offsets), of_context in zip(packed_at, in_contexts, strict=True):
+            positions[index, offsets] = of_context[: len(offsets)]
         inputs = {
             "input_ids": self.fill([pack.ids for pack in packs])["input_ids"],
             "attention_mask": mask[:, None],
             "position_ids": positions,
         }
         return inputs, [
-            (index, tokens[read])
-            for row, (index, tokens) in zip(rows, places, strict=True)
+            (index, offsets[read])
+            for row, (index, offsets) in zip(rows, packed_at, strict=True)
             for read in row.reads
         ]
 
@@ -229,14 +229,14 @@ class Reader:
         normalised at a time: they stay in the processor's cache, and no second table of the size
         of the logits is allocated.
         """
-        distinct = {read: place for place, read in enumerate(dict.fromkeys(reads))}
+        distinct = {read: number for number, read in enumerate(dict.fromkeys(reads))}
         logits = self.logits(inputs, [*distinct])
-        places = np.array([distinct[read] for read in reads])
+        index_of = np.array([distinct[read] for read in reads])
         parts, order = [], []
         for start in range(0, len(logits), _AT_ONCE):
             log_probs = _log_softmax(logits[start : start + _AT_ONCE])
-            chosen = np.flatnonzero((places >= start) & (places < start + _AT_ONCE)).tolist()
-            index = torch.from_numpy(places[chosen] - start).to(logits.device)
+            chosen = np.flatnonzero((index_of >= start) & (index_of < start + _AT_ONCE)).tolist()
+            index = torch.from_numpy(index_of[chosen] - start).to(logits.device)
             parts.append(pick(log_probs, index, [numbers[n] for n in chosen]))
             order += chosen
         return torch.cat(parts)[torch.tensor(order).argsort().to(logits.device)]

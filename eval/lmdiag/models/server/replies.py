@@ -3,7 +3,7 @@
 Both dialects extend OpenAI's completions endpoint. `prompt_logprobs` is vLLM's: the answer has null
 or `{id: {logprob, decoded_token}}` for each token of the prompt. `echo` repeats the prompt in the
 list of tokens (SGLang, vLLM). One token is generated in either case, and the server's most probable
-tokens at its place are the list of top tokens.
+tokens there are the list of top tokens.
 """
 
 from __future__ import annotations

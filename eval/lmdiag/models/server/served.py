@@ -75,7 +75,7 @@ class ServedModel:
 
     @property
     def device(self) -> str:
-        """The address, in place of `Model.device`."""
+        """The address instead of a `Model.device`."""
         return f"server {self.connection.client.address}"
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
@@ -181,7 +181,7 @@ def score_word(
     """Returns the score of a word.
 
     Its rank is known where it is not less probable than the last of the top tokens. Its first token
-    does not count, and a word of one token has the place of its token in the list.
+    does not count, and a word of one token has the rank of its token in the list.
 
     Args:
         first: id of its first token.

@@ -140,10 +140,10 @@ class SentenceEncoder:
             parts += [(start, end, start == word.start()) for start, end in bounds]
         ends = [end for _, end, _ in parts]
         ids, starts, controls, uncovered = self.spelling.spell(sentence.text)
-        # The owner of a place is the first part that ends after it.
-        places = (min(bisect_right(ends, start), len(parts) - 1) for start in starts)
-        owners = list(accumulate(places, max))
-        missing = {bisect_right(ends, place) for place in uncovered}
+        # The owner of a position is the first part that ends after it.
+        firsts = (min(bisect_right(ends, start), len(parts) - 1) for start in starts)
+        owners = list(accumulate(firsts, max))
+        missing = {bisect_right(ends, position) for position in uncovered}
         missing |= {owners[token] for token in controls}
         spans = []
         for number, (start, end, opens) in enumerate(parts):
