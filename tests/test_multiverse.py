@@ -320,6 +320,12 @@ def test_a_damaged_multiverse_is_refused(made: Path, tmp_path: Path) -> None:
         (tmp_path / "multiverse.json").write_text(json.dumps(document))
         with pytest.raises(BadInput, match=rf"multiverse\.json: .*{message}"):
             lmdiag.load_multiverse(tmp_path)
+    document = json.loads((made / "multiverse.json").read_text())
+    document["figures"][0]["values"].reverse()  # of other runs
+    copied = shutil.copytree(made, tmp_path / "copied")
+    (copied / "multiverse.json").write_text(json.dumps(document))
+    with pytest.raises(BadInput, match=r"multiverse\.json was not made of the run in"):
+        lmdiag.load_multiverse(copied)
     with pytest.raises(BadInput, match=r"has no multiverse\.json"):
         lmdiag.load_multiverse(tmp_path / "absent")
 

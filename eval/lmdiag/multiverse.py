@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from lmdiag.comparison import Side, compare_pairs, pair_at, side_of
 from lmdiag.files import has_file
 from lmdiag.protocol import KNOBS
-from lmdiag.results import Figure, FigureKey, Run
+from lmdiag.results import Figure, FigureKey, Run, read_results
 from lmdiag.results.results import read_record
 from lmdiag.types import BadInput, Kind
 
@@ -181,11 +181,22 @@ class Multiverse:
 
         Raises:
             BadInput: the file is missing, not JSON or of another version, a value is missing or of
-                the wrong type, or a number of a member is not one; names file and field.
+                the wrong type, a number of a member is not one, or a member is not the run at its
+                path, with the same figures; names file and field.
         """
         if not has_file(folder / MULTIVERSE):
             raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
-        return read_record(cls, folder / MULTIVERSE)
+        multiverse = read_record(cls, folder / MULTIVERSE)
+        for number, member in enumerate(multiverse.members):
+            run = read_results(folder / member.path)
+            is_same = (run.signature, run.model.commit) == (member.signature, member.commit)
+            for figure in multiverse.figures:
+                of_run, value = run.figure(figure.key), figure.values[number]
+                is_same &= (of_run and of_run.value) == (value and value.value)
+            if not is_same:
+                made = f"{folder / MULTIVERSE} was not made of the run in {folder / member.path}"
+                raise BadInput(f"{made}: run `lmdiag multiverse` again")
+        return multiverse
 
     def validation_errors(self) -> Iterator[str]:
         """Yields what is wrong beyond the types of the values, with the field."""
