@@ -118,8 +118,6 @@ class Analysis:
 
         Models are named where there are several; p_sign_flip and p_holm where there are any.
         """
-        from pandas import DataFrame
-
         terms = [{"model": m, **vars(term)} for m, fit in self.mixed.items() for term in fit.terms]
         tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame(terms)}
         if self.has_models:

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame, Series, to_numeric
 
 from lmdiag.analysis.procedures import (
     COMPUTED,
@@ -33,9 +34,6 @@ from lmdiag.stats import Values
 from lmdiag.table_files import MISSING, read_frame
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
 
 TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
 
@@ -109,8 +107,6 @@ class HumanTable:
         Raises:
             BadInput: there is no such column, or a value is text.
         """
-        from pandas import to_numeric
-
         texts = self.texts(column)
         values = np.asarray(to_numeric(texts.replace(TRUTH), errors="coerce"), float)
         if (bad := np.flatnonzero(np.isnan(values) & ~self.missing(column))).size:
@@ -132,8 +128,6 @@ class HumanTable:
     @cached_property
     def _within(self) -> DataFrame:
         """Of each row, the text and sentence within which words are earlier or later."""
-        from pandas import DataFrame
-
         names = (self.procedure.text, self.procedure.sentence)
         return DataFrame({name: self.keys(name) for name in names if name})
 
@@ -164,8 +158,6 @@ class HumanTable:
 
     def lagged(self, values: Values, lag: int) -> Values:
         """Returns values of the words `lag` words earlier, (n words,); NaN before a beginning."""
-        from pandas import Series
-
         within = [column.to_numpy() for _, column in self._within.iloc[self.first_rows].items()]
         return np.asarray(Series(values).groupby(within).shift(lag))
 
@@ -264,8 +256,6 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     Raises:
         BadInput: there is no such column or file, or it does not fit the rows.
     """
-    from pandas import DataFrame
-
     if source in table.frame.columns:
         return SurprisalSource(source, table.numbers(source), source)
     path = user_path(source)

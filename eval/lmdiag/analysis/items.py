@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from pandas import DataFrame, concat
 
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
@@ -15,8 +16,6 @@ from lmdiag.table_files import TABLE_SUFFIXES, read_frame
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from lmdiag.protocol import Predictions
     from lmdiag.results import Run
     from lmdiag.stimuli import Stimuli
@@ -56,8 +55,6 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
         BadInput: no such task; rows with a blank, or sentences without regions, have no such parts;
             the file cannot be read.
     """
-    from pandas import DataFrame, concat
-
     from lmdiag.results import Run, load_run
 
     tables = []
@@ -80,8 +77,6 @@ def model_column(run: Run) -> str:
 
 def _of_run(run: Run, task: str, per: Per) -> DataFrame:
     """The items of a run, all settings below each other."""
-    from pandas import concat
-
     if task and task not in run.stimuli:
         raise BadInput(f"{run.path} has no task {task!r}: choose from {', '.join(run.stimuli)}")
     label, frames = model_column(run), []
@@ -123,8 +118,6 @@ def items_of_predictions(predictions: Predictions, stimuli: Stimuli, per: Per = 
 
 def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
     """The columns of the data and of the predictions."""
-    from pandas import DataFrame
-
     taken = (*_RUN, *SCORES, *(PARTS if per != "row" else ()))
     data = DataFrame()
     for name, values in stimuli.columns().items():
@@ -152,8 +145,6 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
 
 def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
     """The columns of regions or words, and the number of their row."""
-    from pandas import DataFrame
-
     if stimuli.diagnostic.asks != "sentence":
         raise BadInput(f"{stimuli.task} has words at blanks: --per {per} needs whole sentences")
     if per == "region" and stimuli.regions is None:

@@ -6,19 +6,16 @@ import math
 import operator
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame, Series
 
 from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource, log_frequencies
 from lmdiag.analysis.procedures import COMPUTED, ENTROPY, FILTER, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 _COMPARE = {
     "!=": operator.ne, ">=": operator.ge, "<=": operator.le, "=": operator.eq,
@@ -159,8 +156,6 @@ class Selection:
 
     def _average(self, over: str) -> None:
         """Keeps a row per word, with the mean response over its rows."""
-        from pandas import Series
-
         for name in {SURPRISAL, *self._columns} - {self.response, *self._groups}:
             self._by_word(name)  # refuses values that differ within a word
         word, before = self.table.word, int(self.kept.sum())
@@ -179,8 +174,6 @@ class Selection:
         Raises:
             BadInput: a number is infinite.
         """
-        from pandas import DataFrame
-
         kept = np.flatnonzero(self.kept)
         rows = DataFrame(index=[self.table.where(row) for row in kept.tolist()])
         for name in self._columns:
@@ -243,8 +236,6 @@ class Selection:
 
     def _by_word(self, name: str) -> Values:
         """A value per word: that of all its rows if they agree, else of those that filters keep."""
-        from pandas import Series
-
         word, values = self.table.word, Series(self.values(name))
         agree = values.groupby(word).transform("nunique") <= 1
         values = values.where(agree | self._passed)
