@@ -1,12 +1,5 @@
 """EW and MW of a context, from the whole distribution at its blank (docs/specification.md, 4).
 
-With label = the right number: EW is the share of verbs whose right form is more probable than the
-wrong one, MW the mass on right forms over the mass on all forms (Newman et al. 2021). With a
-cut-off, the vocabulary is sorted by probability, tokens are kept from one end until their
-cumulative mass reaches it, and the two values are interpolated linearly there, between the last
-token before it and the first at or past it. In the top a verb counts for EW if either form is kept,
-and for MW only kept forms count; in the bottom both forms must be kept.
-
 The vocabulary is sorted as plain values, since sorting it with its ids takes several times as long:
 a form's rank follows from its own value, and from the ids of equal values where there are any.
 """

@@ -128,8 +128,7 @@ class SentenceScorer:
         """Returns the words of a sentence.
 
         The boundary correction of a word, or its share of it where it is cut, is that of Pimentel &
-        Meister (2024); `lmdiag.models.whole_words.search` has the formula. Here words end at white
-        space alone, see `Boundaries.whitespace_log_prob`.
+        Meister (2024), with words that end at white space alone.
 
         Args:
             encoded: the sentence.

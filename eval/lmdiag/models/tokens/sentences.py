@@ -1,12 +1,8 @@
 """From whole sentences to rows of token ids that read the probability of every token.
 
 `docs/specification.md` ("Whole sentences") says what a word is, which token belongs to which word,
-and what is masked. A causal model reads the text once, a masked model once per token.
-
-A text longer than the model's input is read in windows that overlap by half. A causal model reads
-all tokens of the first window and the second half of each later one. A masked model reads a token
-in the window that has most context on the token's shorter side. What the tokenizer puts before and
-after a text stands around every window.
+what is masked, and which windows of a text that is longer than the model's input are read. A causal
+model reads a window once, a masked model once per token.
 """
 
 from __future__ import annotations

@@ -1,28 +1,9 @@
 """Unit `word`: the most probable complete words at a blank, and probabilities of complete words.
 
-`tokens.boundaries` says what a word is and where it ends. In the formulas c is the context, w a
-word of the pieces w1 ... wn, and E(x) the probability that the item after x ends a word.
-
-**From left to right** (causal models, the decoders of encoder-decoders), with the word-boundary
-correction of Pimentel & Meister (2024) and Oh & Schuler (2024):
-
-    P(w | c) = p(w1 | c) ... p(wn | c w1 ... wn-1) * E(c w) / E(c)
-
-E(c w) takes off what goes to longer words (`bird` against `birds`). The same factor belongs to the
-context, whose last word is over: the mass that would have continued it is divided away. Each way to
-go on from c counts for one word at most, so that the words' probabilities sum to at most 1. At the
-beginning of a text E(c) = 1. If the pieces themselves tell where a word ends, E = 1 everywhere:
-vocabularies that mark ends, and those whose items are all words.
-
-**Masked models** see how many masks there are, and the text on both sides, so that no boundary has
-to be corrected. n masks give a distribution over words of n pieces: each piece given those before
-it, left to right within the word (Kauf & Ivanova 2023). All lengths from 1 to N are equally likely
-a priori:
-
-    P(w | c) = 1/N * p(w1 | c, n masks) ... p(wn | c, w1 ... wn-1, 1 mask)
-
-N is `LENGTHS`, or 1 if no item of the vocabulary continues a word. A candidate of more than N
-pieces has the same weight 1/N, and is not looked for.
+`docs/specification.md` ("Units") has the formulas, and `tokens.boundaries` says what a word is and
+where it ends. With the word-boundary correction each way to go on from a context counts for one
+word at most, so that the probabilities of words sum to at most 1. Masked models see how many masks
+there are, and the text on both sides, so that no boundary has to be corrected.
 
 The search (`frontier`) is exact. Open partial words of all blanks of a batch are read together, a
 few of each per round. EW and MW are about single tokens in both units.
