@@ -277,7 +277,7 @@ def test_a_misspelt_column_is_refused_before_a_model_is_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("lmdiag.api.load_model", None)
-    with pytest.raises(BadInput, match="rows: no column 'RT'; did you mean 'rt'"):
+    with pytest.raises(BadInput, match=r"rows: no column 'RT' \(did you mean 'rt'\?\)"):
         lmdiag.fit(texts(), models="demo:causal", response="RT")
 
 

@@ -408,7 +408,8 @@ def _means_of_suite(
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
-    item, values_of = level_texts(table["item"]), table[response]
+    item = level_texts(table["item"])
+    values_of = table[response]
     keys = [item, *(level_texts(column) for column in columns.values())]
     means = {}
     for model, numbers in table.groupby("model", sort=False).indices.items():

@@ -6,7 +6,6 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -32,7 +31,7 @@ from lmdiag.files import (
 )
 from lmdiag.stats import Values
 from lmdiag.table_files import MISSING, read_frame
-from lmdiag.text import shortened
+from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
 TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
@@ -89,11 +88,10 @@ class HumanTable:
             BadInput: there is no such column.
         """
         if column not in self.frame.columns:
-            names = {str(name).lower(): str(name) for name in self.frame.columns}
-            near = get_close_matches(column.lower(), names, n=1)
-            asked = f"; did you mean {names[near[0]]!r}?" if near else ""
-            known = ", ".join(names.values())
-            raise BadInput(f"{self.name}: no column {column!r}{asked} (columns: {known})")
+            names = [*map(str, self.frame.columns)]
+            suggestion = suggest(column, names)
+            known = ", ".join(names)
+            raise BadInput(f"{self.name}: no column {column!r}{suggestion}; columns: {known}")
         values = self.frame[column].astype(object).reset_index(drop=True)
         return values.where(values.notna(), "").map(str)
 

@@ -79,7 +79,8 @@ def _of_run(run: Run, task: str, per: Per) -> DataFrame:
     """The items of a run, all settings below each other."""
     if task and task not in run.stimuli:
         raise BadInput(f"{run.path} has no task {task!r}: choose from {', '.join(run.stimuli)}")
-    label, frames = model_column(run), []
+    label = model_column(run)
+    frames = []
     for name in [task] if task else run.stimuli:
         for (setting, shuffle), predictions in run.predictions[name].items():
             stimuli = run.stimuli[name]

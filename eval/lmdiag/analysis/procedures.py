@@ -133,14 +133,15 @@ class Procedure:
         together = Regression(" + ".join(self.predictors), full, baseline)
         if len(self.predictors) == 1:
             return [together]
-        each, beyond = list[Regression](), list[Regression]()
+        alone = []
+        beyond = []
         for name in self.predictors:
             others = [other for other in self.predictors if other != name]
-            alone = without_terms(full, self._pattern(others))
-            rest = without_terms(full, self._pattern([name]))
-            each.append(Regression(name, alone, baseline))
-            beyond.append(Regression(f"{name} beyond {' + '.join(others)}", full, rest))
-        return [*each, together, *beyond]
+            only_this = without_terms(full, self._pattern(others))
+            without_this = without_terms(full, self._pattern([name]))
+            alone.append(Regression(name, only_this, baseline))
+            beyond.append(Regression(f"{name} beyond {' + '.join(others)}", full, without_this))
+        return [*alone, together, *beyond]
 
     def signature(self) -> str:
         """Returns the fields that change figures and that the formulas do not show."""

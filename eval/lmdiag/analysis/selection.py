@@ -66,25 +66,36 @@ class Selection:
     """
 
     def __init__(self, table: HumanTable, source: SurprisalSource, formulas: str) -> None:
-        self.table, self.source, how = table, source, table.procedure
+        self.table = table
+        self.source = source
         self.kept = np.ones(len(table.frame), dtype=bool)
         self.left_out: dict[str, int] = {}
         self.notes = {"source": source.note} if source.note else {}
-        self._columns, self._groups = names_in(formulas), grouping_columns(formulas)
+        self._columns = names_in(formulas)
+        self._groups = grouping_columns(formulas)
         self.response = self._columns[0]
         self._mean: Values | None = None
         self._beyond_gap = np.zeros(len(table.frame), dtype=bool)
+        self._leave_out_all()
+
+    def _leave_out_all(self) -> None:
+        """Leaves out rows in the order of docs/specification.md, section 10."""
+        table = self.table
+        how = table.procedure
         if how.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
-        known = {*table.frame.columns} - {SURPRISAL}
-        filters = [match for text in how.filter or () if (match := FILTER.fullmatch(text))]
-        for match in (match for match in filters if match[1] in known):
-            self._filter(*match.group(0, 1, 2, 3))
+        filters = [FILTER.fullmatch(text) for text in how.filter or ()]
+        conditions = [match.group(0, 1, 2, 3) for match in filters if match]
+        read = {*table.frame.columns} - {SURPRISAL}
+        for condition in conditions:
+            if condition[1] in read:
+                self._filter(*condition)
         self._passed = self.kept.copy()
         if how.text and how.position:
             self._one_row_per_word()
-        for match in (match for match in filters if match[1] not in known):
-            self._filter(*match.group(0, 1, 2, 3))
+        for condition in conditions:
+            if condition[1] not in read:
+                self._filter(*condition)
         for name in self._columns:
             is_group = name in self._groups
             missing = table.missing(name) if is_group else np.isnan(self.values(name))
@@ -107,13 +118,15 @@ class Selection:
 
     def _filter(self, condition: str, column: str, sign: str, value: str) -> None:
         try:
-            values, bound = self.values(column), float(TRUTH.get(value, value))
-            missing, passed = np.isnan(values), _COMPARE[sign](values, bound)
+            values = self.values(column)
+            missing = np.isnan(values)
+            passed = _COMPARE[sign](values, float(TRUTH.get(value, value)))
         except (BadInput, ValueError):
             if sign not in ("=", "!="):
                 raise BadInput(f"filter {condition!r}: only numbers have an order") from None
             texts = self.table.texts(column).to_numpy()
-            missing, passed = texts == "", _COMPARE[sign](texts, value)
+            missing = texts == ""
+            passed = _COMPARE[sign](texts, value)
         self.leave_out(f"{column} is missing", missing)
         self.leave_out(f"not {condition}", ~passed)
 
@@ -125,7 +138,8 @@ class Selection:
         Raises:
             BadInput: a reader has two rows of a word; a predictor differs within a word.
         """
-        table, how = self.table, self.table.procedure
+        table = self.table
+        how = table.procedure
         kept = np.flatnonzero(self.kept)
         rows = table.frame.iloc[kept].assign(**{_WORD: table.word[kept]})
         if not rows[_WORD].duplicated().any():
@@ -158,7 +172,8 @@ class Selection:
         """Keeps a row per word, with the mean response over its rows."""
         for name in {SURPRISAL, *self._columns} - {self.response, *self._groups}:
             self._by_word(name)  # refuses values that differ within a word
-        word, before = self.table.word, int(self.kept.sum())
+        word = self.table.word
+        before = int(self.kept.sum())
         values = Series(self.values(self.response)).where(self.kept)
         self._mean = values.groupby(word).transform("mean").to_numpy()
         self.kept &= ~Series(word).where(self.kept).duplicated().to_numpy()
@@ -191,8 +206,9 @@ class Selection:
         Raises:
             BadInput: there is no such column and none that it can be computed from.
         """
-        table, columns = self.table, self.table.frame.columns
-        word, language = table.procedure.word, table.procedure.language or "en"
+        table = self.table
+        columns = table.frame.columns
+        word = table.procedure.word
         if name == SURPRISAL:
             return self.source.values
         if name == ENTROPY and self.source.entropy is not None:
@@ -210,14 +226,17 @@ class Selection:
         if is_length:
             self.notes[name] = f"{name}: characters of {word}"
             return np.array([len(text) or math.nan for text in texts])
-        sign, minus = (-1, "-") if name == "freq" else (1, "")
+        language = table.procedure.language or "en"
+        log_frequency = log_frequencies(texts, language)
+        is_negative = name == "freq"
         proportion = f"wordfreq's proportion of {word}, language {language}"
-        self.notes[name] = f"{name}: {minus}log2 of {proportion}"
-        return sign * log_frequencies(texts, language)
+        self.notes[name] = f"{name}: {'-' if is_negative else ''}log2 of {proportion}"
+        return -log_frequency if is_negative else log_frequency
 
     def _lagged(self, base: str, lag: int) -> Values:
         """Values of an earlier word, from a column that has them or by position."""
-        table, how = self.table, self.table.procedure
+        table = self.table
+        how = table.procedure
         column = self.source.column if base == SURPRISAL else base
         for known in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
             if column and known in table.frame.columns:
@@ -236,7 +255,8 @@ class Selection:
 
     def _by_word(self, name: str) -> Values:
         """A value per word: that of all its rows if they agree, else of those that filters keep."""
-        word, values = self.table.word, Series(self.values(name))
+        word = self.table.word
+        values = Series(self.values(name))
         agree = values.groupby(word).transform("nunique") <= 1
         values = values.where(agree | self._passed)
         first = values.groupby(word).transform("first")
