@@ -49,7 +49,8 @@ def evaluate(
     Raises:
         BadInput: predictions do not belong to the rows.
     """
-    rows, diagnostic = stimuli.columns(), diagnostics.get(stimuli.task, stimuli.form)
+    rows = stimuli.columns()
+    diagnostic = diagnostics.get(stimuli.task, stimuli.form)
     of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
     measured = [{k: _measure(x, diagnostic) for k, x in of_run.items()} for of_run in of_runs]
     shuffled = bool(runs) and is_shuffled(stimuli.task, runs[0].perturbation)
@@ -72,7 +73,8 @@ def scores(
     """
     if run.perturbation != NONE:
         stimuli = perturb(stimuli, run.perturbation, run.run, protocol.seed)
-    rows, task = stimuli.columns(), stimuli.task
+    rows = stimuli.columns()
+    task = stimuli.task
     if list(rows["id"]) != run.id:
         raise BadInput(
             f"predictions of {task} are not in the order of its rows: "
@@ -172,7 +174,8 @@ def complete_measures(
         missing: ids of the rows that have no prediction.
         asked: see `chosen_measures`; all if empty.
     """
-    rows, has_regions = stimuli.columns(), stimuli.diagnostic.has_regions
+    rows = stimuli.columns()
+    has_regions = stimuli.diagnostic.has_regions
     regions = rows["regions"] if has_regions else []
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
 
@@ -187,9 +190,11 @@ def complete_measures(
         of_all = scores(stimuli, run, protocol, True, kind)
         return {name: len(measure.items) for name, measure in of_all.items()}
 
-    incomplete, known = list[str](), [*measured]
+    incomplete = list[str]()
+    known = [*measured]
     if missing or asked:
-        n_all, n_present = n_items(()), n_items(missing)
+        n_all = n_items(())
+        n_present = n_items(missing)
         incomplete = [name for name, n in n_all.items() if n > n_present.get(name, 0)]
         known = [*dict.fromkeys([*n_all, *measured])]
     wanted = chosen_measures(asked, known) if asked else known

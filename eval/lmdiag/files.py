@@ -372,10 +372,12 @@ def redact_output() -> None:
     """Removes secrets from tracebacks and log records of this process before they are shown."""
 
     def make_redacted(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        record, text = make(*args, **kwargs), ""
+        record = make(*args, **kwargs)
+        text = ""
         with suppress(Exception):  # the arguments do not fit the format
             text = record.getMessage()
-        record.msg, record.args = without_secrets(text or str(record.msg)), None
+        record.msg = without_secrets(text or str(record.msg))
+        record.args = None
         return record
 
     sys.excepthook = lambda *error: print(

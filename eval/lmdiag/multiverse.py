@@ -191,7 +191,8 @@ class Multiverse:
             run = read_results(folder / member.path)
             is_same = (run.signature, run.model.commit) == (member.signature, member.commit)
             for figure in multiverse.figures:
-                of_run, value = run.figure(figure.key), figure.values[number]
+                of_run = run.figure(figure.key)
+                value = figure.values[number]
                 is_same &= (of_run and of_run.value) == (value and value.value)
             if not is_same:
                 made = f"{folder / MULTIVERSE} was not made of the run in {folder / member.path}"

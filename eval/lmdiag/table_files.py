@@ -100,8 +100,9 @@ class RawTable:
 
     def lacks(self, column: str, rule: str) -> BadInput:
         """Returns the error that a column is missing: what may be meant, and what is there."""
-        close, names = suggest(column, self.columns), truncated(", ".join(self.columns))
-        problem = f"the column {column} is missing{close}; found: {names}; {rule}"
+        suggestion = suggest(column, self.columns)
+        names = truncated(", ".join(self.columns))
+        problem = f"the column {column} is missing{suggestion}; found: {names}; {rule}"
         return BadInput(f"{self.name}: {problem}")
 
 
@@ -162,7 +163,8 @@ def _aligned(content: _Content, place: str) -> tuple[list[str], list[tuple[int, 
     (_, header), *rows = filled
     if content.has_quoted_header and all(len(cells) == len(header) + 1 for _, cells in rows):
         header = ["", *header]
-    n, aligned = len(header), []
+    n = len(header)
+    aligned = []
     for line, cells in rows:
         if len(cells) < n or any(cells[n:]):
             remedy = f"put text with {_SEPARATORS[content.separator]} in double quotes"

@@ -51,11 +51,11 @@ def in_order(texts: Iterable[str]) -> tuple[str, ...]:
         plain = "".join(x for x in letters if not unicodedata.combining(x))
         return plain, text.swapcase()  # of two spellings, lower case first, as in R's locales
 
-    found = sorted(texts, key=key)
+    ordered = sorted(texts, key=key)
     try:
-        return tuple(sorted(found, key=float))
+        return tuple(sorted(ordered, key=float))
     except ValueError:
-        return tuple(found)
+        return tuple(ordered)
 
 
 def csv_cell(value: Any) -> Any:

@@ -171,9 +171,9 @@ def analyse_table(
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     table[response] = _response(table, response)
     means = _means(table, conditions, response, orders, required=not formula, each=region == _ALL)
-    found = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
-    factors = _factors(table, [*found, *named], orders)
-    order = {name: tuple(factors[name].cat.categories) for name in found}
+    names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
+    factors = _factors(table, [*names, *named], orders)
+    order = {name: tuple(factors[name].cat.categories) for name in names}
     complete = {group: wide.dropna() for group, wide in means.items()}
     scores = {group: effect_scores(wide, order, coding) for group, wide in complete.items()}
     models = [*table["model"].unique()]
@@ -346,16 +346,16 @@ def find_conditions(table: DataFrame) -> list[str]:
     n_levels = table.drop(columns=[name for name in never if name in table]).nunique()
     n_levels = n_levels[n_levels.between(2, _MOST_LEVELS)]
     has_all = table.groupby("item")[[*n_levels.index]].nunique().eq(n_levels)
-    found = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
+    candidates = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
 
     def follows(name: str, others: list[str]) -> bool:
         return bool(others) and table.groupby(others)[name].nunique().max() <= 1
 
     chosen: list[str] = []
-    for name in sorted(found, key=lambda name: (n_levels[name], name == "good")):
+    for name in sorted(candidates, key=lambda name: (n_levels[name], name == "good")):
         if not follows(name, chosen):
             chosen = [*(other for other in chosen if not follows(other, [name])), name]
-    return [name for name in found if name in chosen]
+    return [name for name in candidates if name in chosen]
 
 
 def _means(

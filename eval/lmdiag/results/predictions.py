@@ -85,7 +85,9 @@ def schema() -> pa.Schema:
     """Returns the Arrow types of `COLUMNS`."""
     import pyarrow as pa
 
-    text, count, real = pa.string(), pa.int32(), pa.float64()
+    text = pa.string()
+    count = pa.int32()
+    real = pa.float64()
     word = pa.struct(zip(_Word._fields, (count, count, real, count), strict=True))
     types = (
         text, text, count, real, count, count,
@@ -147,7 +149,8 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {}
     for name in table.column_names:
         column = table[name].combine_chunks()
-        has_type, size = column.type == schema().field(name).type, len(AGREEMENT_LAYOUT)
+        has_type = column.type == schema().field(name).type
+        size = len(AGREEMENT_LAYOUT)
         if name == "words" and has_type:  # field by field: dictionaries would take seconds
             words = zip(*(part.to_pylist() for part in column.flatten().flatten()), strict=True)
             lengths = column.value_lengths().to_pylist()
@@ -315,7 +318,8 @@ def read_external(
         BadInput: no such file, a malformed line (file and line are named), values that cannot be
             log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
     """
-    rows, parts = stimuli.columns()["id"], read(path)
+    rows = stimuli.columns()["id"]
+    parts = read(path)
     if UNNAMED not in parts:
         chosen = [part for key, part in sorted(parts.items()) if key[0] == setting]
         if not chosen:
@@ -358,7 +362,9 @@ def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
         lacking = [row for row, value in zip(part.id, values, strict=False) if value is None]
         if 0 < len(lacking) < len(part.id):
             raise BadInput(f"{where}: {name} are not given for id {lacking[0]}; give all or none")
-    log_prob, n_tokens, spans = part.log_prob, part.n_tokens, [words or () for words in part.words]
+    log_prob = part.log_prob
+    n_tokens = part.n_tokens
+    spans = [words or () for words in part.words]
     counted = [all(word.n_tokens is not None for word in words) for words in spans]
     spans = [tuple(word._replace(n_tokens=word.n_tokens or 0) for word in x) for x in spans]
     sums = [SentenceAnswer(words) for words in spans]
@@ -366,7 +372,8 @@ def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
         log_prob = [answer.log_prob for answer in sums]
     if sums and all(value is None for value in n_tokens):
         n_tokens = [x.n_tokens if known else None for x, known in zip(sums, counted, strict=True)]
-    marked, top_words = 0, list[list[str] | None]()
+    marked = 0
+    top_words = list[list[str] | None]()
     for row, tops in zip(part.id, part.top_words, strict=True):
         bare = [word[1:] if word.startswith(_WORD_STARTS) else word for word in tops or ()]
         for word, text in zip(tops or (), bare, strict=True):

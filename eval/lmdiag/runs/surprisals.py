@@ -83,7 +83,8 @@ def word_surprisals(
     for number, text in enumerate(texts, start=1):
         before = len(text) - len(text.lstrip())
         for position, (span, bits_before) in enumerate(words.get(text.strip(), ()), start=1):
-            start, end = before + span.start, before + span.end
+            start = before + span.start
+            end = before + span.end
             bits = None if span.log_prob is None else 0.0 - span.log_prob / math.log(2)
             scores = bits, span.n_tokens, bits_before
             rows.append(WordSurprisal(number, position, text[start:end], start, *scores))

@@ -91,10 +91,12 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
 
 def _text_of(problem: ValidationProblem) -> str:
     """The problem of a suite, as ", item 2, condition 1: condition_name must be ..."."""
-    place, field = "", ""
+    place = ""
+    field = ""
     for part in problem.location:
         if isinstance(part, int):
-            place, field = f"{place}, {field.removesuffix('s')} {part + 1}", ""
+            place = f"{place}, {field.removesuffix('s')} {part + 1}"
+            field = ""
         else:
             field = f"{field}.{part}" if field else part
     shown = "" if problem.given[0] in "{[" else f", not {problem.given}"
