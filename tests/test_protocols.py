@@ -89,34 +89,25 @@ def test_options_without_effect_do_not_enter_the_signature(command: Commands) ->
     assert (predictions.pll, predictions.final_period) == ("within-word", "always")
 
 
-@pytest.mark.parametrize(
-    ("facts", "bos", "asks", "line"),
-    [
-        ({"tokenizer_bos": True, "bos": True}, "auto", "word", ""),
-        ({"tokenizer_bos": True}, "never", "word", "--bos never leaves out the beginning-of-"),
-        ({"tokenizer_bos": False, "bos": True}, "always", "word", "--bos always adds a beginning-"),
-        ({"tokenizer_bos": False, "sentence_bos": True}, "always", "sentence", ""),  # as with auto
-        ({"tokenizer_bos": True, "kind": "masked"}, "never", "word", ""),
+def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(command: Commands) -> None:
+    adds, lacks, read = {"tokenizer_bos": True}, {"tokenizer_bos": False}, {"sentence_bos": True}
+    for facts, bos, asks, line in (
+        (adds | {"bos": True}, "auto", "word", ""),
+        (adds, "never", "word", "--bos never leaves out the beginning-of-"),
+        (adds | {"kind": "masked"}, "never", "word", ""),
+        (lacks | read, "always", "sentence", ""),  # as with auto
         ({"id": "google/gemma-4-E2B"}, "auto", "word", "Gemma was trained with one and fails"),
         ({"architecture": "GemmaForCausalLM", "bos": True}, "always", "word", ""),
         ({"id": "EleutherAI/pythia-70m"}, "auto", "word", ""),
-        ({"id": "EleutherAI/pythia-70m", "sentence_bos": True}, "auto", "sentence", "of Pythia ha"),
+        ({"id": "EleutherAI/pythia-70m"} | read, "auto", "sentence", "data of Pythia have none"),
         ({"id": "gemma/gpt2"}, "auto", "word", ""),
-    ],
-)
-def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(
-    facts: dict[str, Any], bos: Any, asks: str, line: str
-) -> None:
-    remark = bos_remark(QueryOptions(bos=bos), model_info(**{"kind": "causal"} | facts), asks)
-    assert line in remark if line else not remark
-
-
-def test_a_run_and_its_page_say_so_once(command: Commands) -> None:
+    ):
+        query: Any = {"bos": bos}
+        remark = bos_remark(QueryOptions(**query), model_info(**{"kind": "causal"} | facts), asks)
+        assert line in remark if line else not remark
     runs, out, err = asked(command, command.models["gpt2"], "--bos", "always")
-    pages = [out, err, (runs["-bosalways"] / "report.html").read_text("utf-8")]
-    assert [page.count("--bos always adds a beginning-of-sequence token") for page in pages] == [
-        1
-    ] * 3
+    for page in (out, err, (runs["-bosalways"] / "report.html").read_text("utf-8")):
+        assert page.count("--bos always adds a beginning-of-sequence token") == 1
 
 
 @pytest.fixture(scope="module")
