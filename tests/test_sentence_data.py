@@ -98,7 +98,7 @@ def test_regions_of_several_rows() -> None:
     texts = {
         "region_1": ["The cook", "A"],
         "region_10": [", slowly.", "cat"],
-        "region_2": ["", None],
+        "region_2": ["", ""],
     }
     rows = stimuli.load(texts)
     assert rows.columns()["sentence"] == ["The cook, slowly.", "A cat"]

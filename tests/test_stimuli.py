@@ -204,7 +204,7 @@ def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
     tiny_models: dict[str, Path], tmp_path: Path, command: Commands
 ) -> None:
     """From the file of a user, named as a diagnostic and with the index of pandas, to the page."""
-    words = ("bird", "tree", "hammer", "robin", "trout", "fish", "bird", "tree")
+    words = ("bird", "tree", "hammer", "robin", "trout", "fish", "cat", "dog")
     contexts = [f"A {word} is a" for word in words]
     frame = pd.DataFrame({"context": contexts, "target": words[::-1], "number": [1, 2] * 4})
     frame.to_csv(tmp_path / "neg136.csv")
@@ -255,13 +255,14 @@ MISTAKES_IN_MEMORY: list[tuple[Any, str]] = [
     ([{"sentence": "A ___ b."}], "the column sentence has a blank in it, '___': write whole"),
     ({"region_1": ["A"], "sentence": ["A"]}, "columns sentence and region_1 are both there"),
     ({"region_1": [""]}, "regions do not join to a sentence"),
+    ({"region_1": ["A"], "region_2": [None]}, "row 1: the column region_2 is NA or NaN: writ"),
     ({"region_1": [3]}, "a region must be text, not 3"),
     ({"region_1": ["A"], "regions": ["A"]}, "the column regions is made of the regions"),
     # pairs
     ([PAIR, PAIR | {"sentence_bad": ""}], "row 2: the column sentence_bad is empty"),
     ([PAIR | {"sentence_good": None}], "the column sentence_good is missing or not"),
     ([PAIR | {"sentence": "A."}], "sentence is made of sentence_good and sentence_bad"),
-    ([PAIR | {"id": "x"}] * 2, "rows, row 2: the column id has 'x-good' again, first in rows, row"),
+    ([PAIR | {"id": "x", "n": n} for n in (1, 2)], "row 2: the column id has 'x-good' again, firs"),
     ([{"sentence_good": "A."}], "; every pair needs both"),
     ([{"sen": "A.", "wrong_sen": "B."}, {"sen": "A."}], "row 2: the column wrong_sen is miss"),
     ([{"sen": "A."}], "every row needs context and target"),  # alone, it may be anything
@@ -274,7 +275,10 @@ def test_mistakes_in_memory_name_row_and_column(data: Any, message: str) -> None
 
 
 MISTAKES: list[tuple[Mapping[str, str], str]] = [
-    ({",target": ",targets"}, "the column target is missing (did you mean 'targets'?); found: "),
+    (
+        {",target": ",targets"},
+        "the column 'targets' is nearly 'target': rename it to target, or",
+    ),
     ({"item": "id"}, "own.csv: the column id is there twice: rename one"),
     ({'"': ""}, "own.csv:2: 10 fields, expected 9; put text with a comma in double quotes"),
     ({'and"': 'and"s'}, "own.csv:2: ',' expected after '\"'"),
@@ -288,7 +292,7 @@ MISTAKES: list[tuple[Mapping[str, str], str]] = [
     ({",0,": ",1,"}, "own.csv:2: the column contrast: 'c1' has 2 good and 0 bad rows"),
     ({"0,c1": "0,c2"}, "'c1' has 1 good and 0 bad rows, it needs exactly one good and"),
     ({"contrast": "pair"}, "own.csv: there is a column good but no contrast: give both, or leave"),
-    ({"two,0": "NA,0"}, "own.csv:3: the column target is empty: fill it in (NA is R's mi"),
+    ({"two,0": "NA,0"}, "own.csv:3: the column target is empty: fill it in (NA and Na"),
     ({"y,One and": "y,One ____ and"}, "own.csv:3: the column context has a blank in it, '____'"),
     ({",.,": ",[blank] it,"}, "own.csv:2: the column right_context has a blank in it, '[blank]'"),
     ({"\n": ",z\n", "expected,z": "expected,"}, "own.csv: a column has no name"),

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from commands import Commands
 
 from lmdiag import stimuli
 from lmdiag.analysis.human import HumanTable, read_human
 from lmdiag.analysis.items import items_of
 from lmdiag.analysis.procedures import Procedure
+from lmdiag.stimuli.design import design_of
 from lmdiag.table_files import read_frame, read_table
 from lmdiag.types import BadInput
 
@@ -119,3 +121,123 @@ def test_quotes_in_tab_separated_words_are_characters(tmp_path: Path) -> None:
     human = human_of(path)
     assert human.missing("rt").tolist() == [False, False, False, True]
     assert human.where(3).endswith("own.tsv:5")
+
+
+# ---- the design ----------------------------------------------------------------------------------
+
+CELLS = [(g, a) for g in ("yes", "no") for a in ("match", "mismatch")]
+DESIGN = pd.DataFrame(
+    {
+        "item": f"{item}", "grammatical": g, "attractor": a, "frequency": f"{item % 7}",
+        "region_1": f"The key {item}", "region_2": f"to the {a}", "region_3": f"is {g}",
+    }
+    for item in range(1, 25)
+    for g, a in CELLS
+)  # fmt: skip
+FILE = DESIGN.to_csv(index=False)
+
+
+def put(column: str, value: str, row: int = 5) -> str:
+    changed = DESIGN.copy()
+    changed.loc[row, column] = value
+    return changed.to_csv(index=False)
+
+
+def named(old: str, new: str) -> str:
+    return FILE.replace(old, new, 1)
+
+
+BAD: dict[str, tuple[str, str]] = {
+    "NA in a region": (put("region_3", "NA"), "own.csv:7: the column region_3 is NA or NaN: write"),
+    "NaN in a region": (put("region_2", "NaN"), "own.csv:7: the column region_2 is NA or NaN"),
+    "blank in a level": (put("attractor", "match "),
+                         "own.csv:7: the column attractor has 1 row as 'match ', 48 as 'match'"),
+    "case of a level": (put("grammatical", "No"), "1 row as 'No', 48 as 'no', which differ in let"),
+    "blank in an item": (put("item", "2 "), "own.csv:7: the column item has 1 row as '2 ', 3 as"),
+    "Region3": (named("region_3", "Region3"), "own.csv: the column 'Region3' is nearly 'region_3'"),
+    "region 3": (named("region_3", "region 3"), "'region 3' is nearly 'region_3': rename it"),
+    "Item": (named("item", "Item"), "the column 'Item' is nearly 'item': rename it to item, or to"),
+    "itm": (named("item", "itm"), "the column 'itm' is nearly 'item'"),
+    "items": (named("item", "items"), "the column 'items' is nearly 'item'"),
+    "blank in a name": (named("item", "item "), "the column 'item ' is nearly 'item'"),
+    "swapped letters": (named("frequency", "conditoin"), "'conditoin' is nearly 'condition'"),
+    "identical rows": (FILE + FILE.split("\n", 1)[1], "own.csv:98: the row is identical to line 2 "
+                       "(96 repeated: lines 98, 99, 100, 101, 102 and 91 more): remove them, "),
+    "NA as target": ("context,target\nA,NA\n", "own.csv:2: the column target is empty: fill it in"),
+    "no target": ("context,target\nA,\nB,b\n", "own.csv:2: the column target is empty"),
+    "NaN as context": ("context,target\nNaN,a\n", "own.csv:2: the column context is empty"),
+    "no context": ("context,target\nA,a\n,b\n", "own.csv:3: the column context is empty: write"),
+    "NA as sentence": ("item,sentence\n1,NA\n2,B\n", "own.csv:2: the column sentence is empty"),
+    "NA beside bars": ("item,sentence\n1,NA\n2,B|c\n", "own.csv:2: the column sentence is empty"),
+    "NA in a pair": ("sen,wrong_sen\nA,NA\n", "own.csv:2: the column wrong_sen is missing"),
+    "a pair's column": ("sentence_good,Sentence_bad\nA,B\n", "is nearly 'sentence_bad'"),
+}  # fmt: skip
+"""What is wrong for certain -> the file, the error."""
+
+FULL = "(match, mismatch); covariate: frequency"
+OTHER = DESIGN.assign(list=[str(1 + (i // 4 + i) % 4) for i in range(96)])
+ODD: dict[str, tuple[str, str, list[str]]] = {
+    "nothing": (FILE, FULL, []),
+    "misspelt level": (put("attractor", "mismtach"), "not a condition: attractor; covariate: ", [
+        "attractor: level 'mismtach' has 1 row (line 7); did you mean 'mismatch'?",
+        "attractor is not taken for a condition: 1 of 24 items have all of its levels (rows: match "
+        "48, mismatch 47, mismtach 1); correct it, or name it by --conditions",
+        "item 1, no has 2 texts (lines 4, 5), and 47 other cells have several"]),
+    "missing level": (put("attractor", ""), FULL, [
+        "attractor is missing in 1 of 96 rows (line 7)",
+        "left out, since they have no row in some cells of grammatical x attractor: 1 of 24"]),
+    "NA as a level": (put("attractor", "NA"), FULL, ["attractor is missing", "left out"]),
+    "missing item": (put("item", ""), FULL, ["item is missing in 1 of 96", "left out"]),
+    "list": (OTHER.to_csv(index=False), "x list (1, 2, 3, 4); covariate: frequency", [
+        "no item has all cells of grammatical x attractor x list, so no effects are tested: give "
+        "--conditions grammatical attractor (24 items)"]),
+    "verb": (DESIGN.assign(verb=[f"v{i % 7}" for i in range(96)]).to_csv(index=False),
+             f"{FULL}; not used: verb", []),
+    "number of the attractor": (DESIGN.assign(n=[1, 2] * 48).to_csv(index=False),
+                                f"{FULL}; follows from the conditions: n", []),
+    "one value": (DESIGN.assign(n=1).to_csv(index=False), f"{FULL}; not used (one value): n", []),
+    "empty region": (put("region_3", ""), FULL, [
+        "region_3 is empty in 1 of 96 rows (line 7) but not in all of their condition"]),
+    "empty in a condition": (
+        DESIGN.assign(region_3=DESIGN.region_3.where(DESIGN.grammatical == "yes", ""))
+        .to_csv(index=False), FULL, []),
+    "no cell": (FILE.rsplit("\n", 2)[0], FULL, ["left out, since they have no row in some cells of "
+                "grammatical x attractor: 1 of 24 items (24)"]),
+    "item number used again": (put("item", "11"), FULL.replace("covariate", "not used"), [
+        "left out", "item 11, yes, mismatch has 2 texts (lines 7, 43): their mean is analysed"]),
+    "no column item": (named("item", "item_nr"), "96 sentences in up to 3 regions; not used: item_"
+                       "nr; break-down: grammatical, attractor, frequency",
+                       ["no column item: if item_nr names the items, give --item item_nr"]),
+    "between items": (DESIGN[(DESIGN.index // 4 % 2 == 0) == (DESIGN.grammatical == "yes")]
+                      .to_csv(index=False),
+                      "conditions: attractor (match, mismatch); covariate: grammatical, freq", []),
+    "one level": (DESIGN.iloc[::4].to_csv(index=False), "24 items; conditions: none; not used (one "
+                  "value): grammatical, attractor; covariate: frequency", []),
+    "name with a space": (named("attractor", "the attractor"), "x the attractor (match, mism", []),
+    "case of a name": (named("attractor", "ATTRACTOR"), "x ATTRACTOR (match, mismatch)", []),
+}  # fmt: skip
+"""What may be wrong -> the file, a part of the summary, the warnings."""
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_certain_mistakes_are_errors_with_the_remedy(
+    tmp_path: Path, case: str, command: Commands
+) -> None:
+    path = written(tmp_path, ".csv", BAD[case][0])
+    assert BAD[case][1] in command.refused("check", path)
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_what_may_be_wrong_is_a_warning(tmp_path: Path, case: str, command: Commands) -> None:
+    text, summary, warnings = ODD[case]
+    path = written(tmp_path, ".csv", text)
+    design = design_of(stimuli.load(str(path)))
+    assert design is not None
+    assert summary in design.summary()
+    for warning, start in zip(design.warnings, warnings, strict=True):
+        assert warning.startswith(start)
+    code, out, _ = command("check", path)
+    assert code == 0
+    assert [f"warning: {line}" for line in design.warnings] == [
+        line for line in out.splitlines() if line.startswith("warning: ")
+    ]

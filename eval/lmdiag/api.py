@@ -62,6 +62,7 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.surprisals import ask_about_words, to_arrow, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.stimuli.design import check_columns
 from lmdiag.table_files import TABLE_SUFFIXES
 from lmdiag.types import DIAGNOSTICS, FOUND_DESIGN, BadInput, Coding, DesignOptions
 
@@ -362,7 +363,7 @@ def run(
         **query_options(load_options),
     )  # fmt: skip
     inputs = load_inputs(str(data), protocol)
-    inputs.check_design(design)
+    check_columns(inputs.stimuli, design)
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet, design)
     made = cast(Run, run_model(model, load_options, inputs, how))  # there is one process
     return FinishedRun(made.path, made.results, made.stimuli)

@@ -15,9 +15,10 @@ import pytest
 import scipy.stats
 from scipy.optimize import minimize_scalar
 
-from lmdiag.analysis.designs import analyse_table, find_conditions
+from lmdiag.analysis.designs import analyse_table
 from lmdiag.analysis.linear import fit_mixed
 from lmdiag.report.designs import analysis_grids
+from lmdiag.stimuli.design import find_conditions
 from lmdiag.types import BadInput
 
 

@@ -90,7 +90,8 @@ def test_a_row_per_region_or_word(tmp_path: Path) -> None:
     assert words is not None
     bits = -sum(word.log_prob or 0 for word in words[1:]) / math.log(2)
     assert table["surprisal"][5] == pytest.approx(bits)
-    assert (table["surprisal"][4], table["state"][4]) == (0, "scored")  # an empty region
+    assert math.isnan(table["surprisal"][4])  # an empty region
+    assert table["state"][4] == "empty"
     assert (math.isnan(table["surprisal"][2]), table["state"][2]) == (True, "unscorable")
     assert list(table["n_tokens"]) == [2, 0, 1, 1, 0, 2]  # none of the unscorable word
     assert table["probability"][5] == pytest.approx(2**-bits)

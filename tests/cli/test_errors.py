@@ -25,7 +25,7 @@ BAD = [
     ("run --model demo:masked --overwr", "Did you mean --overwrite?"),  # never an abbreviation
     ("publish data --repo-id a/b", "publish data: give the directory"),
     # something is missing, doubled or of the wrong type
-    ("", "choose from build, run, "),
+    ("", "choose from build, check, run, "),
     ("run", "give --model or --models-from, and not both"),
     ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option

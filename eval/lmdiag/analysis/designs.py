@@ -22,6 +22,7 @@ from lmdiag.analysis.effects import (
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.perturb import NONE
+from lmdiag.stimuli.design import find_conditions, level_texts
 from lmdiag.text import in_order, shortened, visible
 from lmdiag.types import BadInput, Coding
 
@@ -31,20 +32,13 @@ Orders = Mapping[str, Sequence[object]]
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 """Response -> its unit; others have none, or it is not known."""
 
-_MOST_LEVELS = 6
-"""Levels of a condition that is found."""
-
-_NEVER_FOUND = {
-    *SCORES, "model", "signature", "task", "perturbation", "shuffle", "id", "item",
-    "contrast", "context", "right_context", "target", "sentence", "expected", "word", "region",
-    "regions", "formulas",
-}  # fmt: skip
-"""Columns that are conditions only where they are named."""
+_RUN_COLUMNS = {*SCORES, "model", "signature", "task", "perturbation", "shuffle"}
+"""Columns of what was asked and answered."""
 
 _DATA = "_data"
 """End of the name of a column of the data whose own name means something else in a table."""
 
-_OWN = {"model", "signature", "task", "perturbation", "shuffle", "suite", *PARTS, *SCORES}
+_OWN = {*_RUN_COLUMNS, "suite", *PARTS}
 """Columns of tables of items that are not columns of the data; see `items_of`."""
 
 _CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
@@ -297,15 +291,6 @@ def _name(column: str) -> str:
     return name if name in _OWN else column
 
 
-def level_texts(column: Series) -> Series:
-    """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
-    texts = column.map(str)
-    if column.dtype.kind == "f":
-        texts = texts.str.removesuffix(".0")
-    is_truth = texts.str.lower().isin(["true", "false"])
-    return texts.where(~is_truth, texts.str.lower()).where(column.notna() & (texts != ""))
-
-
 def levels_in_order(column: Series, order: Sequence[object] = ()) -> tuple[str, ...]:
     """Returns the levels of a column in the given order, or else by `lmdiag.text.in_order`.
 
@@ -335,27 +320,10 @@ def _factors(table: DataFrame, names: Iterable[str], orders: Orders) -> DataFram
 # ---- the design ----------------------------------------------------------------------------------
 
 
-def find_conditions(table: DataFrame) -> list[str]:
-    """Returns the columns that are conditions of a design.
-
-    A condition has 2 to 6 levels, and at least half of the items have all of them; other columns
-    are covariates or text. A column that follows from other conditions is left out, as one that
-    names their cells does.
-    """
-    never = _NEVER_FOUND | (set(PARTS) if set(PARTS) <= set(table.columns) else set())
-    n_levels = table.drop(columns=[name for name in never if name in table]).nunique()
-    n_levels = n_levels[n_levels.between(2, _MOST_LEVELS)]
-    has_all = table.groupby("item")[[*n_levels.index]].nunique().eq(n_levels)
-    candidates = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
-
-    def follows(name: str, others: list[str]) -> bool:
-        return bool(others) and table.groupby(others)[name].nunique().max() <= 1
-
-    chosen: list[str] = []
-    for name in sorted(candidates, key=lambda name: (n_levels[name], name == "good")):
-        if not follows(name, chosen):
-            chosen = [*(other for other in chosen if not follows(other, [name])), name]
-    return [name for name in candidates if name in chosen]
+def _conditions_of(table: DataFrame) -> list[str]:
+    """The conditions that are found among the columns of the data; see `find_conditions`."""
+    never = _RUN_COLUMNS | (set(PARTS) if set(PARTS) <= set(table.columns) else set())
+    return find_conditions(table.drop(columns=[name for name in never if name in table]))
 
 
 def _means(
@@ -375,7 +343,7 @@ def _means(
     """
     suites = {"": table}
     has_suites = {"item", "suite"} <= set(table)
-    if has_suites and (each or not (conditions or find_conditions(table))):
+    if has_suites and (each or not (conditions or _conditions_of(table))):
         suites = dict(iter(table.groupby("suite", sort=False)))
         if each:
             suites = {suite: rows for suite, rows in suites.items() if rows[response].any()}
@@ -397,7 +365,7 @@ def _means_of_suite(
     """The means of one suite, or of a table without suites; see `_means`."""
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    names = list(conditions) or [_name(column) for column in find_conditions(table)]
+    names = list(conditions) or [_name(column) for column in _conditions_of(table)]
     if not names:
         raise BadInput(
             "no column with 2 to 6 levels differs within items: name the conditions with "

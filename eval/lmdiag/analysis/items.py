@@ -46,10 +46,10 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
         A table as it is; of a run, a row per scored thing and setting. Columns: model, signature,
         task; perturbation and shuffle in a run with perturbations; the columns of the data as the
         user wrote them, without those that are empty; of regions and words `number`, `name`,
-        `text`, `start`; then surprisal (bits), probability, n_tokens and state (scored, censored or
-        unscorable), for blanks rank and top_word, and in a run with entropies, for blanks, words
-        and regions, entropy (bits). A column of the data that has one of these
-        names gets `_data` at its end.
+        `text`, `start`; then surprisal (bits), probability, n_tokens and state (scored, censored,
+        unscorable, or empty for a region without words), for blanks rank and top_word, and in a run
+        with entropies, for blanks, words and regions, entropy (bits). A column of the data that has
+        one of these names gets `_data` at its end.
 
     Raises:
         BadInput: no such task; rows with a blank, or sentences without regions, have no such parts;
@@ -165,6 +165,8 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
             n_tokens = sum(span.n_tokens for span in spans or () if start <= span.start < end)
             bits = part_bits(spans, start, end)
             state = "unscorable" if math.isnan(bits) else "scored"
+            if start == end and stimuli.form != "suites":  # in formulas of suites, it is 0
+                bits, state = math.nan, "empty"
             text = sentence[start:end]
             first = _first_entropy(predictions, row, start, end)
             scores = bits, 2.0**-bits, first, n_tokens, state

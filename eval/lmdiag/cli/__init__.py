@@ -30,6 +30,7 @@ from lmdiag.types import BadInput
 
 COMMANDS = {
     "build": "write the data set directory",
+    "check": "say what a file of own rows is, and what looks wrong in it",
     "run": "query models and score their answers",
     "surprisal": "write the surprisal of every word of a text as a table",
     "score": "compute the measures from predictions of any program",
@@ -47,6 +48,7 @@ COMMANDS = {
 """Command name -> one line of help."""
 
 _MODULES = {
+    "check": ("check",),
     "data": ("build", "template", "publish", "submit", "leaderboard"),
     "run": ("run", "multiverse"), "texts": ("surprisal", "fit"),
     "runs": ("score", "compare", "report", "items", "analyse"),

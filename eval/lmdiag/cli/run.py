@@ -17,6 +17,7 @@ from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import chosen, names
 from lmdiag.protocol import KNOBS, NEEDED, Knob, Protocol, QueryOptions, applicable, query_options
+from lmdiag.stimuli.design import check_columns
 from lmdiag.text import suggest, visible
 from lmdiag.types import DIAGNOSTICS, BadInput, DesignOptions
 
@@ -48,6 +49,8 @@ class Data:
     """random seed of the shuffles and of the sample"""
     limit: options.Count | None = None
     """a sample of N rows of each task, even over its break-downs"""
+    allow_duplicates: bool = False
+    """keep one of identical rows of own data, instead of an error"""
     verbs: str | None = None
     """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
 
@@ -64,7 +67,10 @@ class Data:
             tasks=tuple(dict.fromkeys(tasks)), perturb=chosen(self.perturb, tasks),
             shuffles=self.shuffles, seed=self.seed, limit=self.limit, **query_options(query),
         )  # fmt: skip
-        return load_inputs(self.data, scoring.of(protocol), revision=revision, verbs=self.verbs)
+        return load_inputs(
+            self.data, scoring.of(protocol), revision=revision, verbs=self.verbs,
+            allow_duplicates=self.allow_duplicates,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +119,9 @@ def run_command(
         with processes.shared_errors():
             requested = models.requested(running.output)
             inputs = data.load(query, scoring)
-            inputs.check_design(design)
+            check_columns(inputs.stimuli, design)
+            if processes.first:
+                _say_designs(inputs, design, quiet=running.batching.quiet)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
@@ -138,6 +146,15 @@ def run_command(
     sys.stdout.flush()  # the tables come first
     say(f"lmdiag: {len(failures)} of {len(requested)} runs failed: {', '.join(failures)}")
     return 1
+
+
+def _say_designs(inputs: Inputs, design: DesignOptions, *, quiet: bool) -> None:
+    """Prints what own rows are, if not `quiet`, and what looks wrong in them."""
+    for task, found in inputs.designs(design).items():
+        if not quiet:
+            say(f"lmdiag: {task}: {found.summary()}")
+        for warning in found.warnings:
+            say(f"lmdiag: warning: {task}: {warning}")
 
 
 def _finish(run: Run, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,7 @@ from lmdiag.comparison import PSEUDO, unlike_first
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section
+from lmdiag.stimuli.design import design_of
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
@@ -70,21 +72,25 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
     """
     designs: list[Section] = []
     problems = []
-    arguments = runs[0].results.design.given() | options.given() if runs else {}
+    stored = runs[0].results.design if runs else FOUND_DESIGN
+    options_of_all = replace(stored, **options.stored())
+    arguments = options_of_all.given()
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         having = [run for run in runs if task in run.stimuli]
-        columns = having[0].stimuli[task].columns()
-        if (
-            not any(columns.get(arguments.get("item", "item"), ()))
-            or task in diagnostics.built_in()
-        ):
+        rows, title = having[0].stimuli[task], visible(task)
+        found = design_of(rows, options_of_all)
+        warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
+        has_items = any(rows.columns().get(arguments.get("item", "item"), ()))
+        if not has_items or task in diagnostics.built_in():
+            designs += [Section(title, [], warnings)] if warnings else []
             continue
         try:
-            designs.append(_design(having, task, dict(arguments)))
+            section = _design(having, task, dict(arguments))
+            designs.append(section._replace(remarks=[*section.remarks, *warnings]))
         except BadInput as error:
             problems.append(error)
-            if arguments:
-                designs.append(Section(visible(task), [], [f"conditions: {error}"]))
+            if arguments or warnings:
+                designs.append(Section(title, [], [f"conditions: {error}", *warnings]))
     if problems and options.stored() and not any(design.tables for design in designs):
         raise problems[0]
     return designs

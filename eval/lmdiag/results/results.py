@@ -250,6 +250,7 @@ class Results:
         n_contexts: number of distinct contexts that were asked.
         files: name -> SHA-256 of the files that the figures were computed from.
         design: how the items of the user's own data are analysed, as far as it was given.
+        warnings: what looks wrong in the user's own data, see `lmdiag.stimuli.design`.
         schema_version: of `results.json`; no other one is read.
     """
 
@@ -266,6 +267,7 @@ class Results:
     identity: dict[str, str | None] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     design: DesignOptions = FOUND_DESIGN
+    warnings: list[str] = field(default_factory=list)
     schema_version: Literal[1] = 1
 
     def diagnostic(self, task: str) -> Diagnostic:

@@ -11,7 +11,7 @@ from lmdiag.elicitation import wording_of
 from lmdiag.perturb import NONE, perturb, settings, tasks_with
 from lmdiag.protocol import Protocol, QueryOptions, query_options
 from lmdiag.questions import Setting
-from lmdiag.text import suggest
+from lmdiag.stimuli.design import Design, design_of
 from lmdiag.types import BadInput, DesignOptions, ModelInfo
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ class Inputs:
         is_word = self.asks == "word"
         return results.identity(info, self.protocol, self.fingerprint, asks_words=is_word)
 
-    def check_design(self, design: DesignOptions) -> None:
-        """Checks that the rows have the columns of a design; `BadInput` if not."""
-        known = dict.fromkeys(name for rows in self.stimuli.values() for name in rows.columns())
-        for name in design.columns():
-            if name not in known:
-                suggestion = suggest(name, known)
-                raise BadInput(f"no column {name!r}{suggestion}: choose from {', '.join(known)}")
-        if design.region and all(rows.regions is None for rows in self.stimuli.values()):
-            raise BadInput(f"--region {design.region}: the rows have no regions")
+    def designs(self, options: DesignOptions) -> dict[str, Design]:
+        """Returns the designs of the tasks of own rows, with what looks wrong in them."""
+        found = {task: design_of(rows, options) for task, rows in self.stimuli.items()}
+        return {task: design for task, design in found.items() if design}
+
+    def warnings(self, options: DesignOptions) -> list[str]:
+        """Returns what looks wrong in own rows, as `results.json` has it."""
+        designs = self.designs(options)
+        return [f"{task}: {line}" for task, found in designs.items() for line in found.warnings]
 
     def asked_by(self, query: QueryOptions) -> Inputs:
         """Returns the same rows asked with other knobs.
@@ -77,7 +77,12 @@ class Inputs:
 
 
 def load_inputs(
-    data: str, protocol: Protocol, *, revision: str | None = None, verbs: str | None = None
+    data: str,
+    protocol: Protocol,
+    *,
+    revision: str | None = None,
+    verbs: str | None = None,
+    allow_duplicates: bool = False,
 ) -> Inputs:
     """Loads the rows of the protocol's tasks and perturbs them for each setting.
 
@@ -86,6 +91,7 @@ def load_inputs(
         protocol: tasks, perturbations, shuffles, seed and limit count here.
         revision: branch, tag or commit of a Hub data set.
         verbs: file of verb forms; None for those of the data set.
+        allow_duplicates: see `lmdiag.stimuli.load`.
 
     Raises:
         BadInput: unknown data set or task, invalid rows, a perturbation of a diagnostic that is not
@@ -97,7 +103,10 @@ def load_inputs(
     owner: dict[str, str] = {}
     loaded: dict[str, Stimuli] = {}
     for task in protocol.tasks:
-        loaded[task] = stimuli.load(data, task, revision=revision, limit=protocol.limit, seed=seed)
+        loaded[task] = stimuli.load(
+            data, task, revision=revision, limit=protocol.limit, seed=seed,
+            allow_duplicates=allow_duplicates,
+        )  # fmt: skip
         for row in loaded[task].columns()["id"]:
             if owner.setdefault(row, task) != task:
                 raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")

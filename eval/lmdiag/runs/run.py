@@ -108,10 +108,11 @@ def run_model(
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 made = save(directory.path, model, inputs, *answers, processes.count, took)
-                directory.finish(replace(made, design=run_options.design))
+                design = run_options.design
+                directory.finish(replace(made, design=design, warnings=inputs.warnings(design)))
         if not processes.first:
             return None
-        _store_design(directory, run_options.design)
+        _store_design(directory, run_options.design, inputs)
         return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
     finally:
         directory.close()
@@ -168,12 +169,12 @@ def _check_entropies(directory: RunDirectory) -> None:
         )
 
 
-def _store_design(directory: RunDirectory, design: DesignOptions) -> None:
+def _store_design(directory: RunDirectory, design: DesignOptions, inputs: Inputs) -> None:
     """Stores another design than the one before in a finished run, whose report is written anew."""
     finished = results.read_results(directory.path)
     if design not in (finished.design, FOUND_DESIGN):
         (directory.path / results.REPORT).unlink(missing_ok=True)
-        directory.finish(replace(finished, design=design))
+        directory.finish(replace(finished, design=design, warnings=inputs.warnings(design)))
 
 
 def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:

@@ -22,6 +22,7 @@ from lmdiag import diagnostics
 from lmdiag.stimuli.dataset import VERBS, find
 from lmdiag.stimuli.files import read_file, rows_in_memory
 from lmdiag.stimuli.forms import in_form
+from lmdiag.stimuli.mistakes import refuse_near_levels, without_mistakes
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.table import check, converted
 from lmdiag.table_files import MEMORY
@@ -50,6 +51,7 @@ def load(
     revision: str | None = None,
     limit: int | None = None,
     seed: int = 0,
+    allow_duplicates: bool = False,
 ) -> Stimuli:
     """Reads the stimuli of one task and checks them.
 
@@ -65,6 +67,7 @@ def load(
         revision: branch, tag or commit of a Hub data set; ignored for local data.
         limit: maximum number of rows, see `lmdiag.stimuli.rows.sample`.
         seed: of the sample.
+        allow_duplicates: keep one of identical rows of own data, instead of an error.
 
     Raises:
         BadInput: unknown data set or task, a missing column, a row that breaks a rule; the message
@@ -79,20 +82,25 @@ def load(
         if task not in known:
             there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"
             raise BadInput(f"{source} has {there}: choose from {', '.join(known) or 'none'}")
-        table, commit = dataset.read(task), dataset.commit(task)
+        table, commit = dataset.read(task, allow_duplicates=allow_duplicates), dataset.commit(task)
     else:
         source, task, commit = MEMORY, task or MEMORY, None
         table = rows_in_memory(data, task)
+        table = without_mistakes(table, task, allow_duplicates=allow_duplicates)
     table = in_form(table, task)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
         raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
     columns = converted(table, task)
     check(columns, table)
+    if task not in diagnostics.built_in() and table.form in ("", "sentences"):
+        refuse_near_levels(columns, table)
+    lines = table.lines
     if limit is not None and limit < len(table):
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
-    return Stimuli.of(task, columns, source, commit, table.form)
+        lines = [lines[row] for row in kept] if lines else ()
+    return Stimuli.of(task, columns, source, commit, table.form, lines)
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

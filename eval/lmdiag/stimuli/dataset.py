@@ -20,6 +20,7 @@ from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, extended_task
 from lmdiag.stimuli.files import READERS, read_file
 from lmdiag.stimuli.forms import PAIR_ALIASES, form_of, in_form
+from lmdiag.stimuli.mistakes import without_mistakes
 from lmdiag.stimuli.table import concatenate
 from lmdiag.table_files import RawTable
 from lmdiag.text import shortened, suggest
@@ -66,8 +67,8 @@ class Dataset:
             return commit if isinstance(commit, str) else None
         return None
 
-    def read(self, config: str) -> RawTable:
-        """Reads all rows of a config."""
+    def read(self, config: str, *, allow_duplicates: bool = False) -> RawTable:
+        """Reads all rows of a config; of identical ones, one is kept, if they are allowed."""
         patterns = self.configs[config]
         if self.is_hub:
             _snapshot(self.name, self.root.name, patterns)
@@ -78,10 +79,11 @@ class Dataset:
             raise BadInput(f"{self.name}: {problem}") from None
         if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        return concatenate([self._read_file(path) for path in paths])
+        tables = [self._read_file(path, config, allow_duplicates) for path in paths]
+        return concatenate(tables)
 
-    def _read_file(self, path: Path) -> RawTable:
-        table = read_file(path)
+    def _read_file(self, path: Path, config: str, allow_duplicates: bool) -> RawTable:
+        table = without_mistakes(read_file(path), config, allow_duplicates=allow_duplicates)
         if not self.by_file or table.form == "suites":
             return table
         if form_of(table.columns) != "minimal_pairs":

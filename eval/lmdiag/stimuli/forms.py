@@ -95,19 +95,26 @@ def _joined_regions(table: RawTable) -> RawTable:
         contents = zip(*(table.columns[numbers[n]] for n in sorted(numbers)), strict=True)
         rows = [list(zip(sorted(numbers), row, strict=True)) for row in contents]
     elif any("|" in str(text) for text in columns["sentence"]):
-        rows = [list(enumerate(str(text).split("|"), start=1)) for text in columns["sentence"]]
+        texts = columns["sentence"]
+        if None in texts:
+            raise table.error(texts.index(None), "the column sentence is empty: write a sentence")
+        rows = [list(enumerate(str(text).split("|"), start=1)) for text in texts]
     else:
         return table
     if "regions" in columns:
         raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
-    texts, spans = [], []
+    sentences, spans = [], []
     for row, regions in enumerate(rows):
-        if wrong := [x for _, x in regions if x is not None and not isinstance(x, str)]:
-            raise table.error(row, f"a region must be text, not {wrong[0]!r:.60}")
-        text, spans_of_row = joined([(n, x or "") for n, x in regions], {}, table.where(row))
-        texts.append(text)
+        for number, content in regions:
+            if content is None:
+                remedy = "write its words, or an empty text where the sentence has none there"
+                raise table.error(row, f"the column region_{number} is NA or NaN: {remedy}")
+            if not isinstance(content, str):
+                raise table.error(row, f"a region must be text, not {content!r:.60}")
+        text, spans_of_row = joined(regions, {}, table.where(row))
+        sentences.append(text)
         spans.append(spans_of_row)
-    return replace(table, columns=columns | {"sentence": texts, "regions": spans})
+    return replace(table, columns=columns | {"sentence": sentences, "regions": spans})
 
 
 def pair_columns(names: Collection[str]) -> tuple[str, str]:
@@ -151,7 +158,8 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
         "good": [True, False] * len(table),
         "contrast": [name for name in names for _ in pair],
     }
-    return RawTable(table.name, rows, lambda row: table.where(row // 2), "minimal_pairs")
+    lines = [line for line in table.lines for _ in pair]
+    return RawTable(table.name, rows, lambda row: table.where(row // 2), "minimal_pairs", lines)
 
 
 def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -> list[str]:

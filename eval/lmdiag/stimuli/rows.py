@@ -35,6 +35,7 @@ class Stimuli:
             to; None if there is none.
         form: name of the form of data in `lmdiag.diagnostics` that the rows have, e.g. "sentences";
             "" for rows with a blank.
+        lines: of each row, its line or number in the file; () for rows of several files.
     """
 
     task: str
@@ -43,11 +44,12 @@ class Stimuli:
     source: str
     revision: str | None = None
     form: str = ""
+    lines: Sequence[int] = ()
 
     @classmethod
     def of(
         cls, task: str, columns: Mapping[str, list[Any]], source: str,
-        revision: str | None, form: str = "",
+        revision: str | None, form: str = "", lines: Sequence[int] = (),
     ) -> Stimuli:  # fmt: skip
         """Returns stimuli of checked columns; `BadInput` if one mixes types or is not Unicode."""
         import pyarrow as pa
@@ -58,7 +60,7 @@ class Stimuli:
             except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
-        return cls(task, columns, fingerprint(columns), source, revision, form)
+        return cls(task, columns, fingerprint(columns), source, revision, form, lines)
 
     @property
     def diagnostic(self) -> Diagnostic:

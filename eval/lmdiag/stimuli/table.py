@@ -33,6 +33,7 @@ _ALONE = "which can never be one of the top words: give each word on its own, wi
 _RULES = [
     (("id", "contrast"), r"^$", "is empty"),
     (("context", "right_context"), _BLANK, f"has a blank in it, {{!r}}: {_SPLIT}"),
+    (("context",), r"\A\s*\Z", "is empty: write the text before the word"),
     (("context",), r"\s\Z", "ends in a space: remove it"),
     (("target",), r"\A\s*\Z", "is empty: name the word to score"),
     (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
@@ -130,8 +131,8 @@ def _values(table: RawTable, column: Column, values: Sequence[Any], *, core: boo
     if not core:
         return found
     if column.default is None and None in found:
-        is_text = table.name.endswith((".csv", ".tsv"))
-        note = " (NA is R's missing value: save the word NA as JSON lines)" if is_text else ""
+        is_text = table.name.lower().endswith((".csv", ".tsv", ".xlsx"))
+        note = " (NA and NaN are missing values: save such a word as JSON lines)" * is_text
         problem = f"the column {column.name} is empty: fill it in{note}"
         raise table.error(found.index(None), problem)
     found = [column.default if value is None else value for value in found]

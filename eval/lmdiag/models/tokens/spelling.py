@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lmdiag.models.tokens.vocabulary import control_ids
@@ -211,6 +213,23 @@ def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:
         return False
     upper, lower = (backend.encode(text, add_special_tokens=False).ids for text in ("A", "a"))
     return bool(upper != lower or tokenizer.unk_token_id in upper)
+
+
+def split_scripts(
+    tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]
+) -> list[dict[str, None]]:
+    """Returns the scripts of each text with a character that is several tokens, in order.
+
+    A script is called as Unicode calls its characters, e.g. "CYRILLIC".
+    """
+    scripts = []
+    for text in texts:
+        spans = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
+        pairs = pairwise(spans)
+        shared = [text[start] for (_, end), (start, _) in pairs if start < end]
+        names = (unicodedata.name(character, "UNNAMED").split()[0] for character in shared)
+        scripts.append(dict.fromkeys(names))
+    return scripts
 
 
 def opens_line(context: str) -> bool:

@@ -1,0 +1,88 @@
+"""`lmdiag check`: what a file of own rows is, and what looks wrong in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from lmdiag.cli import options
+from lmdiag.types import DesignOptions
+
+if TYPE_CHECKING:
+    from lmdiag.stimuli import Stimuli
+    from lmdiag.stimuli.design import Design
+
+
+def check_command(
+    file: str,
+    /,
+    *,
+    design: Annotated[DesignOptions, options.section("Design of own data")] = DesignOptions(),
+    allow_duplicates: bool = False,
+    model: str | None = None,
+) -> None:
+    """Prints what is read, or the first mistake.
+
+    Args:
+        file: file of own rows, or any other data set
+        allow_duplicates: keep one of identical rows, instead of an error
+        model: model whose tokenizer is tried on the texts: Hub id or local folder
+    """
+    from lmdiag import stimuli
+    from lmdiag.stimuli.design import check_columns, design_of
+    from lmdiag.text import visible
+
+    for task in stimuli.tasks(file):
+        rows = stimuli.load(file, task, allow_duplicates=allow_duplicates)
+        check_columns({task: rows}, design)
+        found = design_of(rows, design)
+        lines = [*(_lines(rows, found) if found else [f"{task}: {len(rows):,} rows"])]
+        lines += _split_lines(rows, model) if model else []
+        for line in (*lines, *(f"warning: {line}" for line in (found.warnings if found else ()))):
+            print(visible(line))
+
+
+def _lines(rows: Stimuli, design: Design) -> Iterator[str]:
+    """Yields what own rows are: texts, items, conditions, cells and other columns."""
+    columns = rows.columns()
+    texts = [name for name in ("context", "target", "right_context", "sentence") if name in columns]
+    yield f"{rows.task}: {design.n_rows:,} {design.form}"
+    yield f"texts       {', '.join(name for name in texts if any(columns[name]))}"
+    if rows.compared:
+        yield f"compared    {len({*columns['contrast']}):,} contrasts of good and bad rows"
+    if design.n_items:
+        yield f"items       {design.n_items:,}"
+    for name, levels in design.levels.items():
+        counts = ", ".join(f"{level} ({n} rows)" for level, n in levels.items())
+        yield f"condition   {name}: {counts}"
+    if design.levels:
+        yield f"cells       {' x '.join(design.levels)}: {design.n_complete:,} items have all"
+        for cell, (n_items, n_rows) in design.cells.items():
+            yield f"            {cell}: {n_items:,} items, {n_rows:,} rows"
+    for name, use in design.others.items():
+        yield f"column      {name}: {use}"
+
+
+def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
+    """Yields which scripts and languages a tokenizer splits into bytes, and in how many rows."""
+    from collections import Counter
+
+    from lmdiag.models.demo import demo_folder
+    from lmdiag.models.loading.load import load_tokenizer
+    from lmdiag.models.tokens.spelling import split_scripts
+
+    columns = rows.columns()
+    names = [name for name in ("context", "target", "right_context", "sentence") if name in columns]
+    texts = map(" ".join, zip(*(columns[name] for name in names), strict=True))
+    place = str(demo_folder(model[5:])) if model.startswith("demo:") else model
+    scripts = split_scripts(load_tokenizer(place), [*texts])
+    counts = Counter(script for of_text in scripts for script in of_text)
+    languages = columns.get("language", [""] * len(rows))
+    split = sorted({str(x) for x, of_text in zip(languages, scripts, strict=True) if of_text and x})
+    for script, n in counts.most_common():
+        of_rows = f"in {n:,} of {len(rows):,} rows"
+        yield f"bytes       {model} splits {script} characters into bytes {of_rows}"
+    if split:
+        yield f"bytes       languages with such rows: {', '.join(split)}"
+    if not counts:
+        yield f"bytes       {model} splits no character into bytes"

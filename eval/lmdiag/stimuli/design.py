@@ -1,0 +1,261 @@
+"""The design of a user's own rows: conditions within items, other columns, and what looks wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import combinations
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from lmdiag import diagnostics
+from lmdiag.diagnostics import CORE, SENTENCES
+from lmdiag.diagnostics.base import MOST_LEVELS
+from lmdiag.stimuli.mistakes import row_names
+from lmdiag.stimuli.rows import Stimuli
+from lmdiag.text import first_few, in_order, suggest, visible
+from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+NO_CONDITIONS = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "good"}
+NO_CONDITIONS |= {"word", "region", "regions", "formulas"}
+"""Columns that are conditions only where they are named."""
+
+_MOST = 6
+"""Levels of a condition that is found."""
+
+_RARE, _SHARE = 3, 0.25
+"""A level with so many rows or fewer, and less than this share of another's, may be misspelt."""
+
+_FORMS = {"": "words in context", "sentences": "sentences", "minimal_pairs": "sentences of pairs"}
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the rows of a user's own data are read.
+
+    Attributes:
+        n_rows: number of rows.
+        form: what a row is, in words.
+        n_items: number of items; 0 without a column that names them.
+        levels: condition -> level -> number of rows.
+        cells: cell of the crossed conditions -> number of items and of rows.
+        n_complete: number of items with all cells.
+        others: further column -> what it is.
+        warnings: what looks wrong, one line each.
+    """
+
+    n_rows: int
+    form: str
+    n_items: int = 0
+    levels: dict[str, dict[str, int]] = field(default_factory=dict)
+    cells: dict[str, tuple[int, int]] = field(default_factory=dict)
+    n_complete: int = 0
+    others: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+    def summary(self) -> str:
+        """Returns one line: the rows, the conditions with their levels, the other columns."""
+        parts = [f"{self.n_rows:,} {self.form}"]
+        if self.n_items:
+            crossed = " x ".join(f"{name} ({', '.join(of)})" for name, of in self.levels.items())
+            parts += [f"{self.n_items:,} items", f"conditions: {crossed or 'none'}"]
+        for use in dict.fromkeys(self.others.values()):
+            names = [name for name, other in self.others.items() if other == use]
+            parts.append(f"{use}: {first_few(names)}")
+        return visible("; ".join(parts))
+
+
+def level_texts(column: Series) -> Series:
+    """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
+    texts = column.map(str)
+    if column.dtype.kind == "f":
+        texts = texts.str.removesuffix(".0")
+    is_truth = texts.str.lower().isin(["true", "false"])
+    return texts.where(~is_truth, texts.str.lower()).where(column.notna() & (texts != ""))
+
+
+def find_conditions(table: DataFrame) -> list[str]:
+    """Returns the columns that are conditions of a design, of a table with a column item.
+
+    A condition has 2 to 6 levels, and at least half of the items have all of them; other columns
+    are covariates or text. A column that follows from other conditions is left out, as one that
+    names their cells does.
+    """
+    n_values = table.drop(columns=[name for name in NO_CONDITIONS if name in table]).nunique()
+    few = [name for name in n_values.index if 2 <= n_values[name] <= _MOST + 1]
+    levels = table[few].apply(level_texts).assign(item=table["item"])
+    n_levels = levels[few].nunique()
+    n_levels = n_levels[n_levels.between(2, _MOST)]
+    has_all = levels.groupby("item")[[*n_levels.index]].nunique().eq(n_levels)
+    found = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
+    chosen: list[str] = []
+    for name in sorted(found, key=lambda name: (n_levels[name], name == "good")):
+        if not _follows(levels, name, chosen):
+            chosen = [*(x for x in chosen if not _follows(levels, x, [name])), name]
+    return [name for name in found if name in chosen]
+
+
+def _follows(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
+    """Whether the level of a column is known where those of others are."""
+    return bool(others) and levels.groupby([*others])[name].nunique().max() <= 1
+
+
+def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None:
+    """Checks that the rows of some task have the columns of a design; `BadInput` if not."""
+    known = dict.fromkeys(name for rows in stimuli.values() for name in rows.columns())
+    for name in design.columns():
+        if name not in known:
+            close = suggest(name, known)
+            raise BadInput(f"no column {name!r}{close}: choose from {', '.join(known)}")
+    if design.region and all(rows.regions is None for rows in stimuli.values()):
+        raise BadInput(f"--region {design.region}: the rows have no regions")
+
+
+def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design | None:
+    """Returns the design of a user's own rows; None for the items of a diagnostic and for suites.
+
+    Args:
+        stimuli: the rows.
+        options: the columns of the items and conditions, where they are given.
+    """
+    from pandas import DataFrame, Series
+
+    if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
+        return None
+    columns = stimuli.columns()
+    item = options.item or "item"
+    names = [name for name in columns if name not in {*NO_CONDITIONS, item}]
+    texts = {name: level_texts(Series(columns[name], dtype=object)) for name in [*names, item]}
+    levels = DataFrame(texts).dropna(axis="columns", how="all")
+    names = [name for name in names if name in levels]
+    form = _FORMS[stimuli.form]
+    if stimuli.regions:
+        form += f" in up to {max(map(len, stimuli.regions))} regions"
+    if item not in levels or stimuli.form == "minimal_pairs":
+        n = levels[names].nunique()
+        others = {x: "break-down" if 2 <= n[x] <= MOST_LEVELS else "not used" for x in names}
+        near = [name for name in names if name.lower().startswith("item")]
+        hint = (
+            f"no column item: if {near[0]} names the items, give --item {near[0]}" if near else ""
+        )
+        return Design(len(stimuli), form, others=others, warnings=[hint] if hint else [])
+    levels = levels.rename(columns={item: "item"})
+    found = [*options.conditions] or find_conditions(levels)
+    counts = {name: levels[name].value_counts() for name in found}
+    sizes = levels.groupby(["item", *found]).size().reset_index(name="rows")
+    cells = {
+        ", ".join(cell): (len(part), int(part["rows"].sum()))
+        for cell, part in (sizes.groupby(found) if found else ())
+    }
+    return Design(
+        len(stimuli),
+        form,
+        n_items=levels["item"].nunique(),
+        levels={x: {k: int(n[k]) for k in in_order(n.index)} for x, n in counts.items()},
+        cells=cells,
+        n_complete=len(_complete(levels, found)),
+        others={name: _use(levels, name, found) for name in names if name not in found},
+        warnings=[*_warnings(stimuli, levels, found, is_given=bool(options.conditions))],
+    )
+
+
+def _use(levels: DataFrame, name: str, found: Sequence[str]) -> str:
+    """What a column beside the conditions is."""
+    n = levels[name].nunique()
+    if n < 2:
+        return "not used (one value)"
+    if levels.groupby("item")[name].nunique().max() <= 1:
+        return "covariate"
+    if _follows(levels, name, found) or any(_follows(levels, name, [x]) for x in found):
+        return "follows from the conditions"
+    return "not a condition" if n <= _MOST else "not used"
+
+
+def _complete(levels: DataFrame, conditions: Sequence[str]) -> Any:
+    """The items that have rows in all cells of the crossed conditions."""
+    n_cells = prod(levels[name].nunique() for name in conditions)
+    rows = levels[["item", *conditions]].dropna().drop_duplicates()
+    sizes = rows.groupby("item").size()
+    return sizes.index[sizes == n_cells]
+
+
+# ---- warnings ------------------------------------------------------------------------------------
+
+
+def _warnings(
+    stimuli: Stimuli, levels: DataFrame, found: Sequence[str], *, is_given: bool
+) -> Iterator[str]:
+    """Yields what looks wrong in a design."""
+
+    def where(rows: Sequence[int]) -> str:
+        return row_names(rows, stimuli.lines, stimuli.columns()["id"])
+
+    for name in ["item", *found]:
+        if rows := levels.index[levels[name].isna()].tolist():
+            yield f"{name} is missing in {len(rows)} of {len(levels)} rows ({where(rows)})"
+    for name in levels:
+        counts = levels[name].value_counts()
+        if name == "item" or len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
+            continue
+        for level, n in counts.items():
+            others = [x for x in counts.index if n <= _RARE and n < _SHARE * counts[x]]
+            for close in get_close_matches(level, others, n=1, cutoff=0.75):
+                rows = levels.index[levels[name] == level].tolist()
+                has = f"{n} row{'s' if n > 1 else ''} ({where(rows)})"
+                yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
+    for name in [] if is_given else levels:
+        if name not in found and _use(levels, name, found) == "not a condition":
+            n_all = len(_complete(levels, [name]))
+            of = ", ".join(f"{level} {n}" for level, n in levels[name].value_counts().items())
+            yield (
+                f"{name} is not taken for a condition: {n_all} of {levels['item'].nunique()} items "
+                f"have all of its levels (rows: {of}); correct it, or name it by --conditions"
+            )
+    if found:
+        yield from _cell_warnings(stimuli, levels, found, where)
+
+
+def _cell_warnings(
+    stimuli: Stimuli, levels: DataFrame, found: Sequence[str], where: Any
+) -> Iterator[str]:
+    """Yields which items lack cells, which cells have several texts, which regions are empty."""
+    from pandas import Series
+
+    crossed, items = " x ".join(found), levels["item"].dropna().unique()
+    lacking = sorted({*items} - {*_complete(levels, found)}, key=[*items].index)
+    if lacking and len(lacking) < len(items):
+        of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
+        yield f"left out, since they have no row in some cells of {crossed}: {of}"
+    elif lacking:
+        fewer = [x for n in range(len(found) - 1, 0, -1) for x in combinations(found, n)]
+        complete = {names: len(_complete(levels, names)) for names in fewer}
+        best = next((names for names, n in complete.items() if n), ())
+        remedy = (
+            f"--conditions {' '.join(best)} ({complete[best]} items)" if best else "other items"
+        )
+        yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
+    columns = stimuli.columns()
+    parts = [columns[x] for x in ("context", "target", "right_context", "sentence") if x in columns]
+    texts = Series(list(map(" ".join, zip(*parts, strict=True))))
+    keys = [levels[name] for name in ("item", *found)]
+    several = texts.groupby(keys).transform("nunique").gt(1)
+    groups = levels[several].groupby(["item", *found]).groups
+    for cell, rows in [*groups.items()][:1]:
+        has = f"item {', '.join(cell)} has {texts[rows].nunique()} texts ({where([*rows])})"
+        more = f", and {len(groups) - 1} other cells have several" if len(groups) > 1 else ""
+        yield f"{has}{more}: their mean is analysed; is an item number used twice?"
+    for number in sorted({r["number"] for row in stimuli.regions or () for r in row}):
+        is_empty = Series(
+            [
+                any(r["number"] == number and r["start"] == r["end"] for r in row)
+                for row in stimuli.regions or ()
+            ]
+        )
+        share = is_empty.groupby(keys[1:]).transform("mean")
+        if rows := share.index[is_empty & (share < 1)].tolist():
+            has = f"region_{number} is empty in {len(rows)} of {len(levels)} rows ({where(rows)})"
+            yield f"{has} but not in all of their condition: its surprisal is missing there"
