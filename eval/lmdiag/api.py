@@ -64,6 +64,7 @@ from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.stimuli.design import check_columns
 from lmdiag.table_files import TABLE_SUFFIXES
+from lmdiag.text import first_few
 from lmdiag.types import DIAGNOSTICS, FOUND_DESIGN, BadInput, Coding, DesignOptions
 
 if TYPE_CHECKING:
@@ -202,7 +203,11 @@ class LanguageModel:
             self.model, texts, entropy=entropy, batch_size=batch_size, label=label
         )
         remark = bos_remark(self.options, self.info, "sentence")
-        _warn(*ineffective.values(), remark, text_warning(self.model, named, "text"))
+        scored = {row.text for row in rows if row.surprisal is not None}
+        unscored = (n for n, text in enumerate(texts, 1) if text.strip() and n not in scored)
+        silent = [f"text {n}" for n in unscored]
+        without = f"no word with a surprisal: {first_few(silent)}" if silent else None
+        _warn(*ineffective.values(), remark, text_warning(self.model, named, "text"), without)
         table = to_arrow(rows, columns, language).to_pandas()
         return table if entropy else table.drop(columns="entropy")
 

@@ -121,9 +121,9 @@ class ClozeDiagnostics(evaluate.Metric):
         cased: bool = True,
     ) -> dict[str, Any]:
         protocol = Protocol(k=checked_ranks(k), threshold=checked_threshold(threshold))
-        rows = [json.loads(row) for row in references]
+        rows = _objects(references, "reference")
         columns = _columns(rows, self.config_name)
-        given = [json.loads(prediction) for prediction in predictions]
+        given = _objects(predictions, "prediction")
         run, notes = normalised(of_records(_records(given, columns["id"])), "predictions")
         notes += [f"not computed: {line}" for line in beyond_lists(columns, run, protocol.k)]
         for line in notes:
@@ -149,6 +149,21 @@ def _records(
 def _text(record: Any) -> str:
     """Returns a prediction or row as JSON text, with numbers and arrays of numpy converted."""
     return record if isinstance(record, str) else json.dumps(record, default=lambda v: v.tolist())
+
+
+def _objects(texts: list[str], noun: str) -> list[dict[str, Any]]:
+    """Returns the objects that were added, as `_text` wrote them."""
+    records = []
+    for number, text in enumerate(texts, start=1):
+        try:
+            record = json.loads(text)
+        except ValueError:
+            record = text
+        if not isinstance(record, dict):
+            due = "a dict, of a row of the data set or what a model predicted for it"
+            raise BadInput(f"{noun} {number} is {text!r:.60}: give {due}")
+        records.append(record)
+    return records
 
 
 def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:

@@ -80,8 +80,9 @@ def written(command: Commands, halves: Halves) -> Callable[..., str]:
          ["1,1,A,0,,1", "1,2,b,2,1.000000,1", "2,1,c,0,,1", "2,2,d,2,1.000000,1",
           "2,3,e,4,1.000000,1", "2,4,f,6,1.000000,1"]),
         # equal texts are asked once
-        ("A b\n A b \nc\n", ["A b", "c"],
-         ["1,1,A,0,,1", "1,2,b,2,1.000000,1", "2,1,A,1,,1", "2,2,b,3,1.000000,1", "3,1,c,0,,1"]),
+        ("A b\n A b \nc d\n", ["A b", "c d"],
+         ["1,1,A,0,,1", "1,2,b,2,1.000000,1", "2,1,A,1,,1", "2,2,b,3,1.000000,1", "3,1,c,0,,1",
+          "3,2,d,2,1.000000,1"]),
     ],
 )  # fmt: skip
 def test_a_row_per_word(
@@ -145,3 +146,38 @@ def test_what_else_the_terminal_gets(command: Commands, monkeypatch: pytest.Monk
     assert "halves:: 2 sentences" in err
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert "1,2,⟨U+001B⟩[31mred,2," in command("surprisal", "--model", "halves:", file)[1]
+
+
+@pytest.mark.usefixtures("halves")
+def test_tables_are_read_by_their_column(command: Commands, halves: Halves) -> None:
+    frame = pd.DataFrame({"item": [1, 2], "sentence": ["A dog, barks.", "The cat"]})
+    for name in ("t.csv", "t.xlsx", "t.jsonl"):
+        path = command.folder / name
+        {
+            ".csv": lambda p: frame.to_csv(p, index=False, sep=";"),
+            ".xlsx": lambda p: frame.to_excel(p, index=False),
+            ".jsonl": lambda p: frame.to_json(p, orient="records", lines=True),
+        }[path.suffix](path)
+        assert "2,2,cat,4,3.000000,3" in command("surprisal", "--model", "halves:", path)[1]
+        assert halves.asked[-2:] == ["A dog, barks.", "The cat"]
+    path.with_name("t.csv").write_text("item,line\n1,A dog\n")
+    refused = command.refused("surprisal", "--model", "halves:", path.with_name("t.csv"))
+    assert "has the columns item, line: a table needs one column text or sentence" in refused
+    path.with_name("t.csv").write_text("item,text\n1,NA\n")
+    refused = command.refused("surprisal", "--model", "halves:", path.with_name("t.csv"))
+    assert "t.csv:2: the column text is empty" in refused
+
+
+@pytest.mark.usefixtures("halves")
+def test_several_models_texts_without_a_surprisal_and_missing_packages(command: Commands) -> None:
+    file = command.folder / "texts.txt"
+    file.write_text("A b\nc\n\n")
+    _, out, err = command("surprisal", "--model", "halves:", "--model", "second:", "--quiet", file)
+    assert out.startswith("model,text,position")
+    assert "\nhalves:,1,2,b" in out
+    assert "\nsecond:,2,1,c" in out
+    assert err == "lmdiag: warning: no word with a surprisal: text 2\n" * 2
+    assert "too many: 'b.txt'" in command.refused("surprisal", file, "b.txt", "--model", "halves:")
+    given = ("surprisal", file, "--model", "nowhere", "--columns", "log_frequency", "--language")
+    assert "wordfreq needs jieba for language zh: `pip install" in command.refused(*given, "zh")
+    assert "wordfreq needs MeCab for language ja" in command.refused(*given, "ja")

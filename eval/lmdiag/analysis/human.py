@@ -337,4 +337,7 @@ def log_frequencies(texts: Iterable[str], language: str) -> Values:
         known = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}
     except LookupError as error:
         raise BadInput(f"wordfreq: {shortened(error)}") from None
+    except ImportError as error:  # jieba for Chinese, MeCab for Japanese and Korean
+        remedy = "`pip install 'wordfreq[cjk]'`"
+        raise BadInput(f"wordfreq needs {error.name} for language {language}: {remedy}") from None
     return np.array([math.log2(known[x]) if known[x] else math.nan for x in texts])

@@ -22,7 +22,7 @@ from contextlib import suppress
 from inspect import BoundArguments
 from typing import Any, NoReturn
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from lmdiag import __version__
 from lmdiag.runs.processes import SharedError
@@ -190,6 +190,9 @@ def end(error: BaseException, command: str, state: str) -> int:
                 remedy = "make room or choose another place, and run again"
                 message = f"cannot write{problem}; what was saved is kept: {remedy}"
     elif isinstance(error, CycloptsError):
+        if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+            extra = repr(error.unused_tokens[0])
+            message = f"one argument too many: {extra}; repeat the option or command for several."
         message += f" See `{f'lmdiag {command}'.strip()} --help`."
     if isinstance(error, CycloptsError | SharedError) and not is_first:
         return 0

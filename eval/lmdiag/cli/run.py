@@ -183,7 +183,7 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     from lmdiag.report.tables import overview
     from lmdiag.report.terminal import output_console, print_section
 
-    page = output / "comparison.html"
+    page = output / f"comparison-{runs[0].path.name}.html"  # one for each data set and protocol
     try:
         write_atomically(page, render(runs).encode())
     except BadInput as error:  # an option that has no effect on one of them: they differ in it

@@ -15,7 +15,7 @@ import lmdiag
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import options, say
 from lmdiag.files import decoded, read_text, user_path, write_atomically
-from lmdiag.table_files import WRITTEN_SUFFIXES
+from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, read_table
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
@@ -24,7 +24,7 @@ def surprisal_command(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    model: str,
+    model: Annotated[tuple[str, ...], Parameter(consume_multiple=False)],
     output: Path | None = None,
     columns: tuple[Literal["length", "log_frequency"], ...] = (),
     language: str = "en",
@@ -35,8 +35,10 @@ def surprisal_command(
     """Writes the table.
 
     Args:
-        file: text in UTF-8 with one sentence or text per line; - for standard input
-        model: a Hub id, a local folder, demo:masked or demo:causal
+        file: text in UTF-8 with one sentence or text per line (- for standard input), or a table
+            (csv, tsv, xlsx, JSON lines, Parquet) with them in a column text or sentence
+        model: a Hub id, a local folder, demo:masked or demo:causal; given several times, of several
+            models, and the table begins with a column model
         output: file to write; its name must end in .csv, .tsv or .parquet (default: csv to standard
             output)
         columns: further columns: length in characters, log_frequency (log2 of the word's proportion
@@ -44,23 +46,28 @@ def surprisal_command(
         language: language of the frequencies
         entropy: add the entropy over tokens before the first token of each word, in bits
     """
+    from pandas import concat
+
+    from lmdiag.analysis.human import log_frequencies
+
     if output:
         options.check_new_file(output, WRITTEN_SUFFIXES, overwrite=overwrite)
-    if file == "-":
-        file = "standard input"
-        content = decoded(sys.stdin.buffer.read(), file)
-    else:
-        content = read_text(user_path(file))
-    if not content.strip():
-        raise BadInput(f"{file} has no text: give one sentence or text per line")
-    # Not `splitlines`, for which some characters within a sentence end a line, too.
-    texts = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    texts = _texts(file)
+    if "log_frequency" in columns:
+        log_frequencies(["a"], language)  # a missing package is said before a model is loaded
+    tables = []
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
-        table = lmdiag.load_model(model, entropy=entropy, **reading.keywords()).surprisals(
-            texts, columns=columns, language=language, **vars(reading.batching)
-        )
+        for name in model:
+            loaded = lmdiag.load_model(name, entropy=entropy, **reading.keywords())
+            table = loaded.surprisals(
+                texts, columns=columns, language=language, **vars(reading.batching)
+            )
+            if len(model) > 1:
+                table.insert(0, "model", name)
+            tables.append(table)
+    table = concat(tables, ignore_index=True)
     if output and output.suffix == ".parquet":
         write_atomically(output, table.to_parquet(index=False))
         return
@@ -73,6 +80,30 @@ def surprisal_command(
         write_atomically(output, text.encode())
     else:
         sys.stdout.write(text)
+
+
+def _texts(file: str) -> list[str]:
+    """The texts of a table, or the lines of a text file or of standard input."""
+    path = user_path(file)
+    if path.suffix.lower() in TABLE_SUFFIXES:
+        table = read_table(path)
+        names = [name for name in ("text", "sentence") if name in table.columns]
+        if len(names) != 1:
+            rule = "a table needs one column text or sentence; give other texts as a .txt file"
+            raise BadInput(f"{file} has the columns {', '.join(table.columns)}: {rule}")
+        for row, text in enumerate(table.columns[names[0]]):
+            if not isinstance(text, str) or not text.strip():
+                raise table.error(row, f"the column {names[0]} is empty or not text")
+        return list(table.columns[names[0]])
+    if file == "-":
+        file = "standard input"
+        content = decoded(sys.stdin.buffer.read(), file)
+    else:
+        content = read_text(path)
+    if not content.strip():
+        raise BadInput(f"{file} has no text: give one sentence or text per line")
+    # Not `splitlines`, for which some characters within a sentence end a line, too.
+    return content.removesuffix("\n").replace("\r\n", "\n").split("\n")
 
 
 def fit_command(
