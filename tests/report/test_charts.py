@@ -62,7 +62,7 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
     names = {"low": "ci_low", "high": "ci_high"}
     plots = charts(runs["strong"])
     for row in rows(plots, "cprag102-measures"):
-        figure = results.figure(FigureKey("cprag102", settings[row["series"]], row["label"]))
+        figure = results.figure(FigureKey("cprag102", settings[row["series"]], row["measure"]))
         for column in ("value", "low", "high", "n", "sd", "chance"):
             assert row.get(column) == getattr(figure, names.get(column, column))
     shuffled = rows(plots, "cprag102-shuffles")
@@ -74,21 +74,20 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
         assert sum(x["shuffles"] * x["value"] for x in counted) / 3 == pytest.approx(row["value"])
     plain = {row["label"]: row["value"] for row in shuffled if row["series"] == "not shuffled"}
     for label, setting in (("Shuf, accuracy@5", "none"), ("Shuf + Trunc, accuracy@5", "trunc")):
-        place = FigureKey("cprag102", setting, "accuracy@5")
-        assert plain[label] == getattr(results.figure(place), "value", None)
-    place = FigureKey("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
+        key = FigureKey("cprag102", setting, "accuracy@5")
+        assert plain[label] == getattr(results.figure(key), "value", None)
+    key = FigureKey("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")
     levels = rows(plots, "neg136-subset-polarity-sensitivity")
-    (row,) = (x for x in levels if (x["series"], x["level"]) == ("sensitivity", place.level))
-    assert row["value"] == getattr(results.figure(place), "value", None)
+    (row,) = (x for x in levels if (x["series"], x["level"]) == ("sensitivity", key.level))
+    assert row["value"] == getattr(results.figure(key), "value", None)
 
 
 def test_cutoffs_and_published_figures(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    results, place = runs["all"].results, FigureKey("cprag102", "none", "accuracy@5")
-    published = {place: PublishedFigure("paper", "4", "org/all", place, 23.5, None, 34)}
-    for module in ("report.tables", "results.figures"):
-        monkeypatch.setattr(f"lmdiag.{module}.published_beside", lambda run: published)
+    results, key = runs["all"].results, FigureKey("cprag102", "none", "accuracy@5")
+    published = {key: PublishedFigure("paper", "4", "org/all", key, 23.5, None, 34)}
+    monkeypatch.setattr("lmdiag.results.figures.published_beside", lambda run: published)
     plots = charts(runs["all"])
     (row,) = (row for row in rows(plots, "cprag102-measures") if "published" in row)
     assert (row["label"], row["published"]) == ("accuracy@5", pytest.approx(0.235))
@@ -132,9 +131,9 @@ def test_regions_have_the_mean_of_each_condition(forms: dict[str, Run]) -> None:
     levels = ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
     assert [row["level"] for row in means if row["series"] == "plaus"] == levels
     for row in means:
-        place, condition = int(row["level"][0]) - 1, row["series"]
+        key, condition = int(row["level"][0]) - 1, row["series"]
         of_rows = [c for item in of_suite for c in item.choices if c.condition == condition]
-        assert row["value"] == pytest.approx(fmean(c.parts[place].bits or 0.0 for c in of_rows))
+        assert row["value"] == pytest.approx(fmean(c.parts[key].bits or 0.0 for c in of_rows))
         assert row["low"] <= row["value"] + 1e-9 <= row["high"] + 2e-9
         assert row["n"] == 8
     assert ("implaus", "2 comma") not in {(row["series"], row["level"]) for row in means}

@@ -30,8 +30,9 @@ _SPELLED = {
     "prediction_accuracy": "prediction accuracy",
     "position_bias": "position bias",
     "labels_mass": "mass on labels",
+    "within_category_boost": "within-category boost",
 }
-"""Measures with another spelling; all others go by their name in the results."""
+"""Measures with another spelling; all others go by their name in the results, in words."""
 
 
 def measure_label(measure: str) -> str:
@@ -40,10 +41,9 @@ def measure_label(measure: str) -> str:
     >>> measure_label("accuracy@5"), measure_label("sensitivity@0.01"), measure_label("mw@top=0.1")
     ('accuracy@5', 'sensitivity@0.01', 'MW, top 0.1')
     """
-    name, _, cutoff = measure.partition("@")
-    if "=" in cutoff:
-        return f"{_SPELLED.get(name, name)}, {cutoff.replace('=', ' ')}"
-    return _SPELLED.get(measure, measure)
+    name, at, cutoff = measure.partition("@")
+    label = _SPELLED.get(name, name.replace("_", " "))
+    return f"{label}, {cutoff.replace('=', ' ')}" if "=" in cutoff else f"{label}{at}{cutoff}"
 
 
 # ---- models --------------------------------------------------------------------------------------
