@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from commands import Commands
+from runs import make_run
 
+import lmdiag
 from lmdiag import stimuli
 from lmdiag.analysis.human import HumanTable, read_human
 from lmdiag.analysis.items import items_of
 from lmdiag.analysis.procedures import Procedure
+from lmdiag.protocol import Protocol
+from lmdiag.report.designs import designs_of
 from lmdiag.stimuli.design import design_of
 from lmdiag.table_files import read_frame, read_table
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, DesignOptions
 
 ROWS = [
     {"item": "1", "a": "x", "sentence": "Der Koch, müde, schlief.", "dose": "0.5"},
@@ -241,3 +247,64 @@ def test_what_may_be_wrong_is_a_warning(tmp_path: Path, case: str, command: Comm
     assert [f"warning: {line}" for line in design.warnings] == [
         line for line in out.splitlines() if line.startswith("warning: ")
     ]
+
+
+def test_an_empty_region_has_no_surprisal_and_is_left_out_and_counted(tmp_path: Path) -> None:
+    data = written(tmp_path, ".csv", put("region_3", ""))
+    run = lmdiag.load_run(make_run(tmp_path / "run", data, Protocol(tasks=("own",))))
+    empty = run.items(per="region").query("item == '2' and number == 3 and text == ''")
+    assert empty[["state", "n_tokens"]].to_numpy().tolist() == [["empty", 0]]
+    assert empty["surprisal"].isna().all()
+    analysis = lmdiag.analyse(run, region="3")
+    assert (set(analysis.effects["n"]), [*analysis.left_out.values()]) == ({23}, [1])
+    (design,) = designs_of([run], DesignOptions(region="3"))
+    assert "left out: 1 item without a value in every condition" in design.remarks
+    assert any(x.startswith("warning: region_3 is empty in 1 of 96") for x in design.remarks)
+
+
+def test_one_of_identical_rows_is_kept_where_they_are_allowed(tmp_path: Path) -> None:
+    data = written(tmp_path, ".csv", FILE + FILE.split("\n", 1)[1])
+    rows = stimuli.load(str(data), allow_duplicates=True)
+    assert len(rows) == 96
+    data.write_text(FILE)
+    assert rows.fingerprint == stimuli.load(str(data)).fingerprint
+    pairs = [{"sentence_good": f"A {i}.", "sentence_bad": f"B {i}.", "UID": "x"} for i in range(4)]
+    with pytest.raises(BadInput, match="row 5: the row is identical to line 1"):
+        stimuli.load(pairs * 5)
+
+
+# ---- what was read before is read as before ------------------------------------------------------
+
+
+def read_before(path: Path) -> pd.DataFrame:
+    """Human measures as they were read: tab-separated without quotes, all values texts."""
+    is_tab = "\t" in path.read_text("utf-8-sig").partition("\n")[0]
+    how: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE} if is_tab else {}
+    lines = pd.read_csv(path, dtype=str, keep_default_na=False, header=None, **how)
+    return lines[1:].set_axis(lines.iloc[0].tolist(), axis=1).set_axis(lines.index[1:] + 1)
+
+
+def test_upstream_files_are_read_as_before_and_without_a_warning(
+    human: Path, public_suites: Path, data_dir: Path, tmp_path: Path
+) -> None:
+    folders = (human, human.parent / "sap", human.parent / "priming")
+    files = [path for folder in folders for path in folder.rglob("*.*")]
+    tables = [path for path in files if path.suffix in (".csv", ".tsv", ".output")]
+    assert len(tables) == 18
+    for path in tables:
+        pd.testing.assert_frame_equal(read_frame(path, raw=True), read_before(path))
+    for path in public_suites.glob("*.json"):
+        assert design_of(stimuli.load(str(path))) is None
+    for task in ("cprag102", "role88", "neg136"):
+        assert design_of(stimuli.load(str(data_dir), task)) is None
+    (tmp_path / "multi").mkdir()
+    (tmp_path / "multi/heb.tsv").write_text(
+        "\tphenomenon\tsen\twrong_sen\n0\tSV-#\tA b.\tA c.\n1\tSV-P\tD.\tE.\n"
+    )
+    (tmp_path / "blimp.jsonl").write_text(
+        '{"sentence_good": "A.", "sentence_bad": "B.", "UID": "x", "pairID": "0", "field": "s"}'
+    )
+    for name, n_rows in (("multi", 4), ("blimp.jsonl", 2)):
+        design = design_of(stimuli.load(str(tmp_path / name)))
+        assert design is not None
+        assert (design.n_rows, design.warnings) == (n_rows, [])

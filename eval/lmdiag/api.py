@@ -326,6 +326,7 @@ def run(
     overwrite: bool = False,
     quiet: bool = True,
     design: DesignOptions = FOUND_DESIGN,
+    allow_duplicates: bool = False,
     **options: Any,
 ) -> FinishedRun:
     """Runs a model as `lmdiag run` does, without its tables and page; returns the finished run.
@@ -348,6 +349,7 @@ def run(
         overwrite: discard an earlier run of the same model and protocol.
         quiet: no progress bar.
         design: how the items of own data are analysed, stored with the run.
+        allow_duplicates: keep one of identical rows of own data, instead of an error.
         options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
 
     Raises:
@@ -367,7 +369,7 @@ def run(
         seed=seed, limit=limit, k=checked_ranks(k), threshold=checked_threshold(threshold),
         **query_options(load_options),
     )  # fmt: skip
-    inputs = load_inputs(str(data), protocol)
+    inputs = load_inputs(str(data), protocol, allow_duplicates=allow_duplicates)
     check_columns(inputs.stimuli, design)
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet, design)
     made = cast(Run, run_model(model, load_options, inputs, how))  # there is one process

@@ -199,7 +199,8 @@ def _text_content(path: Path) -> _Content:
                 yield reader.line_num, fields
         except csv.Error as error:
             too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
-            problem = too_long if "limit" in str(error) else str(error)
+            remedy = 'write "" for a quote inside a quoted text'
+            problem = too_long if "limit" in str(error) else f"{error}; {remedy}"
             raise BadInput(f"{path}:{reader.line_num}: {problem}") from error
 
     return _Content(lines(), separator, '"' in head)

@@ -37,6 +37,7 @@ def score_command(
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
     measures: tuple[str, ...] = (),
     setting: str = "none",
+    allow_duplicates: bool = False,
     as_json: options.Json = False,
 ) -> None:
     """Scores and prints; what cannot be computed is said on standard error.
@@ -52,6 +53,7 @@ def score_command(
         measures: measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible
             (default: all that are possible)
         setting: perturbation of the run to score
+        allow_duplicates: keep one of identical rows of own data, instead of an error
     """
     from lmdiag import evaluation, results, stimuli
     from lmdiag.report.terminal import print_results
@@ -60,7 +62,9 @@ def score_command(
     if is_folder(predictions):
         source = _from_run(predictions, data, task, setting, scoring)
     else:  # of the model, only the options are known
-        rows = stimuli.load(data or "lmdiag", task, revision=data_revision)
+        rows = stimuli.load(
+            data or "lmdiag", task, revision=data_revision, allow_duplicates=allow_duplicates
+        )
         protocol = scoring.of(Protocol(tasks=(task,)))
         source = _Scored(rows, *read_external(predictions, rows, setting), protocol)
     rows = source.rows
