@@ -220,6 +220,8 @@ ODD: dict[str, tuple[str, str, list[str]]] = {
     "one level": (DESIGN.iloc[::4].to_csv(index=False), "24 items; conditions: none; not used (one "
                   "value): grammatical, attractor; covariate: frequency", []),
     "name with a space": (named("attractor", "the attractor"), "x the attractor (match, mism", []),
+    "good rows": ("item,context,target,good,contrast\n1,A,b,true,1\n1,A,c,false,1\n1,A,d,false,1\n",
+                  "1 items; conditions: good (false, true)", []),
     "case of a name": (named("attractor", "ATTRACTOR"), "x ATTRACTOR (match, mismatch)", []),
 }  # fmt: skip
 """What may be wrong -> the file, a part of the summary, the warnings."""

@@ -126,25 +126,22 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
 
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
-    columns = stimuli.columns()
-    item = options.item or "item"
-    names = [name for name in columns if name not in {*NO_CONDITIONS, item}]
-    texts = {name: level_texts(Series(columns[name], dtype=object)) for name in [*names, item]}
-    levels = DataFrame(texts).dropna(axis="columns", how="all")
-    names = [name for name in names if name in levels]
+    columns, item = stimuli.columns(), options.item or "item"
+    never = {*NO_CONDITIONS, item} - {*options.conditions}
+    filled = {name: x for name, x in columns.items() if any(y not in (None, "") for y in x)}
+    names = [name for name in filled if name not in never]
     form = _FORMS[stimuli.form]
     if stimuli.regions:
         form += f" in up to {max(map(len, stimuli.regions))} regions"
-    if item not in levels or stimuli.form == "minimal_pairs":
-        n = levels[names].nunique()
-        others = {x: "break-down" if 2 <= n[x] <= MOST_LEVELS else "not used" for x in names}
-        near = [name for name in names if name.lower().startswith("item")]
-        hint = (
-            f"no column item: if {near[0]} names the items, give --item {near[0]}" if near else ""
-        )
-        return Design(len(stimuli), form, others=others, warnings=[hint] if hint else [])
-    levels = levels.rename(columns={item: "item"})
-    found = [*options.conditions] or find_conditions(levels)
+    if item not in filled or stimuli.form == "minimal_pairs":
+        by = stimuli.diagnostic.levels(columns)
+        others = {name: "break-down" if name in by else "not used" for name in names}
+        near = [name for name in names if name.lower().startswith("item")][:1]
+        hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
+        return Design(len(stimuli), form, others=others, warnings=hints)
+    texts = {name: level_texts(Series(columns[name], dtype=object)) for name in names}
+    levels = DataFrame(texts).assign(item=level_texts(Series(columns[item], dtype=object)))
+    found = [x for x in options.conditions if x in names] or find_conditions(levels)
     counts = {name: levels[name].value_counts() for name in found}
     sizes = levels.groupby(["item", *found]).size().reset_index(name="rows")
     cells = {
@@ -231,23 +228,17 @@ def _cell_warnings(
         of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
         yield f"left out, since they have no row in some cells of {crossed}: {of}"
     elif lacking:
-        fewer = [x for n in range(len(found) - 1, 0, -1) for x in combinations(found, n)]
+        n_most = min(len(found), _MOST)  # of many columns, there are too many combinations
+        fewer = [x for n in range(n_most - 1, 0, -1) for x in combinations(found[:_MOST], n)]
         complete = {names: len(_complete(levels, names)) for names in fewer}
         best = next((names for names, n in complete.items() if n), ())
         remedy = (
             f"--conditions {' '.join(best)} ({complete[best]} items)" if best else "other items"
         )
         yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
-    columns = stimuli.columns()
-    parts = [columns[x] for x in ("context", "target", "right_context", "sentence") if x in columns]
-    texts = Series(list(map(" ".join, zip(*parts, strict=True))))
     keys = [levels[name] for name in ("item", *found)]
-    several = texts.groupby(keys).transform("nunique").gt(1)
-    groups = levels[several].groupby(["item", *found]).groups
-    for cell, rows in [*groups.items()][:1]:
-        has = f"item {', '.join(cell)} has {texts[rows].nunique()} texts ({where([*rows])})"
-        more = f", and {len(groups) - 1} other cells have several" if len(groups) > 1 else ""
-        yield f"{has}{more}: their mean is analysed; is an item number used twice?"
+    if not stimuli.compared:  # else a contrast may have several bad rows
+        yield from _text_warnings(stimuli, levels, keys, where)
     for number in sorted({r["number"] for row in stimuli.regions or () for r in row}):
         is_empty = Series(
             [
@@ -259,3 +250,20 @@ def _cell_warnings(
         if rows := share.index[is_empty & (share < 1)].tolist():
             has = f"region_{number} is empty in {len(rows)} of {len(levels)} rows ({where(rows)})"
             yield f"{has} but not in all of their condition: its surprisal is missing there"
+
+
+def _text_warnings(
+    stimuli: Stimuli, levels: DataFrame, keys: Sequence[Series], where: Any
+) -> Iterator[str]:
+    """Yields the first cell of an item with several texts."""
+    from pandas import Series
+
+    columns = stimuli.columns()
+    parts = [columns[x] for x in ("context", "target", "right_context", "sentence") if x in columns]
+    texts = Series(list(map(" ".join, zip(*parts, strict=True))))
+    several = texts.groupby(keys).transform("nunique").gt(1)
+    groups = levels[several].groupby([key.name for key in keys]).groups
+    for cell, rows in [*groups.items()][:1]:
+        has = f"item {', '.join(cell)} has {texts[rows].nunique()} texts ({where([*rows])})"
+        more = f", and {len(groups) - 1} other cells have several" if len(groups) > 1 else ""
+        yield f"{has}{more}: their mean is analysed; is an item number used twice?"
