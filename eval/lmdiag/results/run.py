@@ -76,21 +76,37 @@ class RunDirectory:
         files.clear_drafts(self.path)
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
-        begun, owner = self.path / IDENTITY, dict(identity)  # of a new run
         results = _read(self.path) if (self.path / RESULTS).exists() else None
-        if results:
-            owner = results.identity
-        elif begun.exists():
+        self._refuse_other(identity, results.identity if results else self._begun())
+        if results and (self.path / PREDICTIONS).exists():
+            check_files(self.path, results)
+            self._remove(IDENTITY)
+            return True
+        files.write_atomically(self.path / IDENTITY, json.dumps(identity, indent=1).encode())
+        (self.path / RESULTS).unlink(missing_ok=True)
+        return False
+
+    def _begun(self) -> Mapping[str, Any] | None:
+        """The identity of the run that was begun here; None for an empty directory."""
+        file = self.path / IDENTITY
+        if file.exists():
             with advice_to_overwrite():
-                owner = files.read_json(begun)
+                owner = files.read_json(file)
                 if not isinstance(owner, dict):
-                    raise BadInput(f"{begun}: expected an object, not {type(owner).__name__}")
-        elif others := {path.name for path in self.path.iterdir()} - {".lock"}:
+                    raise BadInput(f"{file}: expected an object, not {type(owner).__name__}")
+            return owner
+        if others := {path.name for path in self.path.iterdir()} - {".lock"}:
             is_run = others <= {PREDICTIONS, REPORT, self.journal.name}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
                 + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
             )
+        return None
+
+    def _refuse_other(self, identity: Mapping[str, Any], owner: Mapping[str, Any] | None) -> None:
+        """Refuses a run whose identity is not that of the directory's owner, if it has one."""
+        if owner is None:
+            return
         for key, value in identity.items():
             old, new = str(owner.get(key)), str(value)
             if old != new:
@@ -98,13 +114,6 @@ class RunDirectory:
                 if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
                     what = f"the data changed since the run in {self.path} was made"
                 raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
-        if results and (self.path / PREDICTIONS).exists():
-            check_files(self.path, results)
-            self._remove(IDENTITY)
-            return True
-        files.write_atomically(begun, json.dumps(identity, indent=1).encode())
-        (self.path / RESULTS).unlink(missing_ok=True)
-        return False
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
