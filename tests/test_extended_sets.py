@@ -17,7 +17,8 @@ from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
 from lmdiag.report.html import charts
-from lmdiag.report.tables import ReportFigures, sections
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import sections
 from lmdiag.results import FigureKey, combine, load_run
 from lmdiag.results.run import joined_results, joined_runs
 from lmdiag.types import DIAGNOSTICS, BadInput

@@ -276,7 +276,7 @@ def multiverse_of(
     Args:
         models: label of each model -> its runs, that of the default protocol first, all on the
             same rows.
-        headlines: figures of all these runs, see `lmdiag.report.tables.headlines`.
+        headlines: figures of all these runs, see `lmdiag.report.selections.headlines`.
         folder: that holds the run directories.
         seed: of the comparisons.
     """

@@ -19,7 +19,7 @@ from lmdiag.report.charts.drawing import Plot
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.html import charts, render
 from lmdiag.report.items import items
-from lmdiag.report.tables import ReportFigures
+from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, Run, load_run
 from lmdiag.results.published import PublishedFigure
 

@@ -20,7 +20,7 @@ from lmdiag.report.html import compared, render
 from lmdiag.report.items import items, representative
 from lmdiag.report.labels import comparison_texts, notes
 from lmdiag.report.page import digest
-from lmdiag.report.tables import ReportFigures
+from lmdiag.report.selections import ReportFigures
 from lmdiag.results import Run
 from lmdiag.types import BadInput
 

@@ -23,7 +23,8 @@ from lmdiag.report.formats import render_tables
 from lmdiag.report.grid import Section
 from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
-from lmdiag.report.tables import ReportFigures, overview, sections
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import overview, sections
 from lmdiag.report.terminal import print_results
 from lmdiag.results import FigureKey, Results, Run, SettingResults
 from lmdiag.results.run import joined_runs

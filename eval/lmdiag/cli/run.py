@@ -319,7 +319,7 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
     from lmdiag.report import html, multiverse
     from lmdiag.report.labels import run_labels
-    from lmdiag.report.tables import ReportFigures, headlines
+    from lmdiag.report.selections import ReportFigures, headlines
     from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.results import REPORT
 

@@ -16,7 +16,8 @@ from markupsafe import Markup
 from lmdiag.files import resource_path
 from lmdiag.report.grid import CellText, Grid, signs
 from lmdiag.report.items import Chosen
-from lmdiag.report.tables import ReportFigures, sections
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import sections
 from lmdiag.results import Results
 from lmdiag.results.figures import figures
 from lmdiag.text import csv_cell, visible

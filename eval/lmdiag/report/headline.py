@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from lmdiag.report import numbers
 from lmdiag.report.grid import CellText
-from lmdiag.report.tables import ReportFigures, cell_of, headlines
+from lmdiag.report.selections import ReportFigures, headlines
+from lmdiag.report.tables import cell_of
 from lmdiag.results import CHANCE_LEGEND, Figure, FigureKey
 from lmdiag.results.published import PublishedFigure
 

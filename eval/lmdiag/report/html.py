@@ -21,7 +21,7 @@ from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.drawing import COLORS, difference_chart
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
-from lmdiag.report.charts.selection import TaskRuns
+from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section
 from lmdiag.report.headline import (
@@ -32,7 +32,8 @@ from lmdiag.report.headline import (
 )
 from lmdiag.report.items import item_list, items, listed
 from lmdiag.report.page import environment, frame
-from lmdiag.report.tables import LabelledRun, ReportFigures, sections
+from lmdiag.report.selections import LabelledRun, ReportFigures
+from lmdiag.report.tables import sections
 from lmdiag.results import FigureKey, Results, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible

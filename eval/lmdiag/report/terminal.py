@@ -20,7 +20,8 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels
 from lmdiag.report.designs import analysis_grids, analysis_remarks
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
-from lmdiag.report.tables import ReportFigures, sections
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import sections
 from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible

@@ -20,7 +20,7 @@ from lmdiag.report.items import Item
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.report.charts.selection import TaskRuns
+    from lmdiag.report.charts.task_runs import TaskRuns
 
 _MOST_ITEMS = 60
 """Items that are drawn as lines, in each panel."""

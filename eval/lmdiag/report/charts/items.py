@@ -19,7 +19,7 @@ from lmdiag.report.items import MAX_LISTED, Item
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.report.charts.selection import TaskRuns
+    from lmdiag.report.charts.task_runs import TaskRuns
 
 _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""

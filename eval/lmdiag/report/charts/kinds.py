@@ -13,9 +13,9 @@ from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
-from lmdiag.report.charts.selection import DRAWN, TaskRuns, rows_in_order
+from lmdiag.report.charts.task_runs import DRAWN, TaskRuns, rows_in_order
 from lmdiag.report.items import run_scores
-from lmdiag.report.tables import HUMAN, ReportFigures, figures_of_sets
+from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets
 from lmdiag.results import FigureKey, Results
 from lmdiag.text import visible
 from lmdiag.types import BadInput

@@ -12,7 +12,7 @@ import pandas as pd
 from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot
-from lmdiag.report.tables import ReportFigures, headlines
+from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 

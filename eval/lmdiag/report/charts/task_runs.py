@@ -13,7 +13,7 @@ from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, distinct
 from lmdiag.report.items import Item
 from lmdiag.report.labels import measure_label
-from lmdiag.report.tables import ReportFigures, in_patterns
+from lmdiag.report.selections import ReportFigures, in_patterns
 from lmdiag.results import FigureKey, Run
 from lmdiag.results.figures import select
 from lmdiag.text import visible
