@@ -116,7 +116,7 @@ def test_a_run_with_other_rows_or_settings_is_refused(tmp_path: Path, demo_dir: 
         with pytest.raises(BadInput, match=message):
             read_run(file, rows)
     write(file, [perfect(rows["role88"].columns())])
-    results = Results.read(Path(__file__).parent / "data/results.json")
+    results = Results.read(Path(__file__).parents[1] / "data/results.json")
     with pytest.raises(BadInput, match="no predictions for role88 in setting both: run again"):
         _ = Run(tmp_path, results, {"role88": rows["role88"]}).predictions
 

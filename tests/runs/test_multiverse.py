@@ -1,6 +1,6 @@
 """`lmdiag multiverse`: each combination of knobs is the run alone, and what follows from all.
 
-Killed multiverses and those on several processes: `tests/test_processes.py`.
+Killed multiverses and those on several processes: `tests/runs/test_processes.py`.
 """
 
 from __future__ import annotations

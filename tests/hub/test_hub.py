@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub import LoopbackHub
 from huggingface_hub import HfApi
 from runs import ONE_TASK, PERTURBED, make_run
 
+from hub import LoopbackHub
 from lmdiag.cli import main
 from lmdiag.hub import publish
 from lmdiag.types import BadInput

@@ -1,7 +1,7 @@
 """Each batch is asked once, by any process, however often the run is interrupted.
 
 The model here is arithmetic: its answer depends only on the question, and it records what it is
-asked. Real models on real processes are in `tests/test_processes.py`.
+asked. Real models on real processes are in `tests/runs/test_processes.py`.
 """
 
 from __future__ import annotations
