@@ -69,7 +69,8 @@ def resource_path(*parts: str) -> Path:
     """
     roots = (Path(__file__).resolve().parents[2], Path(sysconfig.get_path("data"), "share/lmdiag"))
     for root in roots:
-        if (path := root.joinpath(*parts)).exists():
+        path = root.joinpath(*parts)
+        if path.exists():
             return path
     looked = f"missing from this installation (looked in {roots[0]} and {roots[1]})"
     remedy = "install lmdiag again, or run `make setup` in a clone"
@@ -265,7 +266,8 @@ def _check_parquet(path: Path, file: pq.ParquetFile) -> None:
                 if not hasattr(values, "dictionary"):
                     continue
                 lengths = pc.binary_length(values.dictionary)
-                if (longest := pc.max(lengths).as_py() or 0) > MAX_CELL:
+                longest = pc.max(lengths).as_py() or 0
+                if longest > MAX_CELL:
                     problem = f"{longest:,} bytes; at most {MAX_CELL:,} are read"
                     raise BadInput(f"{path}: a text in the column {text} has {problem}")
                 size += pc.sum(lengths.take(values.indices)).as_py() or 0

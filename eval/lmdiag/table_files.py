@@ -226,7 +226,8 @@ def _excel_content(path: Path) -> _Content:
     has_file(path)
     try:
         with zipfile.ZipFile(path) as archive:  # a bound on what it is unpacked to
-            if (size := sum(part.file_size for part in archive.infolist())) > MAX_TABLE:
+            size = sum(part.file_size for part in archive.infolist())
+            if size > MAX_TABLE:
                 raise BadInput(f"{path} has {size:,} bytes; at most {MAX_TABLE:,} are read")
         sheets = {}
         for sheet in load_workbook(path, read_only=True, data_only=True).worksheets:

@@ -108,7 +108,8 @@ def evaluated(terms: str, rows: DataFrame) -> DataFrame:
     with _one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         values = model_matrix(terms, rows, context={**FUNCTIONS}, na_action="ignore")
-    if (bad := np.argwhere(~np.isfinite(values.to_numpy(float)))).size:
+    bad = np.argwhere(~np.isfinite(values.to_numpy(float)))
+    if bad.size:
         row, column = bad[0]
         raise BadInput(f"{rows.index[row]}: {values.columns[column]} is not a finite number")
     return values

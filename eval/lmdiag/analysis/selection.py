@@ -196,7 +196,8 @@ class Selection:
                 rows[name] = self.table.texts(name).to_numpy()[kept]
                 continue
             rows[name] = self.values(name)[kept]
-            if (infinite := np.isinf(rows[name])).any():
+            infinite = np.isinf(rows[name])
+            if infinite.any():
                 raise BadInput(f"{infinite.idxmax()}: column {name} is infinite")
         return rows
 
@@ -260,7 +261,8 @@ class Selection:
         agree = values.groupby(word).transform("nunique") <= 1
         values = values.where(agree | self._passed)
         first = values.groupby(word).transform("first")
-        if (other := values.notna() & (values != first)).any():
+        other = values.notna() & (values != first)
+        if other.any():
             row = int(other.to_numpy().argmax())
             raise BadInput(
                 f"{self.table.where(row)}: column {name} is {values[row]:g} but was "

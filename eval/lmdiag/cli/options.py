@@ -107,7 +107,8 @@ class Models:
         for (model, revisions), name in zip(models, names, strict=True):
             for revision in revisions:
                 slug = model_slug(model, revision, name)
-                if (other := owners.setdefault(slug, model)) != model:
+                other = owners.setdefault(slug, model)
+                if other != model:
                     raise BadInput(
                         f"the results of {other} and {model} would share the folder "
                         f"{output / slug}: give each model a name of its own with --name"
@@ -131,7 +132,8 @@ def read_models(file: str) -> list[tuple[str, str | None]]:
             )
         if words:
             entry = words[0], words[1] if len(words) == 2 else None
-            if (first := lines.setdefault(entry, number)) != number:
+            first = lines.setdefault(entry, number)
+            if first != number:
                 raise BadInput(f"{file}:{number}: repeats line {first}: remove one of them")
     if not lines:
         raise BadInput(f"{file} names no model: write one model per line")

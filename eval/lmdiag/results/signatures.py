@@ -96,7 +96,8 @@ def protocol_slug(protocol: Protocol) -> str:
         tasks = f"{len(protocol.tasks)}tasks+{text_digest(tasks)}"
     parts = [tasks, protocol.unit, *filter(None, ["+".join(protocol.perturb)])]
     for name in ("shuffles", "seed", "k", "threshold", "limit", "verbs"):
-        if (value := getattr(protocol, name)) != getattr(Protocol(), name):
+        value = getattr(protocol, name)
+        if value != getattr(Protocol(), name):
             parts.append(f"{name}{'+'.join(map(str, value)) if name == 'k' else value}")
     for knob in _changed_knobs(protocol):
         name = knob.template if knob.has_template(protocol) else knob.key
