@@ -445,7 +445,8 @@ def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFra
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
     levels = factors[by].groupby(level_texts(table["item"]))
-    if (several := levels.nunique() > 1).any():
+    several = levels.nunique() > 1
+    if several.any():
         raise BadInput(
             f"{by} differs within item {several.idxmax()}: --by takes a column that differs "
             "between items only"

@@ -107,7 +107,8 @@ class HumanTable:
         """
         texts = self.texts(column)
         values = np.asarray(to_numeric(texts.replace(TRUTH), errors="coerce"), float)
-        if (bad := np.flatnonzero(np.isnan(values) & ~self.missing(column))).size:
+        bad = np.flatnonzero(np.isnan(values) & ~self.missing(column))
+        if bad.size:
             what = f"column {column}: {texts[bad[0]]!r} is not a number"
             raise BadInput(f"{self.where(bad[0])}: {what}")
         return values
@@ -144,7 +145,8 @@ class HumanTable:
                 )
         column = self.procedure.position
         positions = self.numbers(column)
-        if (bad := np.flatnonzero(np.isnan(positions))).size:
+        bad = np.flatnonzero(np.isnan(positions))
+        if bad.size:
             raise BadInput(f"{self.where(bad[0])}: column {column} is missing")
         places = self._within.assign(position=positions)
         return np.asarray(places.groupby([*places], sort=True).ngroup())
@@ -174,7 +176,8 @@ class HumanTable:
         column = self.procedure.word
         words = self.texts(column).to_numpy()
         first = self.first_rows[self.word]
-        if (other := np.flatnonzero(words != words[first])).size:
+        other = np.flatnonzero(words != words[first])
+        if other.size:
             row = int(other[0])
             has = f"{words[row]!r} stands where {self.where(first[row])} has {words[first[row]]!r}"
             raise BadInput(
@@ -284,7 +287,8 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
             wanted[key] = table.texts(key)
             made[key] = other.texts(name)
     made = made.drop_duplicates()
-    if (second := made.duplicated([*pairs])).any():
+    second = made.duplicated([*pairs])
+    if second.any():
         row = made[second].iloc[0]
         place = ", ".join(map(str, row[len(numbers) :]))
         raise BadInput(f"{other.where(row.name)}: a second surprisal for {place}")
@@ -310,7 +314,8 @@ def _from_json(table: HumanTable, path: Path) -> Values:
             made = [float(x) for sentence in content[text] for x in sentence]
         except (TypeError, ValueError):
             raise BadInput(f"{path.name}: text {text} is not a list of lists of numbers") from None
-        if (n := len(made)) != due:
+        n = len(made)
+        if n != due:
             raise BadInput(
                 f"{path.name}: text {text} has {n} surprisals; {table.name} has {due} words"
             )

@@ -132,7 +132,8 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
         parts = _parts(stimuli, predictions, per)
         return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN
-    data["surprisal"], data["probability"] = 0.0 - nats / math.log(2), np.exp(nats)
+    data["surprisal"] = 0.0 - nats / math.log(2)
+    data["probability"] = np.exp(nats)
     if is_blank := stimuli.diagnostic.asks != "sentence":
         if predictions.entropies:
             data["entropy"] = [bits and bits[0] for bits in predictions.entropies]
@@ -166,7 +167,8 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
             bits = part_bits(spans, start, end)
             state = "unscorable" if math.isnan(bits) else "scored"
             if start == end and stimuli.form != "suites":  # in formulas of suites, it is 0
-                bits, state = math.nan, "empty"
+                bits = math.nan
+                state = "empty"
             text = sentence[start:end]
             first = _first_entropy(predictions, row, start, end)
             scores = bits, 2.0**-bits, first, n_tokens, state

@@ -170,7 +170,8 @@ def end(error: BaseException, command: str, state: str) -> int:
             line = f"lmdiag: {'terminated' if is_terminated else 'interrupted'}; {state}"
             print(f"{below}{line}", file=sys.stderr, flush=True)
         return TERMINATED if is_terminated else INTERRUPTED
-    code, message = 2, str(error)
+    code = 2
+    message = str(error)
     if isinstance(error, OSError):
         # The reader has closed the pipe, as in `lmdiag report RUN | head -1`, or the disk is full:
         # Python would try again to print the output when it exits.

@@ -59,7 +59,8 @@ class Data:
         from lmdiag import stimuli
         from lmdiag.runs.inputs import load_inputs
 
-        tasks, revision = self.tasks, self.data_revision
+        tasks = self.tasks
+        revision = self.data_revision
         if not tasks:
             known = stimuli.tasks(self.data, revision=revision)
             tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)

@@ -143,10 +143,13 @@ def offers_of_run(
         BadInput: the run cannot be submitted; the message says why.
     """
     run = load_run(folder, data and check_repo_id(data, "--data"))
-    results, model = run.results, run.results.model
-    source, revision = results.data.source, results.data.revision or ""
+    results = run.results
+    model = run.results.model
+    source = results.data.source
+    revision = results.data.revision or ""
     if data is not None:
-        source, revision = data, run.stimuli[DIAGNOSTICS[0]].revision or ""
+        source = data
+        revision = run.stimuli[DIAGNOSTICS[0]].revision or ""
     if problem := protocol_problem(results.protocol):
         raise BadInput(f"{folder} cannot be submitted: {problem}")
     if not is_on_hub(source) or not re.fullmatch(COMMIT, revision):
@@ -174,7 +177,8 @@ def _offer_figures(model: str, results: Results, data: str, revision: str, link:
 
     entries = []
     for task_id, figure in leaderboard_figures(results).items():
-        low, high = figure.ci_low, figure.ci_high
+        low = figure.ci_low
+        high = figure.ci_high
         interval = "" if low is None else f", 95% interval {low:.3f}-{high:.3f}"
         entries.append(
             EvalResultEntry(

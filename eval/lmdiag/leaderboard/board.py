@@ -143,7 +143,8 @@ class Board:
 
     def rows(self, entries: Iterable[Entry]) -> tuple[list[RankedEntry], list[Entry]]:
         """Returns the rows in order of rank, and by name the entries without a run."""
-        rows, others = [], []
+        rows = []
+        others = []
         for entry in entries:
             if entry.request is None:
                 others.append(entry)
@@ -188,7 +189,8 @@ class Board:
     def _attempt(self, request: RunRequest, say: Callable[[str], None]) -> None:
         """Runs a request, and keeps the reason if it has no run then."""
         say(f"running {request.model} {request.commit[:12]} {request.precision}")
-        seconds, file = 0.0, self.folder(request).with_name("failure.json")
+        seconds = 0.0
+        file = self.folder(request).with_name("failure.json")
         try:
             reason = self._run_child(request)
         except subprocess.TimeoutExpired:
@@ -209,7 +211,8 @@ class Board:
             TimeoutExpired: it took too long, and was ended.
         """
         with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty:
-            data, folder = self.data, None
+            data = self.data
+            folder = None
             if request.commit:  # no folder here may stand for a model on the Hub
                 folder = empty
                 if exists(Path(data)):  # the names of models have a slash, that of the link none

@@ -57,7 +57,8 @@ def check_model(model: str, commit: str, most: int) -> None:
     from huggingface_hub.errors import HfHubHTTPError
 
     constants.SAFETENSORS_MAX_HEADER_LENGTH = MAX_INDEX
-    api, where = HfApi(), f"{model} at {commit[:12]}"
+    api = HfApi()
+    where = f"{model} at {commit[:12]}"
     with plain_errors(where):
         info = api.model_info(model, revision=commit, files_metadata=True)
         if (info.id, info.sha) != (model, commit):
@@ -65,7 +66,8 @@ def check_model(model: str, commit: str, most: int) -> None:
         sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
         try:
             names = _weight_files(where, model, commit, sizes)
-            if (size := sum(sizes.get(name, 0) for name in names)) > _MOST_BYTES * most:
+            size = sum(sizes.get(name, 0) for name in names)
+            if size > _MOST_BYTES * most:
                 raise BadInput(
                     f"{where} has {size:,} bytes of weights, too many for {most:,} parameters"
                 )

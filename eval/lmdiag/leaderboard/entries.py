@@ -152,9 +152,11 @@ def read_requests(places: Iterable[str]) -> Iterator[Entry]:
 
     for place in places:
         # The page is public: it does not tell where on this machine a folder is.
-        root, name = Path(place), real_path(Path(place)).name
+        root = Path(place)
+        name = real_path(Path(place)).name
         if is_on_hub(place):
-            files, name = [f"{REQUESTS}/*.{ending}" for ending in ("yaml", "json")], place
+            files = [f"{REQUESTS}/*.{ending}" for ending in ("yaml", "json")]
+            name = place
             with plain_errors(f"cannot read the requests of {place}"):
                 root = Path(snapshot_download(place, repo_type="dataset", allow_patterns=files))
         with readable(root):
@@ -168,7 +170,9 @@ def read_requests(places: Iterable[str]) -> Iterator[Entry]:
 
 def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
     """Yields the request of a file with the figures claimed beside it, and what is wrong."""
-    request, claimed, file = None, {}, path
+    request = None
+    claimed = {}
+    file = path
     try:
         request = parse_request(read_text(path, 4_000), path.relative_to(root).as_posix())
         file = path.with_suffix(".json")

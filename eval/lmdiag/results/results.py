@@ -366,6 +366,7 @@ def of_setting(task: str, setting: str, content: SettingResults, form: str = "")
     """Returns results with the figures of one setting, of a model of which nothing is known."""
     model = ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
     data = DataInfo("", None, "", {task: TaskData("", 0, form)})
-    protocol, device = Protocol(tasks=(task,)), Device("", 0)
+    protocol = Protocol(tasks=(task,))
+    device = Device("", 0)
     tasks = {task: {setting: content}}
     return Results(content.signature, model, data, protocol, {}, device, {}, "", 0, tasks)

@@ -50,7 +50,8 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         from filelock import FileLock
 
-        self.path, self.journal = path, path / "journal"
+        self.path = path
+        self.journal = path / "journal"
         self._lock = FileLock(path / ".lock")
 
     def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
@@ -108,7 +109,8 @@ class RunDirectory:
         if owner is None:
             return
         for key, value in identity.items():
-            old, new = str(owner.get(key)), str(value)
+            old = str(owner.get(key))
+            new = str(value)
             if old != new:
                 what = f"{self.path} holds a run of another {key} ({old}, not {new})"
                 if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
@@ -161,8 +163,8 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         is_output = files.is_folder(path) and not files.is_file(path / RESULTS)
         with files.readable(path):
-            found = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")] if is_output else []
-        folders += sorted(file.parent for file in found) or [path]
+            runs = [*path.glob(f"*/{RESULTS}"), *path.glob(f"*/*/{RESULTS}")] if is_output else []
+        folders += sorted(file.parent for file in runs) or [path]
     return folders
 
 
@@ -174,7 +176,8 @@ def read_results(path: Path) -> Results:
             the predictions beside them.
     """
     if not files.has_file(path / RESULTS):
-        if (first := run_folders([path])[0]) != path:
+        first = run_folders([path])[0]
+        if first != path:
             raise BadInput(f"{path} has several runs: name one of them, as {first}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     results = _read(path)
@@ -212,7 +215,8 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         if self.parts:
             return {task: rows for part in self.parts for task, rows in part.predictions.items()}
-        model, protocol = self.results.model, self.results.protocol
+        model = self.results.model
+        protocol = self.results.protocol
         asked = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
         predictions = read_run(self.path / PREDICTIONS, self.stimuli)
         for task, settings in self.results.tasks.items():
@@ -251,7 +255,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     folders = run_folders([Path(path)])
     path = folders[0] if len(folders) == 1 else Path(path)
     results = read_results(path)
-    protocol, source = results.protocol, data or results.data.source
+    protocol = results.protocol
+    source = data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
         near = [Path(source), *(folder / source for folder in files.real_path(path).parents)]
         source = str(next((x for x in near if files.exists(x) and stimuli.is_data(x)), source))
@@ -261,10 +266,11 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     how["allow_duplicates"] = True
     for task, facts in results.data.tasks.items():
         loaded[task] = stimuli.load(source, task, **how)
-        if (found := loaded[task].fingerprint) != facts.fingerprint:
+        fingerprint = loaded[task].fingerprint
+        if fingerprint != facts.fingerprint:
             raise BadInput(
-                f"{source} is not the data {path} was made on: its {task} has fingerprint {found}, "
-                f"the run's is {facts.fingerprint}; name the right one by --data"
+                f"{source} is not the data {path} was made on: its {task} has fingerprint "
+                f"{fingerprint}, the run's is {facts.fingerprint}; name the right one by --data"
             )
     return Run(path, results, loaded)
 

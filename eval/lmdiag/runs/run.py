@@ -196,11 +196,14 @@ def save(
     seconds: Mapping[str, float],
 ) -> Results:
     """Writes predictions, one per setting, and returns the results, computed as they read back."""
-    info, protocol, fingerprint = model.info, inputs.protocol, inputs.fingerprint
+    info = model.info
+    protocol = inputs.protocol
+    fingerprint = inputs.fingerprint
     asks_words = inputs.asks == "word"
     write(path / results.PREDICTIONS, predictions)
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
-    data, tasks = {}, {}
+    data = {}
+    tasks = {}
     for task, rows in inputs.stimuli.items():
         data[task] = TaskData(rows.fingerprint, len(rows), rows.form)
         settings: dict[str, list[Predictions]] = {}  # in a shuffled setting, of all its runs

@@ -76,15 +76,19 @@ def load(
     if limit is not None and limit < 1:
         raise BadInput(f"--limit must be at least 1, not {limit}")
     if isinstance(data, str | Path):
-        source, dataset = str(data), find(str(data), revision)
+        source = str(data)
+        dataset = find(str(data), revision)
         known = [name for name in dataset.configs if name != VERBS]
         task = task or (known[0] if len(known) == 1 else None)
         if task not in known:
             there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"
             raise BadInput(f"{source} has {there}: choose from {', '.join(known) or 'none'}")
-        table, commit = dataset.read(task, allow_duplicates=allow_duplicates), dataset.commit(task)
+        table = dataset.read(task, allow_duplicates=allow_duplicates)
+        commit = dataset.commit(task)
     else:
-        source, task, commit = MEMORY, task or MEMORY, None
+        source = MEMORY
+        task = task or MEMORY
+        commit = None
         table = rows_in_memory(data, task)
         table = without_mistakes(table, task, allow_duplicates=allow_duplicates)
     table = in_form(table, task)

@@ -133,7 +133,8 @@ def _task_of(data: str, path: Path) -> str:
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
         problem = f"is not known by its name: a text file holds an extended set ({sets})"
         raise BadInput(f"{data} {problem}; give rows of your own as a csv file")
-    task, known = path.stem, diagnostics.built_in()
+    task = path.stem
+    known = diagnostics.built_in()
     if path.suffix.lower() in READERS and task not in (*known, VERBS):
         return task
     names = read_file(path).columns
@@ -182,13 +183,14 @@ def _configs(root: Path, data: str) -> Configs:
     configs: dict[str, list[str]] = {}
     try:
         for entry in ((_parsed(front[1], where) if front else {}) or {}).get("configs") or []:
-            name, found = str(entry["config_name"]), entry["data_files"]
-            if isinstance(found, list) and all(isinstance(part, dict) for part in found):
-                splits = {part["split"]: part["path"] for part in found}
+            name = str(entry["config_name"])
+            entries = entry["data_files"]
+            if isinstance(entries, list) and all(isinstance(part, dict) for part in entries):
+                splits = {part["split"]: part["path"] for part in entries}
                 if "test" not in splits and len(splits) != 1:
                     raise BadInput(f"{where}: no split 'test' among {', '.join(splits)}")
-                found = splits.get("test") or next(iter(splits.values()))
-            configs[name] = found if isinstance(found, list) else [found]
+                entries = splits.get("test") or next(iter(splits.values()))
+            configs[name] = entries if isinstance(entries, list) else [entries]
             for pattern in configs[name]:
                 inside = isinstance(pattern, str) and not pattern.startswith("/")
                 inside = inside and ".." not in Path(pattern).parts
@@ -204,7 +206,8 @@ def _configs(root: Path, data: str) -> Configs:
 def _hub(repo: str, revision: str | None) -> Dataset:
     """A data set of the Hub; without `configs:`, its data files are the config `default`."""
     root = _snapshot(repo, revision, [_CARD])
-    if not (configs := _configs(root, repo)):
+    configs = _configs(root, repo)
+    if not configs:
         _snapshot(repo, root.name, [f"*{suffix}" for suffix in READERS])
         suffixes = READERS.keys() - {".json", _TEXT}
         paths = [path for path in sorted(root.rglob("*.*")) if path.suffix in suffixes]

@@ -222,7 +222,8 @@ def _cell_warnings(
     """Yields which items lack cells, which cells have several texts, which regions are empty."""
     from pandas import Series
 
-    crossed, items = " x ".join(found), levels["item"].dropna().unique()
+    crossed = " x ".join(found)
+    items = levels["item"].dropna().unique()
     lacking = sorted({*items} - {*_complete(levels, found)}, key=[*items].index)
     if lacking and len(lacking) < len(items):
         of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"

@@ -72,7 +72,8 @@ def joined(
         category = unicodedata.category(content[0]) if content else "P"
         if text and (not category.startswith("P") or category in ("Ps", "Pi")):
             text += " "
-        start, text = len(text), text + content
+        start = len(text)
+        text = text + content
         name = names.get(str(number), "")
         spans.append({"number": number, "name": name, "start": start, "end": len(text)})
     if not text:
@@ -103,7 +104,8 @@ def _joined_regions(table: RawTable) -> RawTable:
         return table
     if "regions" in columns:
         raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
-    sentences, spans = [], []
+    sentences = []
+    spans = []
     for row, regions in enumerate(rows):
         for number, content in regions:
             if content is None:

@@ -194,7 +194,8 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
             raise table.error(row, f"the column {name} {text_problem(name, text)}")
     first: dict[str, int] = {}
     for row, identifier in enumerate(columns["id"]):
-        if (earlier := first.setdefault(identifier, row)) != row:
+        earlier = first.setdefault(identifier, row)
+        if earlier != row:
             problem = f"has {identifier!r} again, first in {table.where(earlier)}"
             raise table.error(row, f"the column id {problem}: every row needs an id of its own")
     goods: dict[str, list[bool]] = {}
