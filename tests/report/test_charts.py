@@ -156,7 +156,7 @@ def texts_outside_data(value: Any) -> set[str]:
 
 def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Path) -> None:
     plot = next(plot for plot in charts(forms["pairs"]) if plot.name == "blimp-pairs")
-    paths = [output.write_figures([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
+    paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
     assert (tmp_path / "blimp-pairs.txt").read_text() == f"{plot.caption}\n"
     svg = paths[0].read_text()
     width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])

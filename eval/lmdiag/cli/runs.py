@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
     from lmdiag.types import Kind
 
-_FIGURES = ("svg", "pdf", "png")
+_IMAGES = ("svg", "pdf", "png")
 
 
 def score_command(
@@ -245,20 +245,20 @@ def report_command(
     """
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report import html, multiverse
-    from lmdiag.report.charts.output import write_figures
+    from lmdiag.report.charts.output import write_images
     from lmdiag.results import REPORT, run_folders
 
     folder = runs[0]
     paths = run_folders(runs)
     has_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
-    if figures or format in _FIGURES:
-        if not figures or format not in (None, *_FIGURES):
+    if figures or format in _IMAGES:
+        if not figures or format not in (None, *_IMAGES):
             raise BadInput("figures are svg, pdf or png files: give --figures DIR --format svg")
         if has_multiverse:
             plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
             plots = html.charts(options.runs_in(runs, data), design)
-        written = write_figures(plots, figures, format or "svg", width)
+        written = write_images(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
     if has_multiverse and (items or format not in (None, "html")):
@@ -370,12 +370,12 @@ def analyse_command(
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
     from lmdiag.report.charts.conditions import condition_plot
-    from lmdiag.report.charts.output import figure_file
+    from lmdiag.report.charts.output import image_file
     from lmdiag.report.terminal import output_console
     from lmdiag.table_files import TABLE_SUFFIXES
 
     if chart:
-        options.check_new_file(chart, [f".{kind}" for kind in _FIGURES], overwrite=overwrite)
+        options.check_new_file(chart, [f".{kind}" for kind in _IMAGES], overwrite=overwrite)
     tables = [path for path in runs if path.suffix.lower() in TABLE_SUFFIXES]
     sources = [*tables, *options.runs_in([path for path in runs if path not in tables], data)]
     analysed = lmdiag.analyse(
@@ -383,7 +383,7 @@ def analyse_command(
     )
     if chart:
         plot = condition_plot("conditions", analysed)
-        write_atomically(chart, figure_file(plot.spec, chart.suffix[1:], 8.0))
+        write_atomically(chart, image_file(plot.spec, chart.suffix[1:], 8.0))
     if as_json:
         print(json.dumps(analysed.to_json(), allow_nan=False))
     else:

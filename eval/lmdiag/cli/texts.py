@@ -143,7 +143,7 @@ def fit_command(
         if file:
             options.check_new_file(file, (suffix,), overwrite=overwrite)
     from lmdiag.report import human as shown
-    from lmdiag.report.charts.output import write_figures
+    from lmdiag.report.charts.output import write_images
     from lmdiag.report.terminal import output_console, print_section
 
     result = lmdiag.fit(
@@ -167,5 +167,5 @@ def fit_command(
             write_atomically(file, content(result).encode())
             say(f"Saved in {file}")
     if figures:
-        paths = write_figures(shown.human_plots(result), figures, "svg", 8.0)
+        paths = write_images(shown.human_plots(result), figures, "svg", 8.0)
         say(f"Saved {len(paths)} figures in {figures}")

@@ -1,7 +1,7 @@
 """Charts of results with altair, for the report page, files and notebooks.
 
 `kinds`, `models`, `items` and `conditions` make altair charts from runs; `drawing` has what they
-share. `output` sizes and colours charts, writes files and has the script that draws in a page.
+share. `output` sizes and colours charts, writes images and has the script that draws in a page.
 """
 
 from __future__ import annotations

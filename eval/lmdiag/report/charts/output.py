@@ -1,4 +1,4 @@
-"""Charts as figures for a paper and in notebooks, their colours, and the script of a page."""
+"""Charts as images for a paper and in notebooks, their colours, and the script of a page."""
 
 from __future__ import annotations
 
@@ -66,27 +66,27 @@ def svg(spec: dict[str, Any], width: float, config: dict[str, Any] | None = None
     return vl_convert.vegalite_to_svg(json.dumps(whole | {"config": config}))
 
 
-def write_figures(plots: Iterable[Plot], folder: Path, kind: str, width: float) -> list[Path]:
+def write_images(plots: Iterable[Plot], folder: Path, kind: str, width: float) -> list[Path]:
     """Writes each chart as a file and its caption as a text file beside it; returns their paths.
 
     Args:
         plots: the charts.
         folder: is created; files of the same names are replaced.
         kind: svg, pdf or png (300 dots per inch).
-        width: of a figure in centimetres.
+        width: of an image in centimetres.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for plot in plots:
         path = folder / f"{plot.name}.{kind}"
-        write_atomically(path, figure_file(plot.spec, kind, width))
+        write_atomically(path, image_file(plot.spec, kind, width))
         write_atomically(path.with_suffix(".txt"), f"{plot.caption}\n".encode())
         paths.append(path)
     return paths
 
 
-def figure_file(spec: dict[str, Any], kind: str, width: float) -> bytes:
-    """Returns a chart as the content of a file; arguments as of `write_figures`."""
+def image_file(spec: dict[str, Any], kind: str, width: float) -> bytes:
+    """Returns a chart as the content of a file; arguments as of `write_images`."""
     import vl_convert
 
     points = width * 72 / 2.54
