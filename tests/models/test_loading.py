@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 from unittest.mock import Mock
 
@@ -91,6 +92,21 @@ def test_digest_follows_what_decides_the_answers(
     assert len({before, changed, model_digest(bert)}) == 3
     monkeypatch.setattr(hashlib, "file_digest", Mock(side_effect=OSError(5, "I/O error", "x.bin")))
     assert "cannot read x.bin" in refusal(bert)
+
+
+def test_the_digest_is_computed_once_and_beside_loading(
+    bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def watched(folder: Path) -> str:
+        threads.append(current_thread())
+        return model_digest(folder)
+
+    monkeypatch.setattr("lmdiag.models.loading.checkpoint.model_digest", watched)
+    assert load_parts(str(bert)).commit == model_digest(bert)
+    assert len(threads) == 1
+    assert threads != [main_thread()]
 
 
 def test_allowed_pickles(bert: Path) -> None:
