@@ -203,8 +203,8 @@ def test_all_checkpoints_are_run_and_shown_as_steps(command: Commands, published
     code, out, err = command("run", "--model", published, "--revisions", "step?", *options)
     assert code == 0, err
     written = {path.name for path in output.iterdir()}
-    assert written == {"org--tiny@step1", "org--tiny@step9", "comparison-diagnostics-token.html"}
-    assert f"open {output / 'comparison-diagnostics-token.html'} in a browser" in out
+    assert written == {"org--tiny@step1", "org--tiny@step9", "comparison-neg136-token.html"}
+    assert f"open {output / 'comparison-neg136-token.html'} in a browser" in out
     overview = out[out.index("All 2 models") :]
     assert overview.index("step 1") < overview.index("step 9")
     files = output.rglob("predictions.parquet")
