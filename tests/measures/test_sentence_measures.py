@@ -108,7 +108,7 @@ def test_the_same_sentences_or_tokens_are_nothing_to_compare() -> None:
     same = measured(rows, of(rows, [(1, 2), (1, 2)]))["sensitivity"]
     assert len(same.items) == 0
     assert same.not_defined == "the good sentence and a bad one of each contrast are the same"
-    pairs = [("The dogs bark", "the dogs bark"), ("A b", "a b"), ("A b", "A c"), ("A b", "A c")]
+    pairs = [("The dogs bark", "the dogs bark"), ("A b", "a b"), ("A b", "A c"), ("A b", "A d")]
     rows = stimuli.load([{"sentence_good": good, "sentence_bad": bad} for good, bad in pairs])
     # equal sums; other ones, as in half precision; equal by chance; other ones
     bits = [(1, 2, 3), (1, 2, 3), (1, 2), (1, 2.5), (1, 2), (1, 2), (1, 2), (1, 3)]
