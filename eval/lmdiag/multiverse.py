@@ -27,7 +27,8 @@ from lmdiag.types import BadInput, Kind
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-MULTIVERSE, MULTIVERSE_PAGE = "multiverse.json", "multiverse.html"
+MULTIVERSE = "multiverse.json"
+MULTIVERSE_PAGE = "multiverse.html"
 ALPHA = 0.05
 """A test whose p is below this rejects."""
 

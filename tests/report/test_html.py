@@ -17,7 +17,8 @@ from parsed import ParsedPage
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
 from lmdiag.report.html import compared, render
-from lmdiag.report.items import items, representative
+from lmdiag.report.item_list import representative
+from lmdiag.report.items import items
 from lmdiag.report.labels import comparison_texts, notes
 from lmdiag.report.page import digest
 from lmdiag.report.selections import ReportFigures
@@ -146,7 +147,7 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
 def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(
     runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lmdiag.report.items.MAX_LISTED", 8)
+    monkeypatch.setattr("lmdiag.report.item_list.MAX_LISTED", 8)
     every = [item.id for item in items(runs["weak"], "cprag102")]
     listed = {item.id for item in representative(items(runs["weak"], "cprag102"))}
     left_out = next(name for name in every if name not in listed)

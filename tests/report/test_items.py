@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 
 from lmdiag import diagnostics
-from lmdiag.report.items import (
-    MAX_LISTED,
-    Choice,
-    Item,
-    choose,
-    items,
-    listed,
-    representative,
-)
+from lmdiag.report.item_list import listed, representative
+from lmdiag.report.items import MAX_LISTED, Choice, Item, choose, items
 from lmdiag.results import Run
 from lmdiag.types import BadInput, WordSpan
 

@@ -9,6 +9,7 @@
 | `human`, `multiverse` | tables, charts and pages of fits to human measures, and of multiverses |
 | `terminal`, `formats` | these tables on a terminal, as Markdown, LaTeX and csv |
 | `items` | every row with its answer, a word at a blank or a sentence; items of rows |
+| `item_list` | the items that a page lists, and the controls of the list |
 | `charts` | Vega-Lite specifications, for pages, files and notebooks |
 | `headline` | headline figures of a page: rows of few models, columns of many |
 | `page`, `html` | `report.html`, by the templates in `cards/` |

@@ -77,7 +77,8 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
     arguments = options_of_all.given()
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         having = [run for run in runs if task in run.stimuli]
-        rows, title = having[0].stimuli[task], visible(task)
+        rows = having[0].stimuli[task]
+        title = visible(task)
         found = design_of(rows, options_of_all)
         warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
         has_items = any(rows.columns().get(arguments.get("item", "item"), ()))
@@ -105,7 +106,9 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
         arguments["not_compared"] = [model_column(run) for run in unlike_first(runs)]
     chosen = analyse_table(items_of(runs, task=task), **arguments)
     n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
-    name, part, plots = name_part(task), "", list[Plot]()
+    name = name_part(task)
+    part = ""
+    plots = list[Plot]()
     if runs[0].stimuli[task].regions is not None:
         table = items_of(runs, task=task, per="region")
         part = "" if region else " of sentences"
@@ -143,7 +146,8 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
         analysis: the figures.
         part: what the response is of, for the captions, where it is not of a region.
     """
-    of, names = analysis.response_text(part), [*analysis.conditions]
+    of = analysis.response_text(part)
+    names = [*analysis.conditions]
     gaps = "Differences between models in effects"
     for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):
         if len(tests):

@@ -102,7 +102,8 @@ class Grid(NamedTuple):
         """
         facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
         others = [i for i in range(len(self.headings)) if i not in facts]
-        half, halves = (len(others) + 1) // 2, []
+        half = (len(others) + 1) // 2
+        halves = []
         for part in (others[:half], others[half:]) if len(others) > 1 else ():
             columns = part if self.is_of_results else sorted((*facts, *part))
             headings = tuple(self.headings[i] for i in columns)
@@ -139,7 +140,8 @@ def grid_of(
         facts = [] if has_n else [f"n = {n[0]}"]
         facts += [] if has_chance else [f"chance {level}" for level in chance if level]
         headings.append(Heading(columns[i], tuple(facts), is_figure=True))
-    texts, empty = [], CellText("")
+    texts = []
+    empty = CellText("")
     for row in rows:
         known = ([*filter(None, of)] for of in _facts(row.cells))
         common, level = ("–".join(of[:1] + of[1:][-1:]) for of in known)  # e.g. 31–33

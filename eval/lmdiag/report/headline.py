@@ -56,13 +56,15 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
     """Returns the headline figures of a task that any of the runs has."""
     rows = []
     for _, table in headlines(task, figures).groupby("address", sort=False):
-        first, of_runs = table.iloc[0], table.set_index("run")
+        first = table.iloc[0]
+        of_runs = table.set_index("run")
         key = FigureKey(*first[[*FigureKey._fields]])
         known, reported = (
             [of_runs[name].get(number) for number in range(len(figures.sources))]
             for name in ("figure", "reported")
         )
-        figure, human = first["figure"], first["human"]
+        figure = first["figure"]
+        human = first["human"]
         facts = {
             "n": "" if figure.n is None else f"{figure.n:,}",
             "chance": "" if figure.chance is None else numbers.number(figure.chance, "share"),

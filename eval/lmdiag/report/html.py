@@ -30,7 +30,8 @@ from lmdiag.report.headline import (
     headline_legend,
     headline_rows,
 )
-from lmdiag.report.items import item_list, items, listed
+from lmdiag.report.item_list import item_list, listed
+from lmdiag.report.items import items
 from lmdiag.report.page import environment, frame
 from lmdiag.report.selections import LabelledRun, ReportFigures
 from lmdiag.report.tables import sections
@@ -50,7 +51,8 @@ def _content(
     """
     given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
     several = [given[i] for i in labels.training_order([run.results for run in given])]
-    figures, close = ReportFigures.of([run.results for run in several]), in_detail(several)
+    figures = ReportFigures.of([run.results for run in several])
+    close = in_detail(several)
     tasks = {}
     for task in dict.fromkeys(task for run in several for task in run.results.tasks):
         having = [i for i in close if task in several[i].results.tasks]
@@ -104,10 +106,13 @@ def render(
             package is missing.
     """
     content = _content(runs, design, designs)
-    figures, several, pairs = content["figures"], content["runs"], content["comparisons"]
+    figures = content["figures"]
+    several = content["runs"]
+    pairs = content["comparisons"]
     close = figures.of_runs(content["detailed"])
     results = [source.results for source in figures.sources]
-    is_table, asks = len(results) > MOST_BESIDE, labels.asked(results[0])
+    is_table = len(results) > MOST_BESIDE
+    asks = labels.asked(results[0])
     columns = {task: rows.columns() for run in several for task, rows in run.stimuli.items()}
     views = [
         _view(section, content["tasks"][section.task], chosen)
@@ -183,7 +188,9 @@ def _samples(figures: ReportFigures) -> Iterator[str]:
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:
     """A diagnostic as the page shows it."""
-    task, runs, diagnostic = data.task, data.runs, data.diagnostic
+    task = data.task
+    runs = data.runs
+    diagnostic = data.diagnostic
     shown = listed(data.items, diagnostic, chosen=chosen)
     for setting in data.settings if len(runs) == 1 else ():
         perturbation = diagnostic.perturbation(setting)

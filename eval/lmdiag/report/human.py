@@ -25,7 +25,8 @@ _Row = dict[str, Any]
 
 _STATISTICS = {"F": "F (df)", "LR": "chi-squared (df)"}
 _TESTS = {"F": "F test", "LR": "likelihood ratio"}
-_LEAST, _FEW = 10, 500
+_LEAST = 10
+_FEW = 500
 """Rows of a bin of surprisals that is drawn; rows up to which every one is drawn."""
 
 
@@ -34,7 +35,8 @@ _LEAST, _FEW = 10, 500
 
 def fit_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model; the heading of each p names its test."""
-    rows, labels = [], dict[str, str]()
+    rows = []
+    labels = dict[str, str]()
     how = fit.table.procedure
     held_out = "held-out " if how.folds else ""
     for model in fit.models:
@@ -172,7 +174,8 @@ def as_text(fit: HumanFit, form: str) -> str:
 
 def words_as_csv(fit: HumanFit) -> str:
     """Returns a row per model and fitted row: where it stands, response, surprisal, residual."""
-    how, frames = fit.table.procedure, []
+    how = fit.table.procedure
+    frames = []
     for model in fit.models:
         rows = model.words.index
         columns: _Row = {"model": csv_cell(model.name), "row": fit.table.frame.index[rows]}
@@ -188,10 +191,13 @@ def words_as_csv(fit: HumanFit) -> str:
 
 def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
-    left, word = sides(fit.full)[0], fit.table.procedure.word
+    left = sides(fit.full)[0]
+    word = fit.table.procedure.word
     response = visible(names_in(left)[0])
     title = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
-    power, terms, responses = list[_Row](), list[_Row](), list[DataFrame]()
+    power = list[_Row]()
+    terms = list[_Row]()
+    responses = list[DataFrame]()
     is_few = fit.models[0].n <= _FEW
     has_intervals = not isnan(fit.models[0].ci_low)
     for number, model in enumerate(fit.models):
@@ -238,7 +244,8 @@ def _binned(points: DataFrame, aside: float) -> DataFrame:
 
 def _marks(data: DataFrame, by: str, by_title: str, title: str) -> Any:
     """Values with intervals: up and down over numbers, or left and right beside names."""
-    is_named, models = by == "term", distinct(data, "model")
+    is_named = by == "term"
+    models = distinct(data, "model")
     on, height = ("x", max(40, 14 * len(data) + 8 * data[by].nunique())) if is_named else ("y", 240)
     channels = drawing.series("model", models, color=COLORS)
     channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)

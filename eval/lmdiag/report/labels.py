@@ -61,7 +61,8 @@ def model_facts(model: ModelInfo) -> list[str]:
     """
     if model.server is not None:
         return [model.kind, f"asked through {model.server}", "commit and precision not known"]
-    size, commit = f"{numbers.count(model.n_parameters)} parameters", short_commit(model.commit)
+    size = f"{numbers.count(model.n_parameters)} parameters"
+    commit = short_commit(model.commit)
     facts = (model.kind, size, model.dtype, model.quantization, f"commit {commit}")
     return [fact for fact in facts if fact]
 
@@ -101,12 +102,15 @@ def remark_on_bos(results: Results) -> str:
 
 def run_facts(results: Results) -> list[tuple[str, str]]:
     """Returns how a run was made, for the section on the method: names and texts."""
-    model, protocol, data = results.model, results.protocol, results.data
+    model = results.model
+    protocol = results.protocol
+    data = results.data
     revision = f" at {data.revision[:12]}" if data.revision else ""
     rows = ", ".join(f"{task} {facts.n}" for task, facts in data.tasks.items())
     sample = f"; a sample, --limit {protocol.limit}" if protocol.limit else ""
     commit = f"not known: asked through {model.server}" if model.server else model.commit
-    what, seconds = asked(results), results.seconds.get("ask", 0)
+    what = asked(results)
+    seconds = results.seconds.get("ask", 0)
     cost = f"{results.n_contexts} {what} in {seconds:.0f} s on {results.device.name}"
     return [
         ("Model", f"{model.id} ({model.architecture}, {model.tokenizer})"),
@@ -122,7 +126,8 @@ def run_facts(results: Results) -> list[tuple[str, str]]:
 
 def _sentence_facts(results: Results) -> list[tuple[str, str]]:
     """What the probability of a sentence is."""
-    model, protocol = results.model, results.protocol
+    model = results.model
+    protocol = results.protocol
     if model.kind == "masked":
         scored = "pseudo-log-likelihood of each word: each of its tokens is masked in turn"
         if protocol.pll == "within-word":
@@ -138,7 +143,8 @@ def _sentence_facts(results: Results) -> list[tuple[str, str]]:
 
 def _blank_facts(results: Results) -> list[tuple[str, str]]:
     """What the probability of a word is, and how answers are scored."""
-    model, protocol = results.model, results.protocol
+    model = results.model
+    protocol = results.protocol
     scored = "of the word over the whole vocabulary, token by token"
     if protocol.unit == "word":
         scored = "of the complete word, with the correction at its boundary"

@@ -45,7 +45,8 @@ def render(multiverse: Multiverse) -> str:
     Raises:
         BadInput: a data file of the package is missing.
     """
-    models, members = multiverse.models, multiverse.members
+    models = multiverse.models
+    members = multiverse.members
     knobs = multiverse.choices(*models)
     defaults = {model: multiverse.numbers_of(model)[0] for model in models}
     plots: dict[Any, list[Plot]] = {figure.key: [] for figure in multiverse.figures}
@@ -130,7 +131,8 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], mod
     rows = []
     for figure in figures:
         if known := multiverse.range_of(figure, model):
-            asked, effects = figure.values[default], known.pop("effects")
+            asked = figure.values[default]
+            effects = known.pop("effects")
             values = [asked and asked.value, *known.values(), *map(effects.get, knobs)]
             statistic = multiverse.curve(figure, model)[0][1].statistic
             cells = ("" if x is None else numbers.number(x, statistic) for x in values)
@@ -209,7 +211,8 @@ def _gap_curve(
     multiverse: Multiverse, figure: MultiverseFigure, second: str, name: str
 ) -> Iterator[Plot]:
     """The chart of the differences between the first model and another one, if there are any."""
-    first, members = multiverse.models[0], multiverse.members
+    first = multiverse.models[0]
+    members = multiverse.members
     knobs = multiverse.choices(first)
     defaults = [multiverse.numbers_of(model)[0] for model in (first, second)]
     rows: list[dict[str, Any]] = [

@@ -55,14 +55,16 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
     """
     files = (f"{name}.js", "base.css", f"{name}.css")
     script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
-    style, library = "".join(styles), output.library() if charts else b""
+    style = "".join(styles)
+    library = output.library() if charts else b""
     scripts = [script.encode(), *([gzip.decompress(library)] if charts else [])]
     policy = (
         f"default-src 'none'; style-src '{digest(style.encode())}'; "
         f"script-src {' '.join(repr(digest(content)) for content in scripts)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    theme, library_text = output.theme() if charts else "", base64.b64encode(library).decode()
+    theme = output.theme() if charts else ""
+    library_text = base64.b64encode(library).decode()
     parts = {"style": Markup(style), "script": Markup(script), "theme": Markup(theme)}
     return parts | {"library": library_text, "policy": policy}
 

@@ -47,7 +47,9 @@ def _tables(
     diagnostic = of_runs.diagnostic(task)
     of_task = of_runs.table[of_runs.table["task"] == task]
     of_task = of_task.assign(is_curve=of_task["cutoff"].str.match("top=|bottom="))
-    tables, further, rest = list[Grid](), list[Grid](), of_task
+    tables = list[Grid]()
+    further = list[Grid]()
+    rest = of_task
     for shape in diagnostic.tables:
         pivot = Pivot(of_runs, diagnostic, shape, _selected(of_task, shape))
         grid = pivot.grid(formulas)
@@ -87,7 +89,8 @@ class Pivot:
 
     def grid(self, formulas: Mapping[str, str] = {}) -> Grid:
         """Returns the texts of the table."""
-        shape, sides = self.shape, [*self.shape.rows, self.shape.columns]
+        shape = self.shape
+        sides = [*self.shape.rows, self.shape.columns]
         texts = [
             cell_of(figure, reported, is_plain=score in shape.plain)
             for figure, reported, score in zip(
@@ -101,7 +104,8 @@ class Pivot:
         label_headings = ("", "model")[
             : 1 + (len(self.of_runs.sources) > 1 and len(shape.rows) > 0)
         ]
-        rows, baselines = list[GridRow](), list[list[str]]()
+        rows = list[GridRow]()
+        baselines = list[list[str]]()
         for index, *texts in cells.itertuples(name=None):
             *keys, run = index if shape.rows else (index,)
             is_human = HUMAN in keys
@@ -182,7 +186,8 @@ def cell_of(
 
 def _table_of_sets(task: str, of_runs: ReportFigures) -> list[Grid]:
     """The table of small and extended sets, a row per set and a column per figure."""
-    table, sets = figures_of_sets(task, of_runs), of_runs.diagnostic(task).extended_sets
+    table = figures_of_sets(task, of_runs)
+    sets = of_runs.diagnostic(task).extended_sets
     if table.empty or sets is None:
         return []
     shape = TableShape(sets.title, sets.source, (), ("set",), "heading")
@@ -194,9 +199,11 @@ def _table_of_sets(task: str, of_runs: ReportFigures) -> list[Grid]:
 
 def overview(runs: Sequence[Results]) -> Section:
     """Returns a table per task with a row per run and a column per headline figure."""
-    of_runs, grids = ReportFigures.of(runs), []
+    of_runs = ReportFigures.of(runs)
+    grids = []
     for task in of_runs.tasks:
-        table, diagnostic = headlines(task, of_runs), of_runs.diagnostic(task)
+        table = headlines(task, of_runs)
+        diagnostic = of_runs.diagnostic(task)
         headings = dict(zip(table["address"], table["heading"], strict=True))
         shape = TableShape(diagnostic.title, "", (), (), "address", labels=headings)
         grids.append(Pivot(of_runs, diagnostic, shape, table.assign(reported=None)).grid())
@@ -215,7 +222,8 @@ def sections(
     """
     shown = []
     for task in of_runs.tasks:
-        sources, columns = of_runs.having(task), rows.get(task, {})
+        sources = of_runs.having(task)
+        columns = rows.get(task, {})
         suites = dict(zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False))
         formulas = {
             visible(f"{suite}/{number}"): f"{suite}: {text}" if len(suites) > 1 else text
@@ -263,9 +271,11 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
 
 def _tests(task: str, of_runs: ReportFigures) -> Iterator[str]:
     """Tests against chance of up to two models, and averages of human studies."""
-    sources, found = of_runs.sources, headlines(task, of_runs).dropna(subset="p_chance")
+    sources = of_runs.sources
+    found = headlines(task, of_runs).dropna(subset="p_chance")
     for i, source in enumerate(sources if len(sources) < 3 else ()):
-        of_run, texts = found[found["run"] == i], []
+        of_run = found[found["run"] == i]
+        texts = []
         for heading, p_chance in zip(of_run["heading"], of_run["p_chance"], strict=True):
             p = numbers.p_value(p_chance)
             texts.append(f"{visible(heading)} p {'' if p[0] == '<' else '= '}{p}")
@@ -281,7 +291,8 @@ def _tests(task: str, of_runs: ReportFigures) -> Iterator[str]:
 
 def _without_figure(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
     """Undefined measures, and per model and setting how many rows have no figure, and which."""
-    undefined, lines = dict[str, list[str]](), list[str]()
+    undefined = dict[str, list[str]]()
+    lines = list[str]()
     for source in sources:
         by = f" by {source.label}" if len(sources) > 1 else ""
         for setting, content in source.results.tasks[task].items():
@@ -297,7 +308,8 @@ def _without_figure(task: str, sources: Sequence[LabelledRun]) -> Iterator[str]:
                 if rows:
                     count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
                     lines.append(f"{state}{by}{where}: {count} ({named})")
-            n, compared = content.equal_contrasts, content.measures.get("sensitivity")
+            n = content.equal_contrasts
+            compared = content.measures.get("sensitivity")
             if n and compared and compared.value is not None:
                 rest = f"{n:,} contrast{'s' * (n > 1)} whose good and bad rows have the same text"
                 lines.append(f"not compared{by}: {rest} or the same tokens")

@@ -26,7 +26,8 @@ from lmdiag.results import CHANCE_SIGNS, Results
 from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible
 
-_NARROW, _UNLIMITED = 18, 10_000
+_NARROW = 18
+_UNLIMITED = 10_000
 """Characters that the label of a row keeps where there is little room; characters of a line where
 the output is not a terminal."""
 
@@ -54,7 +55,8 @@ def print_results(
     The console is standard output by default; the stimuli of suites have formulas of predictions.
     Of a model of which nothing is known (`of_setting`), there are the tables alone.
     """
-    console, model = console or output_console(), results.model
+    console = console or output_console()
+    model = results.model
     if model.id:
         *facts, commit = labels.model_facts(model)
         facts = [*facts, "cased" if model.cased else "uncased", commit]
@@ -181,7 +183,8 @@ def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
         table.add_column(title, justify="right", style=style, no_wrap=True)
     columns = [_column(grid, i, is_beside) for i in range(len(grid.headings))]
     for row, *cells in zip(grid.rows, *columns, strict=True):
-        label, indent = ": ".join(row.labels), "  " * row.depth
+        label = ": ".join(row.labels)
+        indent = "  " * row.depth
         lines = _Labels(room - len(indent)).wrap(label) if room else [label]
         text = "\n".join(indent + line for line in lines)
         table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)

@@ -18,7 +18,9 @@ from lmdiag.protocol import Protocol
 from lmdiag.text import first_problem
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions, ModelInfo
 
-RESULTS, PREDICTIONS, REPORT = "results.json", "predictions.parquet", "report.html"
+RESULTS = "results.json"
+PREDICTIONS = "predictions.parquet"
+REPORT = "report.html"
 """Files of a run."""
 
 CHANCE_SIGNS: Mapping[stats.VersusChance, str] = {

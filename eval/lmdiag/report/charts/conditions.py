@@ -49,10 +49,13 @@ def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
     marked = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
     cells, items = (table.rename(columns=marked) for table in (analysis.cells, analysis.items))
     conditions = [*marked.values()]  # no other column has such a name
-    sides, joined = conditions[:1], conditions[1:2]
+    sides = conditions[:1]
+    joined = conditions[1:2]
     is_path = analysis.region == "all"
     if is_path:
-        sides, joined, titles = ["suite"], conditions, ["", ", ".join(titles)]
+        sides = ["suite"]
+        joined = conditions
+        titles = ["", ", ".join(titles)]
         items = items.iloc[:0]
     keys = [x for x in ("suite", "model", *conditions) if x in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
@@ -127,7 +130,9 @@ def means_chart(
         y, x, legend: titles of values, levels and series.
         possible: values, beyond which an interval is cut.
     """
-    names, levels, is_path = distinct(data, "series"), distinct(data, "level"), "item" not in data
+    names = distinct(data, "series")
+    levels = distinct(data, "level")
+    is_path = "item" not in data
     are_panels = data["panel"].nunique() > 1
     is_slanted = is_path or 6 * sum(map(len, levels)) > (160 if are_panels else 310)
     ends = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
@@ -195,7 +200,8 @@ def _region_means(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
     for region, rows in bits.groupby("region", sort=False):
         table = rows.pivot(index="item", columns="condition", values="bits").dropna()
         table = table[distinct(rows, "condition")]
-        values, is_one = table.to_numpy(), len(table.columns) == 1
+        values = table.to_numpy()
+        is_one = len(table.columns) == 1
         bounds = [stats.mean_interval(values[:, 0])] if is_one else within_item_intervals(values)
         # None: a formula reads the whole sentence
         is_named = None in named or str(region).partition(" ")[0] in map(str, named)

@@ -20,7 +20,8 @@ import pandas as pd
 from lmdiag.report.charts import Plot
 
 COLORS = [f"var(--c{number})" for number in range(1, 7)]
-INK, MUTED = "var(--ink)", "var(--muted)"
+INK = "var(--ink)"
+MUTED = "var(--muted)"
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 DASHED = [4, 3]
 LINE = ".{1,26}([ _]|$)"
@@ -282,7 +283,8 @@ def curve_chart(
     curve = alt.layer(*lines, dots.mark_point(strokeWidth=1.3, opacity=1), height=150)
     matrix = alt.Chart(inline(choices), height=alt.Step(15)).mark_circle(size=34, opacity=1)
     rows = labels(choices, "choice", room=120, grid=True, labelPadding=2)
-    shown, colors = tooltip(choices, "choice"), where("strongest", color, MUTED)
+    shown = tooltip(choices, "choice")
+    colors = where("strongest", color, MUTED)
     both = alt.vconcat(curve, matrix.encode(x=x, y=rows, color=colors, tooltip=shown), spacing=8)
     both = both.resolve_scale(x="shared").properties(usermeta={"beside": 132})
     return both.properties(data=inline(data))

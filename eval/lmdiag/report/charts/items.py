@@ -31,7 +31,8 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     On the side of the diagonal with the more probable good rows the good one is preferred; of
     probabilities, above the dashed curve by more than the threshold of sensitivity@threshold.
     """
-    bits, threshold = data.diagnostic.asks == "sentence", data.runs[0].results.protocol.threshold
+    bits = data.diagnostic.asks == "sentence"
+    threshold = data.runs[0].results.protocol.threshold
     far = f"good by > {threshold:g}"
     tables = [_pairs(items, chart, "" if bits else far) for items in data.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
@@ -52,7 +53,8 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         kind, (good, bad), ends = chart.kind, data.colors(i)[:2], axes["x"]["scale"]["domain"]
         lines = [_line(ends, ends, axes)]
         if len(table) > MAX_LISTED:
-            kind, drawn = "density", _density_chart(table, axes, good, *lines)
+            kind = "density"
+            drawn = _density_chart(table, axes, good, *lines)
             caption = f"{title}, {len(table):,} contrasts; the darker, the more. {reading}."
         else:
             looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}

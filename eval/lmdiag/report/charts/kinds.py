@@ -46,7 +46,8 @@ def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     measures = (*chart.measures, "*")
     table = data.proportions(*measures)
     if len(data.runs) == 1:
-        order, label = distinct(table, "label"), data.diagnostic.setting_label
+        order = distinct(table, "label")
+        label = data.diagnostic.setting_label
         tables = [
             data.proportions(*measures, setting=name).assign(series=visible(label(name)))
             for name in data.settings
@@ -62,7 +63,9 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
     Very many levels have several charts, by the break-down that each of them is a part of.
     """
-    table, title, by = data.table(*chart.measures, by=chart.by), chart.title, chart.by
+    table = data.table(*chart.measures, by=chart.by)
+    title = chart.title
+    by = chart.by
     if len(data.runs) > 1 and len(table):
         table = table[table["measure"] == table["measure"].iloc[0]]
         title += f" ({table['label'].iloc[0]})"
@@ -90,7 +93,8 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     found = figures_of_sets(data.task, data.figures)
     if found.empty or sets is None:
         return
-    headings, several = found["heading"].map(visible), len(data.runs) > 1
+    headings = found["heading"].map(visible)
+    several = len(data.runs) > 1
     table = found[[*FigureKey._fields, *DRAWN]].assign(label=headings, series=found["set"])
     if several:
         table = table.assign(label=headings + ", " + found["set"], series=table["model"])
@@ -100,7 +104,8 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, with mean and standard deviation, a chart per run."""
     for i, run in enumerate(data.runs):
-        parts, times = [], 0
+        parts = []
+        times = 0
         for setting in (p for p in data.diagnostic.perturbations if p.shuffled):
             where = {"model": data.figures.sources[i].label}
             means = data.table(*chart.measures, setting=setting.name, **where)
@@ -123,7 +128,8 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             parts.append(rows)
         if times:
             table = pd.concat(parts)[["label", "series", "value", "sd", "published", "shuffles"]]
-            table, title = table.fillna({"shuffles": 1}), f"{chart.title}, {times} times"
+            table = table.fillna({"shuffles": 1})
+            title = f"{chart.title}, {times} times"
             drawn = dot_plot(chart.kind, "shuffles", title, table, colors=data.colors(i))
             yield from (data.of_run(i, plot) for plot in drawn)
 
@@ -131,7 +137,8 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """MW and EW over cut-offs: of one run, or a panel per score of several; then by break-down."""
     names = [f"{score}@{end}=*" for score in ("mw", "ew") for end in ("top", "bottom")]
-    table, several = data.table(*names), len(data.runs) > 1
+    table = data.table(*names)
+    several = len(data.runs) > 1
     if table.empty:  # a server gives no whole distribution
         return
     caption = "MW and EW of the verbs in the top of the distribution, then of those in its bottom."
@@ -151,7 +158,8 @@ def _cutoff_chart(data: pd.DataFrame, panel: str) -> Any:
     """
     data[["score", "end", "cut"]] = data["measure"].str.upper().str.split("[@=]", expand=True)
     cuts = data["end"].str.lower() + data["cut"].map(lambda cut: f" {float(cut):g}")
-    is_small, data = panel == "label", data.drop(columns=["end", "cut"]).assign(**{"cut-off": cuts})
+    is_small = panel == "label"
+    data = data.drop(columns=["end", "cut"]).assign(**{"cut-off": cuts})
     axis = alt.Axis(labelAngle=0, labelOverlap=True)
     axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
     title = None if is_small else "probability mass kept: top | bottom of the distribution"

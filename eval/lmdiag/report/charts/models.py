@@ -77,7 +77,8 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     models = {source.label: source.results.model for source in figures.sources}
     is_step = all(model.training_step is not None for model in models.values())
     kind, what = ("steps", "training step") if is_step else ("sizes", "number of parameters")
-    places, families = dict[str, int](), dict[str, str]()
+    places = dict[str, int]()
+    families = dict[str, str]()
     for label, model in models.items():
         place = model.training_step if is_step else model.n_parameters or None
         places |= {} if place is None else {label: place}

@@ -80,7 +80,8 @@ class TaskRuns:
         """Returns the figures of the levels of a chart, in their order and with their labels."""
         known = distinct(table, "level")
         levels = chart.levels or self.diagnostic.levels_in_order(chart.by, known)
-        table, label = rows_in_order(table, "level", levels), self.diagnostic.level_label
+        table = rows_in_order(table, "level", levels)
+        label = self.diagnostic.level_label
         return table.assign(label=[visible(label(chart.by, level)) for level in table["level"]])
 
     def of_run(self, i: int, plot: Plot) -> Plot:

@@ -1,0 +1,224 @@
+"""The items of a diagnostic as a page lists them, with the controls of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lmdiag.diagnostics import Diagnostic
+from lmdiag.perturb import NONE
+from lmdiag.report.items import MAX_LISTED, Choice, Item, Part
+from lmdiag.text import visible
+
+_MOST_PARTS = 16_000
+"""Words or regions that a page lists, over all items: of long texts it lists fewer items."""
+
+_OF_EACH = 12
+"""Contrasts per combination of levels in a sample, at most."""
+
+
+def listed(
+    runs: Sequence[Sequence[Item]],
+    diagnostic: Diagnostic,
+    setting: str = NONE,
+    chosen: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """Returns the items of one setting that a page lists: all, or a sample and the chosen ones.
+
+    `anchor` is the id of an item in the page; `tags` are break-down=level -> level in words;
+    `place` is that of the first expected word, "none" if it is not in the top words; `difference`
+    and `good` are what a list is sorted by, of the first run; `rows` are the rows of each distinct
+    context, each as every run has it, or `columns` the words or regions of the sentences.
+
+    The runs have the same items in the same order; `chosen` are ids of rows or contrasts.
+    """
+    wanted = {item.id for item in representative(runs[0])} | set(chosen)
+    shown = []
+    for same in zip(*runs, strict=True):
+        first = same[0]
+        if not wanted & {first.id, *(choice.id for choice in first.choices)}:
+            continue
+        expecting = next((choice for choice in first.choices if choice.expected), None)
+        rows = [list(row) for row in zip(*(item.choices for item in same), strict=True)]
+        contexts = dict.fromkeys(row[0].sentence for row in rows)
+        is_sentence = first.choices[0].is_sentence
+        shown.append({
+            "item": first,
+            "setting": setting,
+            "anchor": visible(first.id if setting == NONE else f"{setting}:{first.id}"),
+            "tags": {
+                f"{by}={level}": diagnostic.level_label(by, level)
+                for by, level in first.levels.items()
+                if by not in diagnostic.untagged
+            },
+            "good": first.good if first.is_compared else first.order,
+            "difference": first.held if first.predictions else first.difference,
+            "place": expecting and (expecting.place or "none"),
+            "verdicts": [item.verdict for item in same],
+            "predictions": list(zip(*(item.predictions for item in same), strict=True)),
+            "rows": rows,
+            "contexts": [] if is_sentence
+            else [[row for row in rows if row[0].sentence == text] for text in contexts],
+            "columns": _columns(rows) if is_sentence else [],
+        })  # fmt: skip
+    return shown
+
+
+def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:
+    """The words of sentences that stand below each other, or the regions of conditions.
+
+    Words are aligned from the left as far as the sentences share them, and likewise from the right.
+    Each column has a name, "" for words, and for each row its part as each run has it, or None.
+    """
+    parts = []
+    for first, *others in rows:
+        known = [{part.start: part for part in choice.parts} for choice in others]
+        parts.append([
+            [part, *(of.get(part.start, part._replace(bits=None)) for of in known)]
+            for part in first.parts
+        ])  # fmt: skip
+    texts = [[part[0].text for part in row] for row in parts]
+    longest = max(map(len, parts))
+    shortest = min(map(len, parts))
+    shared = 0  # words at the end
+    while shared < shortest and len({row[-1 - shared] for row in texts}) == 1:
+        shared += 1
+    aligned = [
+        [*row[: len(row) - shared], *[None] * (longest - len(row)), *row[len(row) - shared :]]
+        for row in parts
+    ]
+    columns = map(list, zip(*aligned, strict=True))
+    return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
+
+
+def representative(items: Sequence[Item]) -> list[Item]:
+    """Returns all items, or of too many some of each combination of levels.
+
+    They are spread evenly over their `order`, the worst and the best included, to show what the
+    model does well and what badly; figures cannot be computed from them. Items without a place in
+    the order are left out, unless none of a combination has one.
+    """
+    parts = sum(len(c.regions or c.spans or ()) for item in items for c in item.choices)
+    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(items) // parts)) if parts else MAX_LISTED
+    if len(items) <= most:
+        return list(items)
+    groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
+    for item in items:
+        groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
+    n = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
+    shown = []
+    for group in groups.values():
+        orders = [(item.order, i) for i, item in enumerate(group)]
+        ordered = sorted((order, i) for order, i in orders if order is not None)
+        known = [group[i] for _, i in ordered] or group
+        last = len(known) - 1
+        places = range(len(known)) if last < n else [round(i * last / (n - 1)) for i in range(n)]
+        shown += [known[place] for place in places]
+    return shown
+
+
+# ---- the list and its controls -------------------------------------------------------------------
+
+
+class ItemWords(NamedTuple):
+    """Words for the items of a list: what rows are, the outcomes, and what they are sorted by.
+
+    `alone` is the order of rows that are not compared; `good` and `alone` are "" for no such order.
+    """
+
+    rows: str
+    outcomes: Mapping[str, str]
+    difference: str
+    good: str
+    alone: str
+
+
+_WORDS = {
+    "word": ItemWords(
+        "rows",
+        {"right": "✓ good preferred", "narrow": "≈ by little", "wrong": "✗ bad preferred",
+         "unknown": "? cannot be compared"},
+        "p(good) − p(bad)", "p(good), highest first", "p(word), highest first",
+    ),
+    "sentence": ItemWords(
+        "sentences",
+        {"right": "✓ good preferred", "wrong": "✗ bad preferred",
+         "unknown": "? cannot be compared"},
+        "bits by which good is preferred", "surprisal of good, lowest first",
+        "surprisal, lowest first",
+    ),
+    "prediction": ItemWords(
+        "items of suites",
+        {"right": "✓ all predictions hold", "narrow": "≈ some", "wrong": "✗ none",
+         "unknown": "? cannot be evaluated"},
+        "predictions that hold", "", "",
+    ),
+}  # fmt: skip
+
+
+class ItemFilter(NamedTuple):
+    """A choice of items: its label, its name in the page's script, and its values and texts."""
+
+    label: str
+    name: str
+    options: Sequence[tuple[str, str]]
+
+
+class ItemList(NamedTuple):
+    """The items of a diagnostic as a page lists them.
+
+    Attributes:
+        items: see `listed`.
+        total: number of unperturbed items, of which the list may have a sample.
+        of_sample: what the total counts, e.g. `contrasts`; "" if all of them are listed.
+        filters: choices of items.
+        orders: values and texts of the orders of the list.
+    """
+
+    items: Sequence[Mapping[str, Any]]
+    total: int
+    of_sample: str
+    filters: Sequence[ItemFilter]
+    orders: Sequence[tuple[str, str]]
+
+
+def item_list(
+    items: Sequence[Mapping[str, Any]], total: int, diagnostic: Diagnostic, n_runs: int
+) -> ItemList:
+    """Returns the list of some items of `listed`, of which there are `total` unperturbed ones."""
+    has_predictions = bool(items and items[0]["predictions"])
+    words = _WORDS["prediction" if has_predictions else diagnostic.asks]
+    is_compared = any(item["verdicts"][0][0] != "plain" for item in items)
+    has_expected = any(item["place"] for item in items)
+    every = ("", "all")
+    filters = list[ItemFilter]()
+    if is_compared:
+        changed = [("changed", "differs between runs")] if n_runs > 1 else []
+        outcomes = [every, *words.outcomes.items(), *changed]
+        filters.append(ItemFilter("Outcome", "outcome", outcomes))
+    if has_expected:
+        places = [("1", "first"), ("top", "among the top words"), ("none", "not among them")]
+        filters.append(ItemFilter("Expected word", "place", [every, *places]))
+    factors: dict[str, dict[str, str]] = {}
+    for item in items:
+        for level, name in item["tags"].items():
+            factors.setdefault(level.partition("=")[0], {})[level] = name
+    for by, names in factors.items():
+        if len(names) > 1:
+            in_order = sorted(names.items(), key=lambda level: level[0].lower())
+            filters.append(ItemFilter(by.replace("_", " "), "levels", [every, *in_order]))
+    settings = dict.fromkeys(item["setting"] for item in items)
+    if len(settings) > 1:
+        labels = [(name, diagnostic.setting_label(name)) for name in settings]
+        filters.append(ItemFilter("Setting", "setting", [*labels, every]))
+    orders = {
+        "order": "order of the data",
+        "difference": f"{words.difference}, lowest first" if is_compared else "",
+        "-difference": f"{words.difference}, highest first" if is_compared else "",
+        "-good": words.good if is_compared else words.alone,
+        "place": "place of the expected word" if has_expected else "",
+    }
+    n_listed = sum(item["setting"] == NONE for item in items)
+    counted = "contrasts" if items and items[0]["item"].is_compared else words.rows
+    known = [(value, text) for value, text in orders.items() if text]
+    return ItemList(items, total, counted if n_listed < total else "", filters, known)
