@@ -71,6 +71,8 @@ def plain_errors(doing: str) -> Iterator[None]:
         reason = _REMEDIES.get(status) or error.server_message or f"HTTP status {status}"
         if status == 401 and "authorization" not in error.response.request.headers:
             reason = "no token; log in with `hf auth login`, or set HF_TOKEN"
+            if isinstance(error, errors.RepositoryNotFoundError):
+                reason = f"not found, or not visible to you: {reason}"
     except (httpx2.TransportError, ConnectionError):
         reason = "the Hub cannot be reached; check the network"
     except ValueError as error:  # as which the client refuses what it is given
