@@ -137,6 +137,7 @@ def effects(
     if not (human.parent / "priming").is_dir():
         pytest.skip("no studies beside the human measures")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # the workers of pytest set it
     for name in STUDY_FILES:
         shutil.copy(human.parent / name, tmp_path)
     page, found, printed = STUDIES.read_text("utf-8"), {}, ""

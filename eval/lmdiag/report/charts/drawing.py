@@ -238,7 +238,7 @@ def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) ->
     color = color.when("datum.difference < 0").then(alt.value(colors[1]))
     channels = {
         "x": numeric("x", "difference", domain=[-reach, reach]).axis(format="+%"),
-        "y": labels(data, "label", room=190),
+        "y": labels(data, "label", room=230),
         "color": color.otherwise(alt.value(MUTED)),
     }
     columns = "label, n, difference, low, high, first, second, p_adjusted"
