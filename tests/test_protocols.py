@@ -39,7 +39,7 @@ def digest(prompt: str) -> str:
     ],
 )
 def test_signatures_and_folders(protocol: Protocol, part: str, folder: str) -> None:
-    start = "lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
+    start = "lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
     assert signature(Protocol(), "1a2b3c4d") == start
     assert signature(protocol, "1a2b3c4d") == f"{start}|{part}"
     assert protocol_slug(protocol) == f"diagnostics-token-{folder}"

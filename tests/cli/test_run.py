@@ -45,7 +45,7 @@ def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
     code, out, err = command("run", *arguments, "--quiet")
     assert (code, err) == (0, "")
     assert "table 4" in out
-    assert "lmdiag:0.1|data:" in out
+    assert "lmdiag:0.2|data:" in out
     folder = output / "bert" / "diagnostics-token"
     names = {path.name for path in folder.iterdir()} - {".lock"}
     assert names == {"results.json", "predictions.parquet", "report.html"}

@@ -56,7 +56,7 @@ def test_the_document_and_the_tables(
     document = {"task": "neg136", **replace(expected, signature=signature).to_json()}
     assert (code, json.loads(out), err) == (0, document, "")
     tables = score(records)[1]
-    for words in ("sensitivity", "100.0", "lmdiag:0.1|data:"):
+    for words in ("sensitivity", "100.0", "lmdiag:0.2|data:"):
         assert words in tables
     # words are compared exactly by default
     upper = [x | {"top_words": [word.upper() for word in x["top_words"]]} for x in records]

@@ -36,7 +36,7 @@ from lmdiag.results import (
 from lmdiag.types import BadInput
 
 SAVED = Path(__file__).parents[1] / "data" / "results.json"
-IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.1|data:1a2b3c4d"}
+IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.2|data:1a2b3c4d"}
 
 
 # ---- results.json --------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def signature(
             words, no threshold and no shuffles, so these choices cannot move their numbers.
 
     >>> signature(Protocol(), "1a2b3c4d")
-    'lmdiag:0.1|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
+    'lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
     """
     parts = {
         "lmdiag": ".".join(__version__.split(".")[:2]),
