@@ -230,7 +230,7 @@ def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
     option_of = {knob.key: option for option, knob in KNOBS.items()}
     remedy = "use the same data and options for both"
     if parts.keys() <= option_of.keys():
-        remedy += f", or lmdiag compare --across {','.join(option_of[key] for key in parts)}"
+        remedy += f", or compare them with --across {','.join(option_of[key] for key in parts)}"
     if refused := [text for key, text in parts.items() if option_of.get(key) not in across]:
         raise BadInput(
             f"{a.name} and {b.name} cannot be compared: their signatures differ in "

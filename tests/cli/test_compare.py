@@ -106,7 +106,7 @@ def test_across_options(command: Commands) -> None:
     )
     error = command.refused("compare", plain, other, "--across", "prompt")
     assert f"{plain} and {other} cannot be compared: their signatures differ in unit" in error
-    assert error.endswith("or lmdiag compare --across unit,prompt\n")
+    assert error.endswith("or compare them with --across unit,prompt\n")
     options = ["--across", "unit,prompt"]
     code, out, err = command("compare", plain, other, *options)
     assert (code, err) == (0, "")
@@ -116,6 +116,12 @@ def test_across_options(command: Commands) -> None:
     document = json.loads(command("compare", plain, other, *options, "--json")[1])
     signatures = [read_results(run).signature for run in (plain, other)]
     assert (document["across"], document["signatures"]) == (["unit", "prompt"], signatures)
+    assert "--across unit,prompt" in command.refused("report", plain, other)
+    page = command.folder / "page.html"
+    assert command("report", plain, other, *options, "--out", page)[0] == 0
+    text = page.read_text()
+    assert "(token, none)" in text
+    assert all(f"<code>{signature}</code>" in text for signature in signatures)
 
 
 # ---- report --------------------------------------------------------------------------------------

@@ -139,14 +139,17 @@ def _from_run(
     return _Scored(run.stimuli[task], predictions, [], [], protocol, model.cased, model.kind)
 
 
+Across = Annotated[
+    options.Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
+]
+
+
 def compare_command(
     runs: tuple[Path, ...],
     /,
     *,
     data: options.DataOfRuns = None,
-    across: Annotated[
-        options.Names, Parameter(help=f"options in which the runs may differ: {', '.join(KNOBS)}")
-    ] = (),
+    across: Across = (),
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
     seed: options.Seed = 0,
@@ -223,6 +226,7 @@ def report_command(
     items: tuple[str, ...] = (),
     out: Path | None = None,
     figures: Path | None = None,
+    across: Across = (),
     design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
     width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
     data: options.DataOfRuns = None,
@@ -257,7 +261,7 @@ def report_command(
         if has_multiverse:
             plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
-            plots = html.charts(options.runs_in(runs, data), design)
+            plots = html.charts(options.runs_in(runs, data), design, across)
         written = write_images(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
@@ -270,7 +274,7 @@ def report_command(
         text = multiverse.render(Multiverse.read(folder))
         out = out or folder / MULTIVERSE_PAGE
     elif format in (None, "html"):
-        text = html.render(options.runs_in(runs, data), chosen=items, design=design)
+        text = html.render(options.runs_in(runs, data), chosen=items, design=design, across=across)
         out = out or (paths[0] if len(paths) == 1 else Path()) / REPORT
     else:
         text = _tables(paths, format, items, design, data)

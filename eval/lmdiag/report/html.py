@@ -43,7 +43,10 @@ from lmdiag.types import FOUND_DESIGN, DesignOptions
 
 
 def _content(
-    runs: Run | Sequence[Run], design: DesignOptions, designs: Sequence[Section] | None = None
+    runs: Run | Sequence[Run],
+    design: DesignOptions,
+    designs: Sequence[Section] | None = None,
+    across: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What a page has beside its tables: the runs in order, their items and charts.
 
@@ -65,17 +68,19 @@ def _content(
         "designs": designs_of(several, design) if designs is None else designs,
         "trends": trend_plots(figures),
         "ranked": ranked_plots(figures) if len(several) > MOST_BESIDE else [],
-        "comparisons": compared(several, figures.sources),
+        "comparisons": compared(several, figures.sources, across),
     }  # fmt: skip
 
 
-def charts(runs: Run | Sequence[Run], design: DesignOptions = FOUND_DESIGN) -> list[Plot]:
-    """Returns all charts of a run, or of several that are compared; `design` as for `render`.
+def charts(
+    runs: Run | Sequence[Run], design: DesignOptions = FOUND_DESIGN, across: Sequence[str] = ()
+) -> list[Plot]:
+    """Returns all charts of a run, or of several that are compared; arguments as for `render`.
 
     Raises:
         BadInput: several runs that cannot be compared.
     """
-    content = _content(runs, design)
+    content = _content(runs, design, across=across)
     return [
         *(plot for design in content["designs"] for plot in design.plots),
         *content["trends"],
@@ -91,6 +96,7 @@ def render(
     chosen: Sequence[str] = (),
     design: DesignOptions = FOUND_DESIGN,
     designs: Sequence[Section] | None = None,
+    across: Sequence[str] = (),
 ) -> str:
     """Returns the page of a run, or one that compares several.
 
@@ -100,12 +106,13 @@ def render(
         chosen: ids of rows or contrasts that a task with too many items must list.
         design: how items of own data are analysed, beside what is stored with the runs.
         designs: what `designs_of` returns for the runs, where it is known.
+        across: keys of `KNOBS` in which the runs may differ.
 
     Raises:
         BadInput: several runs that cannot be compared, no such region, or a data file of the
             package is missing.
     """
-    content = _content(runs, design, designs)
+    content = _content(runs, design, designs, across)
     figures = content["figures"]
     several = content["runs"]
     pairs = content["comparisons"]
@@ -124,7 +131,9 @@ def render(
     shown += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
     tests = [c for pair in pairs for c in pair.comparisons.values()]
     return environment().get_template("report.html.j2").render(
-        title=_title(results), close=[source.label for source in close.sources],
+        title=_title(results),
+        signatures=dict.fromkeys(run.signature for run in results),
+        close=[source.label for source in close.sources],
         asked=asks, is_table=is_table, most_beside=MOST_BESIDE, views=views,
         legend=headline_legend(rows, asks, n=len(results), is_table=is_table),
         facts=headline_facts(rows, several=len(results) > 1),
@@ -143,7 +152,7 @@ def _title(results: Sequence[Results]) -> str:
         first = results[0].model
         return f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
     if len(results) < 3:
-        return " and ".join(map(labels.model_label, results))
+        return " and ".join(dict.fromkeys(map(labels.model_label, results)))
     return f"{len(results)} models"
 
 
@@ -276,7 +285,9 @@ class RunPair(NamedTuple):
         return plots
 
 
-def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPair]:
+def compared(
+    runs: Sequence[Run], sources: Sequence[LabelledRun], across: Sequence[str] = ()
+) -> list[RunPair]:
     """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
 
     The p-values are adjusted over all of them. `sources` are those of the runs, parallel.
@@ -286,14 +297,14 @@ def compared(runs: Sequence[Run], sources: Sequence[LabelledRun]) -> list[RunPai
     """
     sides = [side_of(run) for run in runs]
     for other in sides[1:]:
-        refuse_different(sides[0], other)
+        refuse_different(sides[0], other, across)
     checkpoints = labels.are_checkpoints([run.results for run in runs])
     shown = in_detail(runs) if checkpoints else range(len(runs))
     pairs = [
         RunPair(sources[0].label, sources[i].label, {}, (1, min(number, MOST_BESIDE) + 1), number)
         for number, i in enumerate(shown[1:], start=1)
     ]
-    for c in compare_runs(*(sides[i] for i in shown)):
+    for c in compare_runs(*(sides[i] for i in shown), across=across):
         key = FigureKey(c.task, c.setting, c.measure, c.by, c.level)
         pairs[c.second - 1].comparisons[key] = c
     return pairs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from lmdiag import diagnostics
@@ -212,10 +213,18 @@ def training_order(runs: Sequence[Results]) -> list[int]:
 
 
 def run_labels(runs: Sequence[Results]) -> list[str]:
-    """Returns names that tell runs apart: steps, models, and dtypes or commits where needed."""
+    """Returns names that tell runs apart: steps, models, and what else differs where needed."""
     if are_checkpoints(runs):
         return [f"step {run.model.training_step}" for run in runs]
     labels = [model_label(run) for run in runs]
+    if len(set(labels)) < len(labels):
+        choices = [[knob.choice(run.protocol) for knob in KNOBS.values()] for run in runs]
+        varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
+        details = [", ".join(compress(chosen, varied)) for chosen in choices]
+        labels = [
+            f"{label} ({visible(detail)})" if detail else label
+            for label, detail in zip(labels, details, strict=True)
+        ]
     for key in ("dtype", "quantization", "commit"):
         details = [short_commit(visible(getattr(run.model, key) or "")) for run in runs]
         names = Counter(label for label, _ in {*zip(labels, details, strict=True)})

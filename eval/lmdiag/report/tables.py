@@ -261,7 +261,8 @@ def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:
         absent = [f"accuracy@{k}" for k in run.protocol.k if f"accuracy@{k}" not in names]
         # Data of one's own may have no expected words, and then there is no accuracy in any case.
         is_known = len(absent) < len(run.protocol.k) or task in DIAGNOSTICS
-        if run.model.server is not None and absent and is_known:
+        is_asked = run.protocol.elicitation == "probability"
+        if run.model.server is not None and absent and is_known and is_asked:
             yield f"{', '.join(absent)} not computed: the server's list of top tokens is shorter"
         if run.protocol.limit is not None:
             how = f"drawn evenly over the break-downs (--limit {run.protocol.limit})"
