@@ -22,6 +22,8 @@ from lmdiag.elicitation import parse_wording
 from lmdiag.models import LoadOptions
 from lmdiag.protocol import Predictions, Protocol, QueryOptions
 from lmdiag.questions import Setting
+from lmdiag.report.headline import headline_rows
+from lmdiag.report.selections import ReportFigures
 from lmdiag.results import load_run, signature
 from lmdiag.runs.asking import predict
 from lmdiag.stimuli import Stimuli
@@ -240,3 +242,13 @@ def test_the_text_of_the_question_enters_the_signature() -> None:
     with pytest.raises(BadInput, match="option choice_prompt must be"):
         parse_wording("{options} {options}")
     assert QueryOptions().elicitation == "probability"
+
+
+def test_a_page_begins_with_the_position_bias_beside_the_sensitivity(
+    demo_dir: Path, tmp_path: Path
+) -> None:
+    run = lmdiag.run(
+        "demo:causal", demo_dir, tasks=["role88"], elicitation="choice", output=tmp_path
+    )
+    rows = headline_rows("role88", ReportFigures.of([run.results]))
+    assert [row.label for row in rows] == ["sensitivity", "position bias", "mass on labels"]

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import pandas as pd
+
+from lmdiag.diagnostics.base import FigureSelection
 from lmdiag.report import numbers
 from lmdiag.report.grid import CellText
 from lmdiag.report.selections import ReportFigures, headlines
@@ -53,9 +56,11 @@ class HeadlineRow(NamedTuple):
 
 
 def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
-    """Returns the headline figures of a task that any of the runs has."""
+    """Returns the headline figures of a task that any of the runs has, with those of choices."""
     rows = []
-    for _, table in headlines(task, figures).groupby("address", sort=False):
+    chosen = figures.selected(task, FigureSelection(("position_bias", "labels_mass")))
+    shown = [headlines(task, figures), chosen.assign(human=None)]
+    for _, table in pd.concat([x for x in shown if len(x)] or shown).groupby("address", sort=False):
         first = table.iloc[0]
         of_runs = table.set_index("run")
         key = FigureKey(*first[[*FigureKey._fields]])
