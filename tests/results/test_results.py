@@ -36,6 +36,7 @@ from lmdiag.results import (
 from lmdiag.types import BadInput
 
 SAVED = Path(__file__).parents[1] / "data" / "results.json"
+FIGURE = {"value": 0.5, "n": 4, "ci_low": 0.1, "ci_high": 0.9, "statistic": "proportion"}
 IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.2|data:1a2b3c4d"}
 
 
@@ -94,6 +95,9 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
          r"tasks\.neg136\.none\.measures\.determiner_match@5\.statistic: field required"),
         (("tasks", "role88", "none", "unscorable", 0), {"id": "x"},
          r"tasks\.role88\.none\.unscorable\[0\]\.word: .*required"),
+        *((("tasks", "role88", "none", "measures", "sensitivity", "by"), {by: {level: FIGURE}},
+           r"tasks\.role88\.none\.measures\.sensitivity\.by: a break-down or one of its levels has")
+          for by, level in (("pair", ""), ("", "first"), ("", ""))),
         (("tasks",), {}, "tasks: there are none"),
         (("data", "tasks"), {}, r"data\.tasks\.(role88|neg136): field required"),
         (("protocol", "k"), [], r"protocol\.k: the list is empty"),

@@ -328,8 +328,12 @@ class Results:
         for task, facts in self.data.tasks.items():
             if facts.form and facts.form not in diagnostics.forms():
                 yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
+        names = set[FigureKey]()
         for key, figure in self.figures():
             where = f"tasks.{key.task}.{key.setting}.measures.{key.measure}"
+            if key in names or bool(key.by) != bool(key.level):
+                yield f"{where}.by: a break-down or one of its levels has no name"
+            names.add(key)
             if figure.statistic is None:
                 yield f"{where}.statistic: field required"
             most = self.data.tasks[key.task].n
