@@ -313,10 +313,12 @@ def test_other_directories_and_another_leaderboard_are_left_alone(
     board: Board, demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = add(board, "org/model")
+    (tmp_path / "link").symlink_to("board")
     for out, message in (
         (tmp_path, "is not a leaderboard directory: choose an empty one"),
         (file, "is a file: name a directory"),
         (tmp_path / "board", f"another lmdiag leaderboard is at work in {board.runs}"),
+        (tmp_path / "link", f"another lmdiag leaderboard is at work in {board.runs}"),
     ):
         command = ["leaderboard", str(tmp_path), "--data", str(demo_dir), "--out", str(out)]
         command.append("--no-run")

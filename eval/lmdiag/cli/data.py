@@ -13,7 +13,14 @@ from cyclopts import Parameter, Token
 
 from lmdiag.cli import options, say
 from lmdiag.diagnostics import CORE
-from lmdiag.files import exists, is_file, read_json_lines, read_text, resource_path
+from lmdiag.files import (
+    exists,
+    is_file,
+    read_json_lines,
+    read_text,
+    real_path,
+    resource_path,
+)
 from lmdiag.stimuli.building import script
 from lmdiag.types import DIAGNOSTICS, BadInput
 
@@ -244,6 +251,7 @@ def leaderboard_command(
     from lmdiag.leaderboard.site import check_target, write_site
 
     check_target(out)
+    out = real_path(out)  # a link is another name of the same site and its lock
     files = [place for place in requests if is_file(Path(place))]
     listed = [entry for file in files for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in files)
