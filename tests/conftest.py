@@ -127,7 +127,7 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Run directories of two invented models on the demo data, the better one first. Read only."""
-    from runs import make_run
+    from invented_runs import make_run
 
     folder = tmp_path_factory.mktemp("runs")
     return [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runs import FakeModel, model_info
+from invented_runs import FakeModel, model_info
 
 from lmdiag.models import LoadOptions
 from lmdiag.types import Answer, Question, WordScore

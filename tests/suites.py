@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runs import predictions_of
+from invented_runs import predictions_of
 
 from lmdiag.protocol import Predictions
 from lmdiag.types import SentenceAnswer, WordSpan

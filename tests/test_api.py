@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import Commands
+from invented_runs import predictions_of
 from pandas import read_parquet
 from pandas.testing import assert_frame_equal
-from runs import predictions_of
 
 import lmdiag
 from lmdiag.cli import main

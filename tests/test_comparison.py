@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats
-from runs import model_info, predictions_of
+from invented_runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
 from lmdiag.comparison import Comparison, Pair, compare_all, compare_pairs

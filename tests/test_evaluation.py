@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import perfect, predictions_of, rows_of, uniform
+from invented_runs import perfect, predictions_of, rows_of, uniform
 
 from lmdiag import measures, stats, stimuli
 from lmdiag.evaluation import evaluate, not_computed

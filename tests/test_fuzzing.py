@@ -28,10 +28,10 @@ from hostile import HOSTILE
 from hub.boards import request, write_request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from invented_runs import make_run
 from pairs_of_sentences import write_set
 from report.forms import write_pairs, write_sentences, write_suites
 from rich.console import Console
-from runs import make_run
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.leaderboard.entries import read_requests

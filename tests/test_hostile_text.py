@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from browser import NewPage
 from hostile import FEW, TEXTS, hostile_rows
+from invented_runs import make_run
 from markdown_it import MarkdownIt
 from pandas import DataFrame
 from parsed import ParsedPage
 from report.forms import suite
 from rich.console import Console
-from runs import make_run
 
 from lmdiag import cli
 from lmdiag.files import resource_path

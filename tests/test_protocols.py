@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from commands import Commands
-from runs import model_info
+from invented_runs import model_info
 
 import lmdiag
 from lmdiag import stimuli

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from runs import make_run
+from invented_runs import make_run
 
 import lmdiag
 from lmdiag.analysis.items import items_of

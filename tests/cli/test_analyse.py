@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import Commands
+from invented_runs import make_run
 from parsed import ParsedPage
-from runs import make_run
 
 import lmdiag
 from lmdiag.protocol import Protocol

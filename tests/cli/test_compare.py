@@ -9,7 +9,7 @@ from hashlib import sha256
 
 import pytest
 from commands import Commands
-from runs import make_run
+from invented_runs import make_run
 
 import lmdiag
 from lmdiag.protocol import Protocol

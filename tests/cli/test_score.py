@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from commands import Commands
-from runs import make_run, perfect
+from invented_runs import make_run, perfect
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.protocol import Protocol

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import Commands
-from runs import FakeModel
+from invented_runs import FakeModel
 from wordfreq import word_frequency
 
 from lmdiag import models

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+from invented_runs import by_name, make_run, predictions_of
 from pairs_of_sentences import FILES as SETS
 from pairs_of_sentences import write_set
 from rich.console import Console
-from runs import by_name, make_run, predictions_of
 
 from lmdiag import diagnostics, perturb, stimuli
 from lmdiag.comparison import compare_runs

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from runs import make_run
+from invented_runs import make_run
 
 from lmdiag.cli import main
 from lmdiag.hub.requests import RunRequest

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from huggingface_hub import HfApi
-from runs import ONE_TASK, PERTURBED, make_run
+from invented_runs import ONE_TASK, PERTURBED, make_run
 
 from hub import LoopbackHub
 from lmdiag.cli import main

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from runs import by_name, padded, predictions_of, rows_of
+from invented_runs import by_name, padded, predictions_of, rows_of
 from scipy.stats import pearsonr, spearmanr
 
 from lmdiag import diagnostics, stats

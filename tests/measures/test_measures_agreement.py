@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import by_name, predictions_of, rows_of
+from invented_runs import by_name, predictions_of, rows_of
 from verbs_by_definition import ew_mw
 
 from lmdiag import diagnostics

@@ -15,7 +15,7 @@ import evaluate
 import numpy as np
 import pytest
 import yaml
-from runs import perfect, uniform
+from invented_runs import perfect, uniform
 
 from lmdiag import evaluation, stimuli
 from lmdiag.protocol import Protocol

@@ -14,7 +14,7 @@ import pytest
 import reference
 from commands import Commands
 from families import FAMILIES, family_params
-from runs import model_info
+from invented_runs import model_info
 
 import lmdiag
 from lmdiag import models

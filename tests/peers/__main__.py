@@ -31,8 +31,8 @@ from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow.parquet as pq
+from invented_runs import predictions_of
 from reference import SentenceReference
-from runs import predictions_of
 from sentence_texts import sentences
 
 import lmdiag

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import PERTURBED, WITH_AGREEMENT, make_run
+from invented_runs import PERTURBED, WITH_AGREEMENT, make_run
 
 from lmdiag.results import Run, load_run
 

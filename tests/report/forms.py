@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from runs import make_run
+from invented_runs import make_run
 
 from lmdiag.protocol import Protocol
 from lmdiag.results import Run, load_run

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from runs import ONE_TASK, make_run
+from invented_runs import ONE_TASK, make_run
 
 import lmdiag
 from lmdiag import diagnostics

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
-from runs import make_run
+from invented_runs import make_run
 
 from lmdiag.analysis.designs import analyse_table
 from lmdiag.cli import main

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from runs import perfect, predictions_of
+from invented_runs import perfect, predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from runs import make_run
+from invented_runs import make_run
 
 from lmdiag.results import Figure, Measure, Results, SettingResults, read_results
 from lmdiag.results.published import (

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from runs import FakeModel
+from invented_runs import FakeModel
 
 from lmdiag.runs.asking import ask, show_progress
 from lmdiag.runs.journal import Journal

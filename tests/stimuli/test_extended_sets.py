@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from invented_runs import make_run
 from pairs_of_sentences import FILES, SIZES, write_set
-from runs import make_run
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.hub.benchmark import columns, protocol_problem

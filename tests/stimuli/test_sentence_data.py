@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from runs import make_run
+from invented_runs import make_run
 from suites import FORMULAS, suite
 
 from lmdiag import stimuli

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from commands import Commands
-from runs import make_run
+from invented_runs import make_run
 
 import lmdiag
 from lmdiag import stimuli
