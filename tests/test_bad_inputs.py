@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -54,6 +55,16 @@ def parquet(column: pa.Array, name: str = "x") -> Callable[[Path], object]:
     return lambda path: pq.write_table(pa.Table.from_arrays(columns, ["x", name]), path)
 
 
+def archive(name: str, size: int) -> Callable[[Path], object]:
+    """Writes an Excel file with a part of so many bytes."""
+
+    def write(path: Path) -> None:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr(name, bytes(size))
+
+    return write
+
+
 LONG = "x" * (2**20 + 1)
 MANY_TEXTS = pa.DictionaryArray.from_arrays([0] * 2050, [LONG[1:]])
 
@@ -94,6 +105,12 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
              r"file\S*:1: a has 1,048,577 characters; at most 1,048,576 are read"),
     "cell of csv": (lambda path: path.write_text(f'a,b\n"\n{LONG}",b\n'), as_table(".csv"),
                     r"file\S*:3: a cell has more than 1,048,576 characters; split the text"),
+    "line of csv": (lambda path: path.write_text(f"a\n{LONG * 16}"), as_table(".csv"),
+                    r"file\S*:2: the line has more than 16,777,216 characters; split the text"),
+    "row of Excel": (archive("xl/worksheets/sheet1.xml", 5 * 2**20), as_table(".xlsx"),
+                     r"file\S* has a row of more than 4,194,304 bytes"),
+    "styles of Excel": (archive("xl/styles.xml", 9 * 2**20), as_table(".xlsx"),
+                        r"file\S* has 9,437,184 bytes in a part without cells; at most 8,388,608"),
     "cell of Parquet": (parquet(pa.array([[LONG]]), "y"), files.read_parquet,
                         "a text in the column y.list.element has 1,048,577 bytes; at most"),
     "texts": (parquet(pa.ListArray.from_arrays([0, 2050], MANY_TEXTS), "y"), files.read_parquet,

@@ -119,14 +119,19 @@ def read_text(path: Path, limit: int | None = None) -> str:
     return decoded(read_bytes(path, limit), str(path))
 
 
+def encoding_of(content: bytes) -> str:
+    """Returns the encoding of a text from its first bytes: UTF-16 with a byte-order mark, UTF-8."""
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return "utf-16" if is_utf_16 else "utf-8-sig"
+
+
 def decoded(content: bytes, where: str) -> str:
     """Returns bytes as text: UTF-8, or UTF-16 with a byte-order mark.
 
     `BadInput` has `where` and the line.
     """
-    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode("utf-16" if is_utf_16 else "utf-8-sig")
+        return content.decode(encoding_of(content))
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         problem = f"{where}:{line}: not UTF-8 (byte {error.start})"

@@ -11,18 +11,22 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.files import (
     MAX_CELL,
+    MAX_INDEX,
     MAX_TABLE,
+    check_file,
     check_size,
-    decoded,
+    encoding_of,
     has_file,
-    read_bytes,
     read_json_lines,
     read_parquet,
+    read_text,
+    readable,
     replacing,
 )
 from lmdiag.text import csv_cell, shortened, suggest, truncated, visible
@@ -46,8 +50,13 @@ MEMORY = "rows"
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 """Between the fields of a line; spreadsheets write a semicolon or a tab in many languages."""
 
+_MAX_LINE = 16 * MAX_CELL
+"""Characters of a line of a text file."""
+
+_MAX_ROW = 4 * MAX_CELL
+"""Bytes of a row of an Excel file, unpacked."""
+
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
-_LINES = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+")
 _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
 
 
@@ -177,25 +186,25 @@ def _aligned(content: _Content, place: str) -> tuple[list[str], list[tuple[int, 
 
 def _text_content(path: Path) -> _Content:
     """The fields of a text file."""
-    text = decoded(read_bytes(path, MAX_TABLE), str(path))
-    head = next((line[0] for line in _LINES.finditer(text) if line[0].strip()), "")
+    head = next((line for line in _lines(path) if line.strip()), "")
     if "\0" in head:
         raise BadInput(f"{path}:1: a NUL character; save the file as UTF-8 (in Excel: CSV UTF-8)")
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
     separator = max((usual, *_SEPARATORS), key=re.sub(r'"[^"]*"', "", head).count)
-    check_size(path, 1 + head.count(separator), text.count("\n") - 1)
-    is_quoted = separator != "\t" or _has_quoted_fields(text, head)
+    check_size(path, 1 + head.count(separator), 0)
+    is_quoted = separator != "\t" or _has_quoted_fields(path, head)
 
     def lines() -> Iterator[tuple[int, list[str]]]:
         csv.field_size_limit(MAX_CELL)
         reader = csv.reader(
-            (line[0] for line in _LINES.finditer(text)),  # StringIO takes four bytes a character
+            _lines(path),
             delimiter=separator,
             quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
             strict=True,
         )
         try:
             for fields in reader:
+                check_size(path, len(fields), reader.line_num - 1)
                 yield reader.line_num, fields
         except csv.Error as error:
             too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
@@ -206,7 +215,25 @@ def _text_content(path: Path) -> _Content:
     return _Content(lines(), separator, '"' in head)
 
 
-def _has_quoted_fields(text: str, head: str) -> bool:
+def _lines(path: Path) -> Iterator[str]:
+    """Yields the lines of a text file with their ends; no more than one is in memory."""
+    check_file(path, MAX_TABLE)
+    try:
+        with readable(path), path.open("rb") as file:
+            encoding = encoding_of(file.read(2))
+        with readable(path), path.open(encoding=encoding, newline="") as file:
+            lines = iter(lambda: file.readline(_MAX_LINE + 1), "")
+            for number, line in enumerate(lines, start=1):
+                if len(line) > _MAX_LINE:
+                    problem = f"the line has more than {_MAX_LINE:,} characters"
+                    raise BadInput(f"{path}:{number}: {problem}; split the text")
+                yield line
+    except UnicodeDecodeError:
+        read_text(path)  # raises an error that names the line
+        raise
+
+
+def _has_quoted_fields(path: Path, head: str) -> bool:
     """Whether quotes surround fields of a tab-separated file, or are characters of its words.
 
     They surround fields if the header has some, as R writes it, or if every field that begins with
@@ -214,9 +241,15 @@ def _has_quoted_fields(text: str, head: str) -> bool:
     """
     if '"' in head:
         return True
-    n_begun = text.count('\t"') + text.count('\n"')
-    inside = _IN_QUOTES.findall(text) if n_begun else []
-    return len(inside) == n_begun and any(re.search(r'\s|"', field) for field in inside)
+    n_begun = 0
+    n_ended = 0
+    is_needed = False
+    for line in _lines(path):
+        inside = _IN_QUOTES.findall(line)
+        n_begun += line.startswith('"') + line.count('\t"')
+        n_ended += len(inside)
+        is_needed |= any(re.search(r'\s|"', field) for field in inside)
+    return n_begun == n_ended and is_needed
 
 
 def _excel_content(path: Path) -> _Content:
@@ -225,10 +258,7 @@ def _excel_content(path: Path) -> _Content:
 
     has_file(path)
     try:
-        with zipfile.ZipFile(path) as archive:  # a bound on what it is unpacked to
-            size = sum(part.file_size for part in archive.infolist())
-            if size > MAX_TABLE:
-                raise BadInput(f"{path} has {size:,} bytes; at most {MAX_TABLE:,} are read")
+        _check_excel(path)
         sheets = {}
         for sheet in load_workbook(path, read_only=True, data_only=True).worksheets:
             sheet.reset_dimensions()  # what the file says of them need not be true
@@ -248,6 +278,27 @@ def _excel_content(path: Path) -> _Content:
     rows = next(iter(sheets.values()), [])
     width = max(map(len, rows), default=0)
     return _Content((n, row + [""] * (width - len(row))) for n, row in enumerate(rows, start=1))
+
+
+def _check_excel(path: Path) -> None:
+    """Refuses a file that would take too much memory: openpyxl takes 80 times the size of a row."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {part.filename: part.file_size for part in archive.infolist()}
+        cells = [name for name in parts if name.startswith(("xl/worksheets/", "xl/sharedStrings"))]
+        others = [size for name, size in parts.items() if name not in cells]
+        for size, most in ((sum(parts.values()), MAX_TABLE), (max(others, default=0), MAX_INDEX)):
+            if size > most:
+                what = "in all" if most == MAX_TABLE else "in a part without cells"
+                problem = f"{size:,} bytes {what}; at most {most:,} are read"
+                raise BadInput(f"{path} has {problem}: save it as csv")
+        for name in cells:
+            n_in_row = 0
+            with archive.open(name) as content:
+                for chunk in iter(partial(content.read, MAX_CELL), b""):
+                    has_end = re.search(rb"</(\w+:)?(row|si)>", chunk)
+                    n_in_row = 0 if has_end else n_in_row + len(chunk)
+                    if n_in_row > _MAX_ROW:
+                        raise BadInput(f"{path} has a row of more than {_MAX_ROW:,} bytes")
 
 
 def _excel_text(cell: Any) -> str:
