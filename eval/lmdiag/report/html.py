@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from altair.utils import schemapi
 from pandas import DataFrame
 
 from lmdiag import diagnostics
@@ -90,6 +91,7 @@ def charts(
     ]
 
 
+@schemapi.debug_mode(False)  # altair would validate each part of each chart
 def render(
     runs: Run | Sequence[Run],
     *,

@@ -45,7 +45,8 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
     rows = [row for number, results in enumerate(runs) for row in _rows(number, results)]
     names = ("model", "revision", "commit", *FigureKey._fields, *VALUES)
     further = ("n_shuffles", "published", "signature", *_RECORDS)
-    table = DataFrame(rows, columns=[*names, *further])
+    # objects: texts in Arrow's arrays make each of the many selections slow
+    table = DataFrame(rows, columns=[*names, *further], dtype=object)
     numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
     counts = dict.fromkeys(("n", "n_shuffles"), "Int64")
     return table.astype(dict.fromkeys(numbers, "float64") | counts)
