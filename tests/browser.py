@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from limits import HANG
+from launched import HANG
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page

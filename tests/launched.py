@@ -1,19 +1,24 @@
-"""Starts commands as launchers do: on one or several processes of this machine."""
+"""Child processes: commands as launchers start them, how long tests wait, how processes end."""
 
 from __future__ import annotations
 
-import io
 import os
 import socket
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from lmdiag.cli import main
-
-ROOT = Path(__file__).parents[1]
-SCRIPT = str(ROOT / "eval/run.py")
+SCRIPT = str(Path(__file__).parents[1] / "eval/run.py")
+HANG = 600
+"""Seconds. Every time limit in the tests is this one or longer: it only ends a hang, so that a test
+does not fail because the machine is busy."""
+LEAVE = """
+import os, sys
+sys.stdout.flush()
+os._exit(0)
+"""
+"""The end of a child process that read Parquet by `datasets`, past the interpreter's own end: about
+one in 300 otherwise ends with SIGABRT after all its work (apache/arrow#45214)."""
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -34,19 +39,12 @@ def torchrun(count: int, *program: str) -> list[str]:
     return [*launcher, f"--master_port={free_port()}", *(program or [SCRIPT])]
 
 
-def alone(*arguments: object) -> tuple[int, str]:
-    """Runs a command of `lmdiag` here; returns exit code and standard error.
-
-    A process of its own would take seconds to import torch and transformers.
-    """
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as error:
-        return main([*map(str, arguments)]), error.getvalue()
-
-
-def finished(command: list[str], *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end."""
-    words = [*command, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+def finished(
+    command: list[str], *arguments: object, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end; `more` is added to its environment."""
+    words, env = [*command, *map(str, arguments)], environment(**more)
+    return subprocess.run(words, capture_output=True, text=True, env=env, check=False)
 
 
 def outcome(output: Path) -> dict[str, bytes]:

@@ -13,7 +13,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from limits import HANG
+from launched import HANG
 
 from lmdiag.files import resource_path
 from lmdiag.types import BadInput

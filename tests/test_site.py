@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from browser import NewPage
-from limits import HANG
+from launched import HANG
 
 pytest.importorskip("sphinx", reason="`make docs` installs Sphinx")
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 from commands import Commands
-from launched import SCRIPT, alone, environment, torchrun
-from limits import HANG
+from launched import HANG, SCRIPT, environment, torchrun
 
 from lmdiag import cli, stimuli
 from lmdiag.runs.processes import SharedError
@@ -93,7 +92,7 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
         assert (child.returncode, err) == (code, line)
     assert f'{SCRIPT}"' not in err  # no traceback of ours; torchrun prints its own
     assert not [*command.folder.rglob("results.json")]
-    code, err = alone("run", *arguments)
+    code, _, err = command("run", *arguments)
     assert code == 0, err
     assert " of them saved before" in err
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from commands import Commands
 from huggingface_hub import DatasetCard
-from limits import HANG, LEAVE
+from launched import HANG, LEAVE
 
 import lmdiag
 from lmdiag import stimuli

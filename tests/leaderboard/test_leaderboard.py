@@ -19,7 +19,7 @@ from hostile import HOSTILE
 from hub import LoopbackHub, client_env
 from hub.boards import build, edit, request, run_of, write_request
 from huggingface_hub import HfApi
-from limits import HANG
+from launched import HANG
 from parsed import ParsedPage
 
 from lmdiag.cli import main

@@ -19,7 +19,7 @@ from hub import LoopbackHub, client_env
 from hub.boards import request, write_request
 from huggingface_hub import HfApi
 from invented_runs import make_run
-from limits import HANG, LEAVE
+from launched import HANG, LEAVE
 
 from lmdiag.cli import main
 from lmdiag.hub.benchmark import columns, leaderboard_figures

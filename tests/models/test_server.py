@@ -16,7 +16,7 @@ from typing import Any, Literal
 import engines
 import pytest
 from engines import TOKENIZER, Answer, Document, Engine, faults, honest, refusal
-from limits import HANG
+from launched import HANG
 
 import lmdiag
 from lmdiag import models, types

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import planted
 import pyarrow.parquet as pq
 import pytest
 from commands import Commands
 from families import FAMILIES
 from hostile import HOSTILE
+from invented_runs import FakeModel, model_info
 from rich.console import Console
 
 import lmdiag
@@ -29,7 +29,7 @@ from lmdiag.models.local import LocalModel
 from lmdiag.multiverse import Multiverse, counts_of, effects_of
 from lmdiag.report.multiverse import multiverse_plots, render
 from lmdiag.report.terminal import print_multiverse
-from lmdiag.types import BadInput
+from lmdiag.types import Answer, BadInput, Question, WordScore
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -199,13 +199,34 @@ def test_bad_input_is_one_line(command: Commands, small: list[object]) -> None:
 # ---- what follows --------------------------------------------------------------------------------
 
 
+class Planted(FakeModel):
+    """A masked model of contexts that end with the number of their contrast; `good` is good.
+
+    Model a prefers the good word in unit word, model b in the first six contrasts.
+    """
+
+    def __init__(self, model_id: str, options: LoadOptions) -> None:
+        self.info, self._options = model_info(id=model_id), options
+
+    def key(self, encoded: Question, top: int) -> str:
+        """Another one for any other options: nothing is shared."""
+        return repr((encoded, top, self._options))
+
+    def with_options(self, options: LoadOptions) -> Planted:
+        return Planted(self.info.id, options)
+
+    def reply(self, question: Question, top: int) -> Answer:
+        is_early = int(question.query.context.rsplit(maxsplit=1)[-1]) < 6
+        prefers_good = self._options.unit == "word" if self.info.id.endswith("a") else is_early
+        first = "good" if prefers_good else "bad"
+        nats = {word: -0.5 if word == first else -1.5 for word in question.words}
+        scores = {word: WordScore(p, 1 if word == first else 2, 1) for word, p in nats.items()}
+        return Answer(scores, (first,), (-0.5,))
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A multiverse of two models, in two units and three cases, on twelve contrasts. Read only.
-
-    Model a is right in unit word and wrong in unit token; model b is right in the first six
-    contrasts.
-    """
+    """A multiverse of two models, in two units and three cases, on twelve contrasts. Read only."""
     folder = tmp_path_factory.mktemp("planted")
     rows = [
         {"id": f"{i}{word}", "contrast": str(i), "context": f"number {i}", "target": word,
@@ -217,8 +238,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     call = ["--data", str(data), "--output", str(folder / "out"), "--quiet"]
     call += ["--model", "planted:a", "planted:b", "--knobs", "unit,first-letter"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "load", planted.Planted)
-        planted.PREFERENCES.update(a=lambda o, n: o.unit == "word", b=lambda o, n: n < 6)
+        patch.setattr(models, "load", Planted)
         assert main(["multiverse", *call]) == 0
     return folder / "out"
 

@@ -20,13 +20,14 @@ from commands import Commands
 from engines import TOKENIZER, Engine, faults
 from families import FAMILIES
 from hub import LoopbackHub, client_env
-from launched import ROOT, SCRIPT, alone, environment, finished, free_port, outcome, torchrun
-from limits import HANG
+from launched import HANG, SCRIPT, environment, finished, free_port, outcome, torchrun
 from sentence_texts import write_table
 
 from lmdiag.runs.processes import Processes, SharedError
 
 LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
+KILLER = [sys.executable, "-m", "runs.killed_runs"]
+TESTS = {"PYTHONPATH": str(Path(__file__).parents[1])}
 NEGATION = ["--tasks", "neg136", "--limit", "8", "--batch-size"]
 KILLS = {
     "blanks": (["run", "--entropy", "--tasks", "agreement", *NEGATION, "8"], "bert", 6),
@@ -52,11 +53,9 @@ def test_killed_runs_end_as_undisturbed_ones(
         if case == "server":
             engine.spoil = faults(50)
             model += ["--server", engine.url, "--tokenizer", TOKENIZER]
-        program = [sys.executable, str(ROOT / "tests/killed_runs.py"), str(tmp_path)]
         stride = stride if rate == "slow" else stride // 6
-        done = finished(
-            [*program, "steps", str(stride)], *command, *model, "--data", data, "--quiet"
-        )
+        how = [*KILLER, str(tmp_path), "steps", str(stride)]
+        done = finished(how, *command, *model, "--data", data, "--quiet", **TESTS)
     assert done.returncode == 0, done.stderr
     facts = Counter(json.loads(done.stdout))
     assert facts["same"] == facts["kills"] >= 15 / stride
@@ -100,9 +99,9 @@ def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
         "table": tmp_path / "table.csv", "models": tmp_path / "models.txt",
         "out": "{out}", "attempt": "{attempt}",
     }  # fmt: skip
-    program = [sys.executable, str(ROOT / "tests/killed_runs.py"), str(tmp_path / "out")]
-    program += ["moments", "30", name, *(word.format(**names) for word in STOPPED[name])]
-    env = client_env(hub.url, tmp_path)
+    words = [name, *(word.format(**names) for word in STOPPED[name])]
+    program = [*KILLER, str(tmp_path / "out"), "moments", "30", *words]
+    env = client_env(hub.url, tmp_path) | TESTS
     done = subprocess.run(program, capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, done.stderr
     facts = Counter(json.loads(done.stdout))
@@ -126,12 +125,12 @@ SEVERAL = {
     "case", [pytest.param(x, marks=getattr(pytest.mark, SEVERAL[x][2])) for x in SEVERAL]
 )
 def test_the_files_are_the_same_to_the_last_byte(
-    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, case: str
+    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, case: str, command: Commands
 ) -> None:
-    count, command, _ = SEVERAL[case]
+    count, words, _ = SEVERAL[case]
     data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
-    arguments = [*command, "--model", *tiny_models.values(), "--data", data, "--output"]
-    code, error = alone(*arguments, tmp_path / "1")
+    arguments = [*words, "--model", *tiny_models.values(), "--data", data, "--output"]
+    code, _, error = command(*arguments, tmp_path / "1")
     assert code == 0, error
     done = finished(torchrun(count, LMDIAG), *arguments, tmp_path / "several")
     assert done.returncode == 0, done.stderr
@@ -145,13 +144,13 @@ def test_the_files_are_the_same_to_the_last_byte(
 
 @pytest.mark.slow
 def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
-    tmp_path: Path, demo_dir: Path
+    tmp_path: Path, demo_dir: Path, command: Commands
 ) -> None:
     llama = FAMILIES["llama"]
     two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
     model = two_heads.make(tmp_path / "llama")
     arguments = ["--model", model, "--data", demo_dir, "--tasks", "neg136", "--output"]
-    assert alone("run", *arguments, tmp_path / "whole")[0] == 0
+    assert command("run", *arguments, tmp_path / "whole")[0] == 0
     done = finished(torchrun(2), *arguments, tmp_path / "split", "--tp")
     assert done.returncode == 0, done.stderr
     (whole,), (split,) = ([*(tmp_path / x).rglob("*.parquet")] for x in ("whole", "split"))
@@ -165,20 +164,17 @@ def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     "killed", [pytest.param(0, marks=pytest.mark.nightly), pytest.param(1, marks=pytest.mark.slow)]
 )
 def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
-    killed: int,
-    tmp_path: Path,
-    tiny_models: dict[str, Path],
-    demo_dir: Path,
+    killed: int, tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, command: Commands
 ) -> None:
     arguments = ["--model", str(tiny_models["bert"]), "--data", str(demo_dir), "--quiet"]
     arguments += ["--batch-size", "1", "--perturb", "all", "--shuffles", "5", "--output"]
     where = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    command = [sys.executable, SCRIPT, *arguments, str(tmp_path / "killed")]
+    program = [sys.executable, SCRIPT, *arguments, str(tmp_path / "killed")]
     with ExitStack() as started:  # without a launcher, which would end the other one
         processes = []
         for rank in ("0", "1"):
             ranks = environment(**where, RANK=rank, LOCAL_RANK=rank)
-            process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True, env=ranks)
+            process = subprocess.Popen(program, stdout=-1, stderr=-1, text=True, env=ranks)
             processes.append(started.enter_context(process))
             started.callback(process.kill)
         while len([*tmp_path.rglob("journal/*.jsonl")]) < 2:
@@ -190,7 +186,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     assert "lmdiag: error: another process of this run has ended" in error
     assert "Traceback" not in error
     for folder in ("killed", "undisturbed"):
-        assert alone("run", *arguments, tmp_path / folder)[0] == 0
+        assert command("run", *arguments, tmp_path / folder)[0] == 0
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "undisturbed")
 
 
