@@ -159,17 +159,13 @@ def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
 
 
 def test_runs_that_are_refused(command: Commands, chatty: Path) -> None:
-    masked, causal = command.models["bert"], command.models["gpt2"]
+    masked = command.models["bert"]
     sentences = command.folder / "sentences.csv"
     sentences.write_text("sentence\nA robin is a bird.\n", "utf-8")
     whole = "leave it out for whole sentences"
     for (data, model, *options), message in {
-        (command.data, chatty, "--chat", "--bos", "never"): "options chat and bos exclude each",
         (command.data, chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
         (command.data, chatty, "--prompt", "none.txt"): "where the context goes, not 'none.txt'",
-        (command.data, causal, "--chat"): "has no chat template: leave out --chat",
-        (command.data, masked, "--chat"): "is not causal, and --chat is for models that continue",
-        (command.data, masked, "--prompt", PROMPT): "is not causal, and --prompt is for",
         # what is wrong with every model is said once
         (command.data, chatty, masked, "--chat", "--prompt", PROMPT): "exclude each other",
         (sentences, chatty, "--chat"): whole,

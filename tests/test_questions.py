@@ -38,7 +38,9 @@ def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() 
 
 def test_published_rows_and_their_contexts(data_dir: Path) -> None:
     settings = [Setting(load(str(data_dir), task)) for task in ("cprag102", "role88", "neg136")]
-    assert sum(len(setting.stimuli) for setting in settings) == 326
+    columns = [setting.stimuli.columns() for setting in settings]
+    assert [len(of["id"]) for of in columns] == [102, 88, 136]
+    assert {text for of in columns for text in of["right_context"]} == {""}
     assert len(asked(*settings, cased=False)) == 198
     rows = settings[1].stimuli
     settings = [Setting(perturb(rows, name, 0, 0), name) for name in ("obj", "sub", "both")]

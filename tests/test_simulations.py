@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,16 +36,13 @@ class Outcome:
     covers: bool | None
 
 
-Draw = Callable[[np.random.Generator], Outcome]
-
-
 @dataclass(frozen=True)
 class Simulation:
     """A procedure, repeated on samples of one kind.
 
     Attributes:
         test, data, draws: the first columns of the row in the table.
-        draw: the procedure on one sample.
+        draw: the procedure on one sample, which a generator and `arguments` make.
         is_bounded: whether the rates must be within the bounds that the test asserts; skewed
             values, and tests that are asymptotic, are shown without a bound.
     """
@@ -52,13 +50,14 @@ class Simulation:
     test: str
     data: str
     draws: int
-    draw: Draw
+    draw: Callable[..., Outcome]
+    arguments: tuple[Any, ...] = ()
     is_bounded: bool = True
 
     def rates(self) -> tuple[float, float]:
         """The shares of samples with p < .05 and with the true value covered; NaN for none."""
         rng = np.random.default_rng(0)
-        outcomes = [self.draw(rng) for _ in range(self.draws)]
+        outcomes = [self.draw(rng, *self.arguments) for _ in range(self.draws)]
         # a p that is undefined, where two models do not differ in any item, rejects nothing
         rejected = [outcome.p < 0.05 for outcome in outcomes if outcome.p is not None]
         covers = [outcome.covers for outcome in outcomes if outcome.covers is not None]
@@ -78,95 +77,68 @@ def _shown(rate: float) -> str:
     return "–" if math.isnan(rate) else f"{rate:.3f}".lstrip("0")
 
 
-def _within(low: float, value: float, high: float) -> bool | None:
+def _within(interval: stats.Interval, value: float) -> bool | None:
+    low, high = interval
     return None if math.isnan(low) else low <= value <= high
 
 
 # ---- two models on the same items ---------------------------------------------------------------
 
 
-def verdicts(n: int, only_first: float, only_second: float) -> Draw:
-    def draw(rng: np.random.Generator) -> Outcome:
-        kinds = rng.choice(3, size=n, p=[only_first, only_second, 1 - only_first - only_second])
-        test = stats.mcnemar((kinds == 0).astype(float), (kinds == 1).astype(float))
-        difference = only_first - only_second
-        return Outcome(
-            None if difference else test.p, _within(test.ci_low, difference, test.ci_high)
-        )
-
-    return draw
+def verdicts(rng: np.random.Generator, n: int, only_first: float, only_second: float) -> Outcome:
+    kinds = rng.choice(3, size=n, p=[only_first, only_second, 1 - only_first - only_second])
+    test = stats.mcnemar((kinds == 0).astype(float), (kinds == 1).astype(float))
+    difference = only_first - only_second
+    covers = _within((test.ci_low, test.ci_high), difference)
+    return Outcome(None if difference else test.p, covers)
 
 
-def differences(n: int, kind: str) -> Draw:
-    def draw(rng: np.random.Generator) -> Outcome:
-        if kind == "normal":
-            values = rng.normal(size=n)
-        elif kind == "heavy":
-            values = rng.standard_t(3, size=n)
-        else:
-            values = rng.exponential(size=n) - 1
-        test = stats.sign_flip(values, rng, flips=2_000)
-        return Outcome(test.p, _within(test.ci_low, 0.0, test.ci_high))
-
-    return draw
+def differences(rng: np.random.Generator, n: int, kind: str) -> Outcome:
+    if kind == "normal":
+        values = rng.normal(size=n)
+    elif kind == "heavy":
+        values = rng.standard_t(3, size=n)
+    else:
+        values = rng.exponential(size=n) - 1
+    test = stats.sign_flip(values, rng, flips=2_000)
+    return Outcome(test.p, _within((test.ci_low, test.ci_high), 0.0))
 
 
-def swapped(n: int, statistic: str) -> Draw:
-    def draw(rng: np.random.Generator) -> Outcome:
-        shared = rng.normal(size=n)
-        first = shared + rng.normal(size=n)
-        second = shared + rng.normal(size=n)
-        if statistic in stats.CORRELATIONS:
-            cloze = 0.5 * shared + rng.normal(size=n)
-            first = np.column_stack([first, cloze])
-            second = np.column_stack([second, cloze])
-        return Outcome(stats.swap_test(first, second, statistic, rng, swaps=500), None)
-
-    return draw
+def swapped(rng: np.random.Generator, n: int, statistic: str) -> Outcome:
+    shared = rng.normal(size=n)
+    first = shared + rng.normal(size=n)
+    second = shared + rng.normal(size=n)
+    if statistic in stats.CORRELATIONS:
+        cloze = 0.5 * shared + rng.normal(size=n)
+        first = np.column_stack([first, cloze])
+        second = np.column_stack([second, cloze])
+    return Outcome(stats.swap_test(first, second, statistic, rng, swaps=500), None)
 
 
 # ---- one model ----------------------------------------------------------------------------------
 
 
-def against_chance(n: int, chance: float) -> Draw:
-    def draw(rng: np.random.Generator) -> Outcome:
-        right = int(rng.binomial(n, chance))
-        interval = stats.wilson(right, n)
-        return Outcome(stats.chance_p(right / n, n, chance), _within(*_around(interval, chance)))
-
-    return draw
+def against_chance(rng: np.random.Generator, n: int, chance: float) -> Outcome:
+    right = int(rng.binomial(n, chance))
+    covers = _within(stats.wilson(right, n), chance)
+    return Outcome(stats.chance_p(right / n, n, chance), covers)
 
 
-def _around(interval: stats.Interval, value: float) -> tuple[float, float, float]:
-    return interval[0], value, interval[1]
+def means(rng: np.random.Generator, n: int) -> Outcome:
+    return Outcome(None, _within(stats.mean_interval(rng.normal(size=n)), 0.0))
 
 
-def means(n: int) -> Draw:
-    def draw(rng: np.random.Generator) -> Outcome:
-        interval = stats.mean_interval(rng.normal(size=n))
-        return Outcome(None, _within(*_around(interval, 0.0)))
-
-    return draw
+def medians(rng: np.random.Generator, n: int) -> Outcome:
+    estimated = stats.estimate(rng.exponential(size=n), "median")
+    return Outcome(None, _within((estimated.ci_low, estimated.ci_high), math.log(2)))
 
 
-def medians(n: int) -> Draw:
-    def draw(rng: np.random.Generator) -> Outcome:
-        estimated = stats.estimate(rng.exponential(size=n), "median")
-        return Outcome(None, _within(estimated.ci_low, math.log(2), estimated.ci_high))
-
-    return draw
-
-
-def correlations(n: int, r: float, statistic: str) -> Draw:
+def correlations(rng: np.random.Generator, n: int, r: float, statistic: str) -> Outcome:
     # the rank correlation of the population of a normal distribution with correlation r
     truth = 6 / math.pi * math.asin(r / 2) if statistic == "spearman" else r
-
-    def draw(rng: np.random.Generator) -> Outcome:
-        values = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], size=n)
-        estimated = stats.estimate(values, statistic)
-        return Outcome(None, _within(estimated.ci_low, truth, estimated.ci_high))
-
-    return draw
+    values = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], size=n)
+    estimated = stats.estimate(values, statistic)
+    return Outcome(None, _within((estimated.ci_low, estimated.ci_high), truth))
 
 
 # ---- conditions ---------------------------------------------------------------------------------
@@ -189,13 +161,10 @@ def items_and_noise(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFra
     return table.assign(surprisal=level[item] + slope[item] * is_second + noise)
 
 
-def within_items(effect: str) -> Draw:
-    def draw(rng: np.random.Generator) -> Outcome:
-        analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng))
-        row = analysis.effects.set_index("effect").loc[effect]
-        return Outcome(row["p"], _within(row["ci_low"], 0.0, row["ci_high"]))
-
-    return draw
+def within_items(rng: np.random.Generator, effect: str) -> Outcome:
+    analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng))
+    row = analysis.effects.set_index("effect").loc[effect]
+    return Outcome(row["p"], _within((row["ci_low"], row["ci_high"]), 0.0))
 
 
 def between_items(rng: np.random.Generator) -> Outcome:
@@ -204,7 +173,7 @@ def between_items(rng: np.random.Generator) -> Outcome:
     table = items_and_noise(table, rng)
     analysis = lmdiag.analyse(table, conditions=["first"], by="group")
     welch = analysis.by_level.iloc[-1]
-    return Outcome(welch["p"], _within(welch["ci_low"], 0.0, welch["ci_high"]))
+    return Outcome(welch["p"], _within((welch["ci_low"], welch["ci_high"]), 0.0))
 
 
 def mixed(rng: np.random.Generator) -> Outcome:
@@ -212,7 +181,7 @@ def mixed(rng: np.random.Generator) -> Outcome:
     analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng), formula=formula)
     (fit,) = analysis.mixed.values()
     term = fit.terms[1]
-    return Outcome(term.p, _within(*_around(term.interval, 0.0)))
+    return Outcome(term.p, _within(term.interval, 0.0))
 
 
 # ---- human measures -----------------------------------------------------------------------------
@@ -269,7 +238,7 @@ def two_surprisals(rng: np.random.Generator) -> Outcome:
     words["bits"] = surprisal + rng.normal(0, 4, 300)
     words["other"] = surprisal + rng.normal(0, 4, 300)
     (compared,) = fitted(words, "bits", "other").comparisons
-    return Outcome(compared.p, _within(compared.ci_low, 0.0, compared.ci_high))
+    return Outcome(compared.p, _within((compared.ci_low, compared.ci_high), 0.0))
 
 
 PAIRS = "McNemar's score test, Tango's interval"
@@ -277,39 +246,35 @@ FLIPS = "sign-flip test and its interval"
 SWAPS = "permutation test of two models"
 CHANCE = "exact binomial test, Wilson's interval"
 SIMULATIONS = [
-    Simulation(PAIRS, "n = 12; 15% right by each alone", 2_000, verdicts(12, 0.15, 0.15)),
-    Simulation(PAIRS, "n = 34; 15% right by each alone", 2_000, verdicts(34, 0.15, 0.15)),
-    Simulation(PAIRS, "n = 102; 30% and 10% right by one", 2_000, verdicts(102, 0.3, 0.1)),
-    Simulation(FLIPS, "n = 12, normal", 2_000, differences(12, "normal")),
-    Simulation(FLIPS, "n = 30, normal", 2_000, differences(30, "normal")),
-    Simulation(FLIPS, "n = 30, t with 3 df", 2_000, differences(30, "heavy")),
-    Simulation(FLIPS, "n = 30, exponential", 2_000, differences(30, "skewed"), is_bounded=False),
-    Simulation(SWAPS, "medians, n = 34", 500, swapped(34, "median")),
-    Simulation(SWAPS, "Spearman correlations, n = 44", 500, swapped(44, "spearman")),
-    Simulation(CHANCE, "n = 34, chance 1/3", 2_000, against_chance(34, 1 / 3)),
-    Simulation(CHANCE, "n = 102, chance 1/2", 2_000, against_chance(102, 1 / 2)),
-    Simulation("t interval of a mean", "n = 12, normal", 2_000, means(12)),
-    Simulation("interval of a median", "n = 102, exponential", 2_000, medians(102)),
-    Simulation("Spearman's interval", "n = 44, r = 0", 2_000, correlations(44, 0.0, "spearman")),
-    Simulation("Spearman's interval", "n = 44, r = .9", 2_000, correlations(44, 0.9, "spearman")),
-    Simulation("Pearson's interval", "n = 44, r = .9", 2_000, correlations(44, 0.9, "pearson")),
-    Simulation("paired t test, main effect", "2 x 2, n = 24", 1_000, within_items("first")),
-    Simulation("paired t test, interaction", "2 x 2, n = 24", 1_000, within_items("first:second")),
+    Simulation(PAIRS, "n = 12; 15% right by each alone", 2_000, verdicts, (12, 0.15, 0.15)),
+    Simulation(PAIRS, "n = 34; 15% right by each alone", 2_000, verdicts, (34, 0.15, 0.15)),
+    Simulation(PAIRS, "n = 102; 30% and 10% right by one", 2_000, verdicts, (102, 0.3, 0.1)),
+    Simulation(FLIPS, "n = 12, normal", 2_000, differences, (12, "normal")),
+    Simulation(FLIPS, "n = 30, normal", 2_000, differences, (30, "normal")),
+    Simulation(FLIPS, "n = 30, t with 3 df", 2_000, differences, (30, "heavy")),
+    Simulation(FLIPS, "n = 30, exponential", 2_000, differences, (30, "skewed"), is_bounded=False),
+    Simulation(SWAPS, "medians, n = 34", 500, swapped, (34, "median")),
+    Simulation(SWAPS, "Spearman correlations, n = 44", 500, swapped, (44, "spearman")),
+    Simulation(CHANCE, "n = 34, chance 1/3", 2_000, against_chance, (34, 1 / 3)),
+    Simulation(CHANCE, "n = 102, chance 1/2", 2_000, against_chance, (102, 1 / 2)),
+    Simulation("t interval of a mean", "n = 12, normal", 2_000, means, (12,)),
+    Simulation("interval of a median", "n = 102, exponential", 2_000, medians, (102,)),
+    Simulation("Spearman's interval", "n = 44, r = 0", 2_000, correlations, (44, 0.0, "spearman")),
+    Simulation("Spearman's interval", "n = 44, r = .9", 2_000, correlations, (44, 0.9, "spearman")),
+    Simulation("Pearson's interval", "n = 44, r = .9", 2_000, correlations, (44, 0.9, "pearson")),
+    Simulation("paired t test, main effect", "2 x 2, n = 24", 1_000, within_items, ("first",)),
+    Simulation("paired t test, interaction", "2 x 2, n = 24", 1_000, within_items,
+               ("first:second",)),
     Simulation("Welch's t test (`--by`)", "n = 8 and 16", 1_000, between_items),
     Simulation("mixed model, Satterthwaite's df", "2 x 2, n = 24, slopes", 500, mixed),
     Simulation("F test of `fit`", "300 words", 500, one_reader),
     Simulation("F test of `fit`", "80 words x 30 readers, averaged", 500, many_readers),
-    Simulation(
-        "LR test of `fit --formula`",
-        "80 words x 10 readers",
-        500,
-        readers_and_words,
-        is_bounded=False,  # its chi-square distribution holds for many words
-    ),
-    Simulation(
-        "sign-flip test of `fit`, two models", "300 words, equally good", 500, two_surprisals
-    ),
-]
+    # its chi-square distribution holds for many words
+    Simulation("LR test of `fit --formula`", "80 words x 10 readers", 500, readers_and_words,
+               is_bounded=False),
+    Simulation("sign-flip test of `fit`, two models", "300 words, equally good", 500,
+               two_surprisals),
+]  # fmt: skip
 
 
 @pytest.mark.nightly

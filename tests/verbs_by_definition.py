@@ -1,11 +1,11 @@
-"""EW and MW of one context, literally by the definition of Newman et al. (2021), for tests."""
+"""EW and MW of one context, literally by the definition of Newman et al. (2021)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from lmdiag.measures import Cutoff
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff
 
 
 def ew_mw(
@@ -54,3 +54,18 @@ def ew_mw(
     share = (cutoff.mass - cumulative) / probabilities[order[before]]
     ew, mw, mass = (a + share * (b - a) for a, b in zip(last, first, strict=True))
     return ew, mw, mass
+
+
+def literal(p: Sequence[float], verbs: Collection[tuple[int, int]]) -> dict[str, float]:
+    """Every value of a context, over all verbs and at every cut-off; NaN where undefined.
+
+    Args:
+        p: probability of every token.
+        verbs: ids of the right and the wrong form of every verb.
+    """
+    words = {str(token): value for token, value in enumerate(p)}
+    pairs = [(str(right), str(wrong)) for right, wrong in verbs]
+    values = [*ew_mw(words, pairs)[:2]]
+    for cutoff in CUTOFFS:
+        values += ew_mw(words, pairs, cutoff)
+    return dict(zip(AGREEMENT_LAYOUT, values, strict=True))

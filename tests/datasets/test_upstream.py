@@ -31,9 +31,6 @@ COLUMNS = {
 }
 """Columns in their order, stated independently of the loading scripts."""
 
-COUNTS = {"cprag102": (102, 34, 34), "role88": (88, 44, 88), "neg136": (136, 68, 34)}
-"""Rows, contrasts, rows with `expected`."""
-
 
 def columns(folder: Path, config: str) -> dict[str, list]:
     """The columns of a config, whose types are checked."""
@@ -45,15 +42,6 @@ def columns(folder: Path, config: str) -> dict[str, list]:
 def tsv(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
-@pytest.mark.parametrize("config", COUNTS)
-def test_counts(data_dir: Path, config: str) -> None:
-    rows = columns(data_dir, config)
-    counts = (len(rows["id"]), len(set(rows["contrast"])), sum(map(bool, rows["expected"])))
-    assert counts == COUNTS[config]
-    assert len(set(rows["id"])) == len(rows["id"])
-    assert set(rows["right_context"]) == {""}
 
 
 def test_cprag_texts_are_those_of_the_source(upstream: Path, data_dir: Path) -> None:

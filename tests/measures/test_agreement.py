@@ -7,31 +7,16 @@ that are almost equally probable may change places, which is not an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from reference import Reference
-from verbs_by_definition import ew_mw
+from verbs_by_definition import literal
 
 from lmdiag import api
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.stimuli import load, load_verbs
-
-Pair = tuple[int, int]
-"""Token ids of the right and the wrong form of a verb."""
-
-
-def literal(p: Sequence[float], verbs: Sequence[Pair]) -> dict[str, float]:
-    """EW and MW of a context, over all verbs and at every cut-off; NaN where undefined."""
-    words = {str(token): value for token, value in enumerate(p)}
-    pairs = [(str(right), str(wrong)) for right, wrong in verbs]
-    values = [*ew_mw(words, pairs)[:2]]
-    for cutoff in CUTOFFS:
-        values += ew_mw(words, pairs, cutoff)
-    return dict(zip(AGREEMENT_LAYOUT, values, strict=True))
 
 
 @pytest.mark.parametrize("name", DEMO_NAMES)

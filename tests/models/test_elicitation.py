@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -14,7 +14,7 @@ import pytest
 import reference
 from commands import Commands
 from families import FAMILIES, family_params
-from invented_runs import model_info
+from invented_runs import FakeModel, model_info
 
 import lmdiag
 from lmdiag import models
@@ -48,28 +48,20 @@ ROWS = Stimuli.of("own", COLUMNS, "own.csv", None)
 WORDING = "{context} ...\n{options}\nAnswer:\n---\nWhich is better?\n{options}\nAnswer:"
 
 
-class Fake:
+class Fake(FakeModel):
     """Answers each label with a log-probability; keeps the texts of the questions."""
 
+    info = model_info(kind="causal")
+
     def __init__(self, log_prob: Callable[[str, str], float]) -> None:
-        self.info, self.prompt, self.log_prob = model_info(kind="causal"), "", log_prob
+        self.log_prob = log_prob
         self.asked: list[str] = []
 
-    def encode(self, question: Question) -> Question:
-        return question
-
-    def key(self, question: Question, top: int) -> str:
-        return repr(question)
-
-    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
-        return [[number] for number in range(len(encoded))]
-
-    def answer(self, batch: Sequence[Question], top: int) -> list[Answer]:
-        self.asked += [question.query.context for question in batch]
-        return [
-            Answer({w: WordScore(self.log_prob(x.query.context, w), 1, 1) for w in x.words}, (), ())
-            for x in batch
-        ]
+    def reply(self, question: Question, top: int) -> Answer:
+        text = question.query.context
+        self.asked.append(text)
+        scores = {word: WordScore(self.log_prob(text, word), 1, 1) for word in question.words}
+        return Answer(scores, (), ())
 
 
 def chosen(model: Any, rows: Stimuli = ROWS, **options: Any) -> Predictions:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tokenizer_files import trained_bytes
-from tokenizers import Tokenizer, decoders, models, normalizers
+from tokenizer_files import sentencepiece, trained_bytes
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.tokens.spelling import is_joined
@@ -26,18 +25,7 @@ def byte_level(*merged: str) -> PreTrainedTokenizerFast:
 
 def metaspace() -> PreTrainedTokenizerFast:
     """A tokenizer in the way of Llama: a blank before the text, and an item for each character."""
-    characters = sorted({*"".join(PARTS)})
-    names = ["<s>", "<unk>", "<mask>", "▁", *characters, *(f"▁{c}" for c in characters)]
-    vocab = {name: number for number, name in enumerate(names)}
-    merges = [("▁", c) for c in characters]
-    tokenizer = Tokenizer(models.BPE(vocab, merges, unk_token="<unk>"))
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", unk_token="<unk>", mask_token="<mask>"
-    )
+    return sentencepiece(*(f"▁{character}" for character in sorted({*"".join(PARTS)})))
 
 
 def chain(network: Any, ids: list[int], pieces: list[int]) -> float:

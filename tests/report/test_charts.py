@@ -145,15 +145,6 @@ def test_regions_have_the_mean_of_each_condition(forms: dict[str, Run]) -> None:
 # ---- text, files and notebooks -------------------------------------------------------------------
 
 
-def texts_outside_data(value: Any) -> set[str]:
-    """All texts of a specification that are neither data nor domains of scales."""
-    if isinstance(value, dict):
-        value = [part for key, part in value.items() if key not in ("data", "domain", "sort")]
-    if isinstance(value, list):
-        return set().union(*map(texts_outside_data, value))
-    return {value} if isinstance(value, str) else set()
-
-
 def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Path) -> None:
     plot = next(plot for plot in charts(forms["pairs"]) if plot.name == "blimp-pairs")
     paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]

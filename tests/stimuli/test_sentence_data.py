@@ -55,11 +55,7 @@ def test_all_origins_of_sentences_give_the_same_rows(tmp_path: Path) -> None:
         {"id": "a", "sentence": "One.", "good": True} | shared,
         {"id": "b", "sentence": " Two. ", "good": False} | shared,
     ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "own.parquet")
-    text = "tense;sentence;id;good;contrast\nnow;One.;a;true;1\nnow;Two. ;b;false;1\n"
-    (tmp_path / "own.csv").write_text(text)
-    files = (saved(tmp_path / "own.jsonl", rows), f"{tmp_path}/own.parquet", f"{tmp_path}/own.csv")
-    for data in (rows, pd.DataFrame(rows), *files):
+    for data in (rows, pd.DataFrame(rows), saved(tmp_path / "own.jsonl", rows)):
         loaded = stimuli.load(data)
         assert (loaded.form, loaded.compared) == ("sentences", True)
         columns = loaded.columns()
