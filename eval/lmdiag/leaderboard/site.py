@@ -42,9 +42,13 @@ def check_target(out: Path) -> None:
     Raises:
         BadInput: it is a file, or has other content.
     """
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"--out {out} is a file: name a directory")
-    if out.is_dir() and any(out.iterdir()) and not (out / SITE_INDEX).is_file():
+    try:
+        names = {path.name for path in out.iterdir()}
+    except FileNotFoundError:  # also for a moment while another command replaces the site
+        return
+    except NotADirectoryError:
+        raise BadInput(f"--out {out} is a file: name a directory") from None
+    if names and SITE_INDEX not in names:
         raise BadInput(f"--out {out} is not a leaderboard directory: choose an empty one")
 
 
