@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from lmdiag import perturb
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
-from lmdiag.analysis.human import read_human, read_surprisals
+from lmdiag.analysis.human import log_frequencies, read_human, read_surprisals
 from lmdiag.analysis.items import (
     Per,
     items_of,
@@ -59,7 +59,7 @@ from lmdiag.protocol import (
 from lmdiag.questions import Setting
 from lmdiag.results import Run
 from lmdiag.runs.asking import predict
-from lmdiag.runs.surprisals import ask_about_words, to_arrow, word_surprisals
+from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.stimuli.design import check_columns
@@ -199,16 +199,18 @@ class LanguageModel:
         ineffective = without_effect(self.options, self.info, "sentence")
         label = None if quiet else self.info.id
         entropy = self.options.entropy
-        rows = word_surprisals(
+        table = word_surprisals(
             self.model, texts, entropy=entropy, batch_size=batch_size, label=label
         )
         remark = bos_remark(self.options, self.info, "sentence")
-        scored = {row.text for row in rows if row.surprisal is not None}
+        scored = {*table.dropna(subset="surprisal")["text"]}
         unscored = (n for n, text in enumerate(texts, 1) if text.strip() and n not in scored)
         silent = [f"text {n}" for n in unscored]
         without = f"no word with a surprisal: {first_few(silent)}" if silent else None
         _warn(*ineffective.values(), remark, text_warning(self.model, named, "text"), without)
-        table = to_arrow(rows, columns, language).to_pandas()
+        words = table["word"]
+        for name in columns:
+            table[name] = words.str.len() if name == "length" else log_frequencies(words, language)
         return table if entropy else table.drop(columns="entropy")
 
 
