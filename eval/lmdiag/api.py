@@ -45,7 +45,6 @@ from lmdiag.display import (
 )
 from lmdiag.display import load_finished as load_run
 from lmdiag.elicitation import wording_of
-from lmdiag.perturb import chosen
 from lmdiag.protocol import (
     Predictions,
     Protocol,
@@ -65,7 +64,7 @@ from lmdiag.stimuli import load as load_stimuli
 from lmdiag.stimuli.design import check_columns
 from lmdiag.table_files import TABLE_SUFFIXES
 from lmdiag.text import first_few
-from lmdiag.types import DIAGNOSTICS, FOUND_DESIGN, BadInput, Coding, DesignOptions
+from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -360,16 +359,11 @@ def run(
     from lmdiag import models
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run import RunOptions, run_model
-    from lmdiag.stimuli import tasks as tasks_of
 
     load_options = models.LoadOptions.from_keywords(options)
-    if not tasks:
-        known = tasks_of(str(data))
-        tasks = [task for task in known if task in DIAGNOSTICS] or [*known]
     protocol = Protocol(
-        tasks=tuple(tasks), perturb=chosen(tuple(perturb), tuple(tasks)), shuffles=shuffles,
-        seed=seed, limit=limit, k=checked_ranks(k), threshold=checked_threshold(threshold),
-        **query_options(load_options),
+        tasks=tuple(tasks), perturb=tuple(perturb), shuffles=shuffles, seed=seed, limit=limit,
+        k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
     )  # fmt: skip
     inputs = load_inputs(str(data), protocol, allow_duplicates=allow_duplicates)
     check_columns(inputs.stimuli, design)

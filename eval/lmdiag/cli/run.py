@@ -15,11 +15,11 @@ from cyclopts import Parameter
 from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
-from lmdiag.perturb import chosen, names
+from lmdiag.perturb import names
 from lmdiag.protocol import KNOBS, NEEDED, Knob, Protocol, QueryOptions, applicable, query_options
 from lmdiag.stimuli.design import check_columns
 from lmdiag.text import suggest, visible
-from lmdiag.types import DIAGNOSTICS, BadInput, DesignOptions
+from lmdiag.types import BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.multiverse import MemberRun
@@ -56,20 +56,14 @@ class Data:
 
     def load(self, query: QueryOptions, scoring: options.Scoring) -> Inputs:
         """Loads the rows in every setting, with the protocol."""
-        from lmdiag import stimuli
         from lmdiag.runs.inputs import load_inputs
 
-        tasks = self.tasks
-        revision = self.data_revision
-        if not tasks:
-            known = stimuli.tasks(self.data, revision=revision)
-            tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
         protocol = Protocol(
-            tasks=tuple(dict.fromkeys(tasks)), perturb=chosen(self.perturb, tasks),
-            shuffles=self.shuffles, seed=self.seed, limit=self.limit, **query_options(query),
+            tasks=self.tasks, perturb=self.perturb, shuffles=self.shuffles, seed=self.seed,
+            limit=self.limit, **query_options(query),
         )  # fmt: skip
         return load_inputs(
-            self.data, scoring.of(protocol), revision=revision, verbs=self.verbs,
+            self.data, scoring.of(protocol), revision=self.data_revision, verbs=self.verbs,
             allow_duplicates=self.allow_duplicates,
         )  # fmt: skip
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from lmdiag import results
 from lmdiag.elicitation import wording_of
-from lmdiag.perturb import NONE, perturb, settings, tasks_with
+from lmdiag.perturb import NONE, chosen, perturb, settings, tasks_with
 from lmdiag.protocol import Protocol, QueryOptions, query_options
 from lmdiag.questions import Setting
 from lmdiag.stimuli.design import Design, design_of
-from lmdiag.types import BadInput, DesignOptions, ModelInfo
+from lmdiag.types import DIAGNOSTICS, BadInput, DesignOptions, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -88,18 +88,25 @@ def load_inputs(
 
     Args:
         data: data set, see `lmdiag.stimuli.load`.
-        protocol: tasks, perturbations, shuffles, seed and limit count here.
+        protocol: tasks, perturbations, shuffles, seed and limit count here. Without tasks, those of
+            the three diagnostics that the data set has, or else all; see `perturb.chosen`.
         revision: branch, tag or commit of a Hub data set.
         verbs: file of verb forms; None for those of the data set.
         allow_duplicates: see `lmdiag.stimuli.load`.
 
     Raises:
-        BadInput: unknown data set or task, invalid rows, a perturbation of a diagnostic that is not
-            among the tasks, row ids that two tasks share, blanks beside whole sentences.
+        BadInput: unknown data set, task or perturbation, invalid rows, a perturbation of a
+            diagnostic that is not among the tasks, row ids that two tasks share, blanks beside
+            whole sentences.
     """
     from lmdiag import stimuli
 
     seed = protocol.seed
+    tasks = tuple(dict.fromkeys(protocol.tasks))
+    if not tasks:
+        known = stimuli.tasks(data, revision=revision)
+        tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
+    protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
     owner: dict[str, str] = {}
     loaded: dict[str, Stimuli] = {}
     for task in protocol.tasks:
@@ -117,10 +124,10 @@ def load_inputs(
             "run one after the other, with --tasks"
         )
     for name in protocol.perturb:
-        if not loaded.keys() & (tasks := tasks_with(name)):
+        if not loaded.keys() & (made_for := tasks_with(name)):
             raise BadInput(
-                f"--perturb {name} is made for {' and '.join(tasks)}, which is not among the tasks "
-                f"({', '.join(loaded)}): add it to --tasks or leave {name} out"
+                f"--perturb {name} is made for {' and '.join(made_for)}, which is not among the "
+                f"tasks ({', '.join(loaded)}): add it to --tasks or leave {name} out"
             )
     asked = [
         Setting(rows if name == NONE else perturb(rows, name, run, seed), name, run)
