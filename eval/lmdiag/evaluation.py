@@ -13,6 +13,7 @@ from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
+from lmdiag.results.predictions import ids
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Kind, WordSpan, WordState
 
@@ -157,49 +158,74 @@ def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:
     return [name for name in names if name in chosen]
 
 
-def complete_measures(
+def evaluate_complete(
     stimuli: Stimuli,
-    measured: Mapping[str, Measure],
-    missing: Collection[str],
-    asked: Sequence[str],
+    runs: Sequence[Predictions],
     protocol: Protocol,
-    kind: Kind = "masked",
-) -> tuple[dict[str, Measure], list[str], list[str]]:
-    """Returns the measures that need no missing prediction, of those asked for or of all.
-
-    With them, names of the others that were wanted, and of those that need a missing row.
+    cased: bool,
+    kind: Kind,
+    *,
+    missing: Sequence[str],
+    asked: Sequence[str],
+    where: object,
+) -> tuple[SettingResults, list[str]]:
+    """Returns the figures of the measures that need no missing prediction; see `evaluate`.
 
     Args:
-        stimuli, measured, protocol, kind: see `evaluate`, which returned `measured`.
+        stimuli, runs, protocol, cased, kind: see `evaluate`.
         missing: ids of the rows that have no prediction.
         asked: see `chosen_measures`; all if empty.
+        where: names the predictions in messages.
+
+    Returns:
+        the figures, and a line for each thing that was not asked for by name and is not computed.
+
+    Raises:
+        BadInput: one of the measures asked for cannot be computed, or none can.
     """
-    rows = stimuli.columns()
-    has_regions = stimuli.diagnostic.has_regions
-    regions = rows["regions"] if has_regions else []
-    spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
-
-    def n_items(absent: Collection[str]) -> dict[str, int]:
-        present = [None if row in absent else 1 for row in rows["id"]]
-        run = Predictions(
-            id=list(rows["id"]), log_prob=[x and -1.0 for x in present], rank=present,
-            n_tokens=present, top_words=[["-"] * protocol.top if x else None for x in present],
-            top_log_probs=[None] * len(present),
-            words=[words if x else None for x, words in zip(present, spans, strict=False)],
-        )  # fmt: skip
-        of_all = scores(stimuli, run, protocol, True, kind)
-        return {name: len(measure.items) for name, measure in of_all.items()}
-
+    measured = evaluate(stimuli, runs, protocol, cased, kind)
+    reasons = not_computed(stimuli, runs[0], protocol)
     incomplete = list[str]()
-    known = [*measured]
+    known = [*measured.measures]
     if missing or asked:
-        n_all = n_items(())
-        n_present = n_items(missing)
+        n_all = _n_items(stimuli, (), protocol, kind)
+        n_present = _n_items(stimuli, missing, protocol, kind)
         incomplete = [name for name, n in n_all.items() if n > n_present.get(name, 0)]
-        known = [*dict.fromkeys([*n_all, *measured])]
+        known = [*dict.fromkeys([*n_all, *known])]
+    if incomplete:
+        absent = f"{ids(missing)} missing, and they need these rows"
+        reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
     wanted = chosen_measures(asked, known) if asked else known
-    complete = {n: x for n, x in measured.items() if n in wanted and n not in incomplete}
-    return complete, [name for name in wanted if name not in complete], incomplete
+    complete = {
+        name: measure
+        for name, measure in measured.measures.items()
+        if name in wanted and name not in incomplete
+    }
+    lacking = [name for name in wanted if name not in complete]
+    if (asked and lacking) or all(name.startswith(HUMAN_MEASURES) for name in complete):
+        what = f"{', '.join(lacking)} cannot" if asked else "no measure can"
+        raise BadInput(f"{where}: {what} be computed: {'; '.join(reasons)}")
+    unscorable = [word for word in measured.unscorable if word.id not in missing]
+    lines = [] if asked else [f"not computed: {reason}" for reason in reasons]
+    return replace(measured, measures=complete, unscorable=unscorable), lines
+
+
+def _n_items(
+    stimuli: Stimuli, missing: Collection[str], protocol: Protocol, kind: Kind
+) -> dict[str, int]:
+    """Measure -> its number of items, if every row but the missing ones has a prediction."""
+    rows = stimuli.columns()
+    regions = rows["regions"] if stimuli.diagnostic.has_regions else []
+    spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
+    present = [None if row in missing else 1 for row in rows["id"]]
+    run = Predictions(
+        id=list(rows["id"]), log_prob=[x and -1.0 for x in present], rank=present,
+        n_tokens=present, top_words=[["-"] * protocol.top if x else None for x in present],
+        top_log_probs=[None] * len(present),
+        words=[words if x else None for x, words in zip(present, spans, strict=False)],
+    )  # fmt: skip
+    of_all = scores(stimuli, run, protocol, True, kind)
+    return {name: len(measure.items) for name, measure in of_all.items()}
 
 
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:

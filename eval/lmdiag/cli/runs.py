@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -21,8 +21,6 @@ from lmdiag.types import BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.results import Results, Run
-    from lmdiag.stimuli import Stimuli
-    from lmdiag.types import Kind
 
 _IMAGES = ("svg", "pdf", "png")
 
@@ -57,38 +55,31 @@ def score_command(
     """
     from lmdiag import evaluation, results, stimuli
     from lmdiag.report.terminal import print_results
-    from lmdiag.results.predictions import ids, read_external
+    from lmdiag.results.predictions import read_external
 
+    missing: list[str] = []
+    notes: list[str] = []
     if is_folder(predictions):
-        source = _from_run(predictions, data, task, setting, scoring)
-    else:  # of the model, only the options are known
+        run = results.load_run(predictions, data)
+        shuffles = _shuffles(run, predictions, task, setting)
+        protocol = _protocol_of(run, predictions, scoring)
+        rows = run.stimuli[task]
+    else:
         rows = stimuli.load(
             data or "lmdiag", task, revision=data_revision, allow_duplicates=allow_duplicates
         )
+        shuffles, missing, notes = read_external(predictions, rows, setting)
         protocol = scoring.of(Protocol(tasks=(task,)))
-        source = _Scored(rows, *read_external(predictions, rows, setting), protocol)
-    rows = source.rows
-    protocol = source.protocol
-    is_cased = source.cased if cased is None else cased
-    measured = evaluation.evaluate(rows, source.predictions, protocol, is_cased, source.kind)
-    reasons = evaluation.not_computed(rows, source.predictions[0], protocol)
-    complete, lacking, incomplete = evaluation.complete_measures(
-        rows, measured.measures, source.missing, measures, protocol, source.kind
+    model = shuffles[0].model  # of predictions of another program, none
+    kind = model.kind if model else "masked"
+    if cased is None:
+        cased = model is None or model.cased
+    measured, not_computed = evaluation.evaluate_complete(
+        rows, shuffles, protocol, cased, kind, missing=missing, asked=measures, where=predictions
     )
-    if incomplete:
-        absent = f"{ids(source.missing)} missing, and they need these rows"
-        reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
-    if (measures and lacking) or all(x.startswith(evaluation.HUMAN_MEASURES) for x in complete):
-        what = f"{', '.join(lacking)} cannot" if measures else "no measure can"
-        raise BadInput(f"{predictions}: {what} be computed: {'; '.join(reasons)}")
-    measured = replace(
-        measured,
-        signature=results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words),
-        measures=complete,
-        unscorable=[word for word in measured.unscorable if word.id not in source.missing],
-    )
-    not_computed = [] if measures else [f"not computed: {reason}" for reason in reasons]
-    for line in (*source.notes, *not_computed):
+    signature = results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words)
+    measured = replace(measured, signature=signature)
+    for line in (*notes, *not_computed):
         say(f"lmdiag: {line}")
     if as_json:
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
@@ -96,28 +87,8 @@ def score_command(
         print_results(results.of_setting(task, setting, measured, rows.form))
 
 
-class _Scored(NamedTuple):
-    """What is scored: rows, their predictions (of each shuffle), and how the model was asked.
-
-    `missing` are ids of rows without a prediction, and `notes` lines for the user.
-    """
-
-    rows: Stimuli
-    predictions: list[Predictions]
-    missing: list[str]
-    notes: list[str]
-    protocol: Protocol
-    cased: bool = True
-    kind: Kind = "masked"
-
-
-def _from_run(
-    path: Path, data: str | None, task: str, setting: str, scoring: options.Scoring
-) -> _Scored:
-    """Rows and predictions of a run directory."""
-    from lmdiag.results import load_run
-
-    run = load_run(path, data)
+def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:
+    """The predictions of a setting: one for each of its shuffles."""
     tasks = run.results.tasks
     settings = tasks.get(task, {})
     if setting not in settings:
@@ -126,6 +97,11 @@ def _from_run(
         raise BadInput(
             f"{path} has no {task} in setting {setting}{suggestion}: choose from {known}"
         )
+    return [part for (name, _), part in sorted(run.predictions[task].items()) if name == setting]
+
+
+def _protocol_of(run: Run, path: Path, scoring: options.Scoring) -> Protocol:
+    """The protocol of a run with other options of the measures, which its lists must allow."""
     protocol = scoring.of(run.results.protocol)
     k = max(protocol.k)
     top = run.results.protocol.top
@@ -133,10 +109,7 @@ def _from_run(
         raise BadInput(
             f"--k {k}: {path} keeps the first {top} words only; run the model again with --k {k}"
         )
-    shuffles = sorted(run.predictions[task].items())
-    predictions = [of_shuffle for (name, _), of_shuffle in shuffles if name == setting]
-    model = run.results.model
-    return _Scored(run.stimuli[task], predictions, [], [], protocol, model.cased, model.kind)
+    return protocol
 
 
 Across = Annotated[

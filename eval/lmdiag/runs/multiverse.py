@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
 from lmdiag.multiverse import MemberRun
@@ -55,7 +55,8 @@ def run_members(
     slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
     shared = run_options.output / slug / "shared"
     runs = list[MemberRun]()
-    asked = list[_Asked]()
+    known_choices = list[dict[str, str]]()
+    asked = set[tuple[str, ...]]()
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
         chosen = replace(options, **fields)
         try:
@@ -65,7 +66,7 @@ def run_members(
                 del model
                 variant = model = load_everywhere(model_id, chosen, processes)
             choices = {knob: _choice(knob, chosen, variant, inputs.asks) for knob in open_knobs}
-            if any(choices == earlier.choices for earlier in asked):
+            if choices in known_choices:
                 continue  # another name for what bos auto does
             with processes.shared_errors():
                 asked_so = inputs.asked_by(chosen)
@@ -75,10 +76,10 @@ def run_members(
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             how = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
-        is_new = all(keys != earlier.keys for earlier in asked)
-        asked.append(_Asked(choices, keys))
-        if not is_new:
+        known_choices.append(choices)
+        if keys in asked:
             continue
+        asked.add(keys)
         if processes.first and not run_options.quiet:
             how = ", ".join(f"{knob} {choice}" for knob, choice in choices.items())
             print(f"lmdiag: {how or 'the one protocol'}", file=sys.stderr)
@@ -92,13 +93,6 @@ def run_members(
     if processes.first:
         shutil.rmtree(shared, ignore_errors=True)
     return runs
-
-
-class _Asked(NamedTuple):
-    """What a protocol asks: its choices, and the keys of its questions."""
-
-    choices: dict[str, str]
-    keys: tuple[str, ...]
 
 
 def _open_knobs(
