@@ -136,27 +136,6 @@ class Answer:
     agreement: tuple[float | None, ...] | None = None
     entropy: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values; floats keep every bit through `json`."""
-        return {
-            "words": {word: list(score) for word, score in self.words.items()},
-            "top": [list(self.top_words), list(self.top_log_probs)],
-            "agreement": None if self.agreement is None else list(self.agreement),
-            "entropy": self.entropy,
-        }
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> Answer:
-        """Inverse of `to_json`."""
-        agreement = record["agreement"]
-        return cls(
-            words={word: WordScore(*score) for word, score in record["words"].items()},
-            top_words=tuple(record["top"][0]),
-            top_log_probs=tuple(record["top"][1]),
-            agreement=None if agreement is None else tuple(agreement),
-            entropy=record.get("entropy"),
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class SentenceAnswer:
@@ -186,16 +165,6 @@ class SentenceAnswer:
         known = [word.log_prob for word in self.words if word.log_prob is not None]
         unknown = any(word.log_prob is None and not word.n_tokens for word in self.words)
         return sum(known) if known and not unknown else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values; floats keep every bit through `json`."""
-        return {"spans": [list(word) for word in self.words], "entropies": list(self.entropies)}
-
-    @classmethod
-    def from_json(cls, record: dict[str, Any]) -> SentenceAnswer:
-        """Inverse of `to_json`."""
-        words = (WordSpan(*word) for word in record["spans"])
-        return cls(tuple(words), tuple(record.get("entropies", ())))
 
 
 @dataclass(frozen=True)

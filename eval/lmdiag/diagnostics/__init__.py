@@ -25,19 +25,8 @@ from lmdiag.diagnostics.base import (
 )
 
 __all__ = [
-    "CORE",
-    "SENTENCES",
-    "Chart",
-    "Column",
-    "Diagnostic",
-    "ExtendedSets",
-    "FigureSelection",
-    "LeaderboardColumn",
-    "Perturbation",
-    "TableShape",
-    "built_in",
-    "declared",
-    "get",
+    "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "ExtendedSets", "FigureSelection",
+    "LeaderboardColumn", "Perturbation", "TableShape", "built_in", "declared", "get",
 ]  # fmt: skip
 
 

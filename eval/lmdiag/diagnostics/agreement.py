@@ -77,25 +77,21 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "By construction",
             "Newman et al. 2021",
-            measures=_FIGURES,
-            rows=("level",),
-            columns="measure",
+            _FIGURES,
             by=("construction", ""),
             labels=_LABELS | {"": "All"},
         ),
         TableShape(
             "By cut-off",
             "Newman et al. 2021",
-            measures=("mw@*", "ew@*", "mass@*", "left_out@*", "mw", "ew"),
+            ("mw@*", "ew@*", "mass@*", "left_out@*", "mw", "ew"),
             rows=("cutoff",),
             columns="score",
             labels=_OF_CUTOFFS | {"": "all verbs"},
             plain=("mass", "left_out"),
         ),
-        TableShape("By source", "", _FIGURES, ("level",), "measure", ("source",), labels=_LABELS),
-        TableShape(
-            "By template", "", _FIGURES, ("level",), "measure", ("template",), labels=_LABELS
-        ),
+        TableShape("By source", "", _FIGURES, by=("source",), labels=_LABELS),
+        TableShape("By template", "", _FIGURES, by=("template",), labels=_LABELS),
     ),
     charts=(
         Chart("cutoffs", by="construction"),

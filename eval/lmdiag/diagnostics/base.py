@@ -140,8 +140,8 @@ class TableShape:
     title: str
     source: str
     measures: tuple[str, ...]
-    rows: tuple[FigureColumn, ...]
-    columns: FigureColumn
+    rows: tuple[FigureColumn, ...] = ("level",)
+    columns: FigureColumn = "measure"
     by: tuple[str, ...] = ("",)
     levels: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -155,16 +155,16 @@ class ExtendedSets:
     """A small set and larger ones that ask the same, which are shown in one table and one chart.
 
     Attributes:
-        title: of both.
-        source: of the larger sets.
         labels: task -> name of its set, the small one first.
         columns: figures that all of them have.
+        title: of both.
+        source: of the larger sets.
     """
 
-    title: str
-    source: str
     labels: Mapping[str, str]
     columns: tuple[FigureSelection, ...]
+    title: str = "Original and extended sets"
+    source: str = "Shivagunde et al. 2023"
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,9 @@ def random_order(n: int, item: str, run: int, seed: int) -> list[int]:
     return sorted(range(n), key=digests.__getitem__)
 
 
-def _changed(row: Stimulus, run: int, seed: int, *, shuffle: bool, truncate: bool) -> str:
+def _changed(
+    row: Stimulus, run: int, seed: int, *, shuffle: bool = False, truncate: bool = False
+) -> str:
     """Shuffles the words of sentence 1, without periods; keeps two words of sentence 2."""
     first = row["sentence_1"]
     second = row["sentence_2"]
@@ -39,10 +41,6 @@ def _changed(row: Stimulus, run: int, seed: int, *, shuffle: bool, truncate: boo
         first = " ".join(words[i] for i in random_order(len(words), row["item"], run, seed)) + "."
     return f"{first} {' '.join(second.split()[-2:]) if truncate else second}"
 
-
-_shuffled = partial(_changed, shuffle=True, truncate=False)
-_truncated = partial(_changed, shuffle=False, truncate=True)
-_shuffled_and_truncated = partial(_changed, shuffle=True, truncate=True)
 
 _SENTENCES = ("sentence_1", "sentence_2")
 
@@ -66,12 +64,12 @@ DIAGNOSTIC = Diagnostic(
     breakdowns=("constraint",),
     further_measures=("within_category_boost",),
     perturbations=(
-        Perturbation("shuf", "Shuf", _shuffled, _SENTENCES, shuffled=True),
-        Perturbation("trunc", "Trunc", _truncated, _SENTENCES),
+        Perturbation("shuf", "Shuf", partial(_changed, shuffle=True), _SENTENCES, shuffled=True),
+        Perturbation("trunc", "Trunc", partial(_changed, truncate=True), _SENTENCES),
         Perturbation(
             "shuf_trunc",
             "Shuf + Trunc",
-            _shuffled_and_truncated,
+            partial(_changed, shuffle=True, truncate=True),
             _SENTENCES,
             shuffled=True,
             unshuffled="trunc",
@@ -81,7 +79,7 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Accuracy",
             "Ettinger 2020, table 4",
-            measures=("accuracy@*",),
+            ("accuracy@*",),
             rows=("measure", "level"),
             columns="setting",
             by=("", "constraint"),
@@ -89,9 +87,8 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Sensitivity",
             "Ettinger 2020, table 5",
-            measures=("sensitivity*", "within_category_boost"),
+            ("sensitivity*", "within_category_boost"),
             rows=("setting", "level"),
-            columns="measure",
             by=("", "constraint"),
         ),
     ),

@@ -38,9 +38,9 @@ DIAGNOSTIC = Diagnostic(
     asks="sentence",
     is_form=True,
     tables=(
-        TableShape("Sensitivity", "", _FIGURES, ("level",), "measure"),
+        TableShape("Sensitivity", "", _FIGURES),
         *(
-            TableShape(title, "", _FIGURES, ("level",), "measure", (by,), is_further=by == "UID")
+            TableShape(title, "", _FIGURES, by=(by,), is_further=by == "UID")
             for by, title in _TITLES.items()
         ),
     ),

@@ -13,6 +13,7 @@ from dataclasses import replace
 from lmdiag.diagnostics import neg136
 
 _OF_SIMP, _SENSITIVITY, *_ = neg136.DIAGNOSTIC.tables
+_CHARTS = neg136.DIAGNOSTIC.charts
 _SETS = neg136.DIAGNOSTIC.extended_sets
 _POLARITIES = ("simp/affirmative", "simp/negative")
 
@@ -29,23 +30,14 @@ DIAGNOSTIC = replace(
     ),
     position=5,
     tables=(
-        replace(
-            _OF_SIMP,
-            source="Shivagunde et al. 2023, tables 2 and 4",
-            levels=("simp",),
-        ),
+        replace(_OF_SIMP, source="Shivagunde et al. 2023, tables 2 and 4", levels=("simp",)),
         replace(_SENSITIVITY, title="Sensitivity", source=""),
     ),
-    charts=(
-        replace(neg136.DIAGNOSTIC.charts[0], title="Sensitivity"),
-        *neg136.DIAGNOSTIC.charts[2:4],
-    ),
+    charts=(replace(_CHARTS[0], title="Sensitivity"), *_CHARTS[2:4]),
     headlines=_SETS.columns if _SETS else (),
     leaderboard=(),
     in_data_set=False,
-    level_labels={
-        "subset/polarity": {level: level.partition("/")[2] for level in _POLARITIES},
-    },
+    level_labels={"subset/polarity": {level: level.partition("/")[2] for level in _POLARITIES}},
     untagged=frozenset({"subset"}),
     published_rows=3000,
 )

@@ -24,29 +24,21 @@ DIAGNOSTIC = Diagnostic(
         "Sensitivity: a verb is more probable in its own context than in the other one of the pair."
     ),
     position=7,
-    columns=(
-        Column("object"),
-        Column("subject"),
-        Column("pair", required=True),
-    ),
+    columns=(Column("object"), Column("subject"), Column("pair", required=True)),
     breakdowns=("pair",),
     further_measures=("probability_difference",),
     tables=(
         TableShape(
             "Accuracy",
             "Shivagunde et al. 2023, tables 2 and 5",
-            measures=("accuracy@*",),
-            rows=("level",),
-            columns="measure",
+            ("accuracy@*",),
             by=("", "pair"),
             labels={"": "All pairs"},
         ),
         TableShape(
             "Sensitivity",
             "",
-            measures=("sensitivity*", "probability_difference"),
-            rows=("level",),
-            columns="measure",
+            ("sensitivity*", "probability_difference"),
             by=("", "pair"),
             labels={"": "All pairs"},
         ),
@@ -59,8 +51,6 @@ DIAGNOSTIC = Diagnostic(
     headlines=role88.DIAGNOSTIC.headlines,
     extended_sets=role88.DIAGNOSTIC.extended_sets,
     in_data_set=False,
-    level_labels={
-        "pair": {"reversal": "nouns exchanged, another verb", "other": "other pairs"},
-    },
+    level_labels={"pair": {"reversal": "nouns exchanged, another verb", "other": "other pairs"}},
     published_rows=3000,
 )

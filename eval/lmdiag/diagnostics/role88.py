@@ -79,16 +79,12 @@ DIAGNOSTIC = Diagnostic(
     ),
     tables=(
         TableShape(
-            "Accuracy",
-            "Ettinger 2020, table 7",
-            measures=("accuracy@*",),
-            rows=("measure",),
-            columns="setting",
+            "Accuracy", "Ettinger 2020, table 7", ("accuracy@*",), ("measure",), columns="setting"
         ),
         TableShape(
             _BY_CLOZE,
             "Ettinger 2020, table 8",
-            measures=("accuracy@*",),
+            ("accuracy@*",),
             rows=("measure",),
             columns="level",
             by=("cloze_quartile",),
@@ -103,9 +99,8 @@ DIAGNOSTIC = Diagnostic(
         TableShape(
             "Sensitivity",
             "Ettinger 2020, table 9",
-            measures=("sensitivity*",),
+            ("sensitivity*",),
             rows=("setting",),
-            columns="measure",
             labels={"human": "Human baseline (cloze)"},
         ),
     ),
@@ -116,12 +111,7 @@ DIAGNOSTIC = Diagnostic(
         Chart("levels", _BY_CLOZE, "cloze_quartile", _QUARTILES, measures=("accuracy@*",)),
     ),
     headlines=_FIGURES,
-    extended_sets=ExtendedSets(
-        title="Original and extended sets",
-        source="Shivagunde et al. 2023",
-        labels={"role88": "ROLE-88", "role1500": "ROLE-1500"},
-        columns=_FIGURES,
-    ),
+    extended_sets=ExtendedSets({"role88": "ROLE-88", "role1500": "ROLE-1500"}, _FIGURES),
     leaderboard=(
         LeaderboardColumn("role88", "accuracy@1"),
         LeaderboardColumn("role88", "accuracy@5", is_overview=True),

@@ -19,22 +19,9 @@ DIAGNOSTIC = Diagnostic(
     has_regions=True,
     is_form=True,
     tables=(
+        TableShape("Suite accuracy", "", ("suite_accuracy",), by=("", "suite")),
         TableShape(
-            "Suite accuracy",
-            "",
-            measures=("suite_accuracy",),
-            rows=("level",),
-            columns="measure",
-            by=("", "suite"),
-        ),
-        TableShape(
-            "By prediction",
-            "",
-            measures=("prediction_accuracy",),
-            rows=("level",),
-            columns="measure",
-            by=("", "prediction"),
-            is_further=True,
+            "By prediction", "", ("prediction_accuracy",), by=("", "prediction"), is_further=True
         ),
     ),
     charts=(

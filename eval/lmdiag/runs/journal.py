@@ -36,15 +36,16 @@ class Journal:
 
     def read(self) -> dict[str, Any]:
         """Returns every answer that was saved whole, by any process of any earlier run."""
+        from pydantic import TypeAdapter
+
+        adapter = TypeAdapter(dict[str, Answer | SentenceAnswer])
         answers: dict[str, Any] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             with readable(path), path.open("rb") as lines:
                 for line in lines:
                     checksum, _, text = line.rstrip(b"\n").partition(b" ")
                     if line.endswith(b"\n") and checksum == self._checksum(text):
-                        for key, answer in zip(*json.loads(text), strict=True):
-                            kind = SentenceAnswer if "spans" in answer else Answer
-                            answers[key] = kind.from_json(answer)
+                        answers |= adapter.validate_json(text)
         return answers
 
     def _checksum(self, text: bytes) -> bytes:
@@ -52,8 +53,12 @@ class Journal:
 
     def append(self, answers: Mapping[str, Answer | SentenceAnswer]) -> None:
         """Saves one finished batch; when this returns, it survives a crash of the machine."""
-        record = [list(answers), [answer.to_json() for answer in answers.values()]]
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+        text = json.dumps(
+            dict(answers),
+            default=lambda answer: {name: getattr(answer, name) for name in answer.__slots__},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ).encode()
         if self._file is None:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._file = self._path.open("ab")
