@@ -32,6 +32,7 @@ from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.published import published_figures
+from lmdiag.results.results import read_record
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -250,7 +251,7 @@ def same(shown: str, line: str) -> bool:
 
 def percent(file: Path, place: FigureKey) -> str:
     """A figure of a `results.json`, as pages show it."""
-    figure = Results.read(file).figure(place)
+    figure = read_record(Results, file).figure(place)
     assert figure is not None
     return f"{100 * (figure.value or 0):.1f}"
 

@@ -26,6 +26,7 @@ from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import log_frequencies, read_human, read_surprisals
 from lmdiag.analysis.items import (
     Per,
+    is_table_file,
     items_of,
     items_of_predictions,
     model_column,
@@ -62,7 +63,6 @@ from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.stimuli.design import check_columns
-from lmdiag.table_files import TABLE_SUFFIXES
 from lmdiag.text import first_few
 from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions
 
@@ -149,12 +149,9 @@ class LanguageModel:
             verbs = len(pairs)
         how = wording_of(self.options), self.options.entropy
         setting = Setting(stimuli, perturbation, run, *how)
-        ineffective = without_effect(self.options, self.info, stimuli.diagnostic.asks)
-        remark = bos_remark(self.options, self.info, stimuli.diagnostic.asks)
-        _warn(control_warning(self.model, [setting]), *ineffective.values(), remark)
-        asked = query_options(self.options) | {
-            name: getattr(QueryOptions(), name) for name in ineffective
-        }
+        warning = control_warning(self.model, [setting])
+        ineffective = self._warn(stimuli.diagnostic.asks, warning)
+        asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs}
         label = None if quiet else self.info.id
         (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
@@ -195,28 +192,27 @@ class LanguageModel:
         for name, text in named.items():
             if not isinstance(text, str):
                 raise BadInput(f"{name} is {text!r}: give texts as strings")
-        ineffective = without_effect(self.options, self.info, "sentence")
         label = None if quiet else self.info.id
         entropy = self.options.entropy
         table = word_surprisals(
             self.model, texts, entropy=entropy, batch_size=batch_size, label=label
         )
-        remark = bos_remark(self.options, self.info, "sentence")
-        scored = {*table.dropna(subset="surprisal")["text"]}
-        unscored = (n for n, text in enumerate(texts, 1) if text.strip() and n not in scored)
-        silent = [f"text {n}" for n in unscored]
+        scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
+        silent = [name for name, text in named.items() if text.strip() and name not in scored]
         without = f"no word with a surprisal: {first_few(silent)}" if silent else None
-        _warn(*ineffective.values(), remark, text_warning(self.model, named, "text"), without)
+        self._warn("sentence", text_warning(self.model, named, "text"), without)
         words = table["word"]
         for name in columns:
             table[name] = words.str.len() if name == "length" else log_frequencies(words, language)
         return table if entropy else table.drop(columns="entropy")
 
-
-def _warn(*lines: str | None) -> None:
-    """Warns where the method that calls this was called."""
-    for line in filter(None, lines):
-        warnings.warn(line, stacklevel=3)
+    def _warn(self, asks: str, *lines: str | None) -> Iterable[str]:
+        """Warns where the method that calls this was called; returns options without effect."""
+        ineffective = without_effect(self.options, self.info, asks)
+        remark = bos_remark(self.options, self.info, asks)
+        for line in filter(None, (*ineffective.values(), remark, *lines)):
+            warnings.warn(line, stacklevel=3)
+        return ineffective
 
 
 def measure(
@@ -417,7 +413,7 @@ def analyse(
 
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     parts = [
-        x if isinstance(x, DataFrame | Predictions | Run) or _is_table(x) else load_run(x)
+        x if isinstance(x, DataFrame | Predictions | Run) or is_table_file(x) else load_run(x)
         for x in sources
     ]
     runs = [x for x in parts if isinstance(x, Run)]
@@ -430,27 +426,16 @@ def analyse(
     if runs and all(x.diagnostic.asks == "sentence" for x in runs[0].stimuli.values()):
         design["not_compared"] = [model_column(run) for run in unlike_first(runs)]
     per: Per = "region" if design.get("region") else "row"
-    tables = [
-        items_of_predictions(x, getattr(x, "stimuli", None) or _needed(stimuli), per)
-        if isinstance(x, Predictions)
-        else x
-        for x in parts
-    ]
-    table = items_of(tables, task=task, per=per)
+    for number, part in enumerate(parts):
+        if isinstance(part, Predictions):
+            rows = getattr(part, "stimuli", None) or stimuli
+            if rows is None:
+                rule = "analyse takes predictions with their stimuli"
+                raise BadInput(f"{rule}: analyse(predictions, stimuli)")
+            parts[number] = items_of_predictions(part, rows, per)
+    table = items_of(parts, task=task, per=per)
     found = analyse_table(table, response=response, formula=formula, **design)
     return Analysed(**vars(found))
-
-
-def _is_table(source: object) -> bool:
-    return isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES
-
-
-def _needed(stimuli: Stimuli | None) -> Stimuli:
-    if stimuli is None:
-        raise BadInput(
-            "analyse takes predictions with their stimuli: analyse(predictions, stimuli)"
-        )
-    return stimuli
 
 
 Comparable = Measures | Run | str | Path

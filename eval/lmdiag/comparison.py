@@ -220,7 +220,7 @@ def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
 def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
     """Refuses two models whose signatures differ, but for the knobs `across`, keys of `KNOBS`.
 
-    `BadInput` names the parts that differ, or what is no key of `KNOBS`.
+    `BadInput` names the parts that differ, or a name in `across` that is not a knob.
     """
     across = [across] if isinstance(across, str) else across
     for name in across:

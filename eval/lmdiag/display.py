@@ -19,7 +19,7 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
-from lmdiag.results import Measure, Results, Run, load_run, of_setting, signature
+from lmdiag.results import Measure, Run, load_run, of_setting, signature
 from lmdiag.results.figures import figures
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
@@ -67,7 +67,8 @@ class Measures(Printable, dict[str, Measure]):
         name: id of the model.
         cased: whether words were compared exactly, else case-blind.
         signature: makes two of them comparable exactly when equal.
-        unscorable: rows whose word the tokenizer cannot spell, as id and word.
+        results: the measures as the results of a run.
+        unscorable: rows whose word the tokenizer cannot represent, as id and word.
         not_computed: a line for each thing that the predictions do not allow to compute, and why.
     """
 
@@ -83,10 +84,13 @@ class Measures(Printable, dict[str, Measure]):
         self.signature = signature(
             protocol, stimuli.fingerprint, run=predictions.run, asks_words=stimuli.asks_words
         )
-        results = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
-        self.results = replace(results, signature=self.signature)
-        super().__init__(results.measures)
-        self.unscorable = self.results.unscorable
+        found = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        super().__init__(found.measures)
+        self.results = of_setting(
+            stimuli.task, predictions.perturbation, replace(found, signature=self.signature),
+            stimuli.form,
+        )  # fmt: skip
+        self.unscorable = found.unscorable
         self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
 
     def __missing__(self, name: str) -> Measure:
@@ -105,22 +109,17 @@ class Measures(Printable, dict[str, Measure]):
     @cached_property
     def scores(self) -> dict[str, Scores]:
         """Name -> the values of the single items behind a measure."""
-        given = self.stimuli, self.predictions, self.protocol, self.cased, self.kind
-        return evaluation.scores(*given)
+        return evaluation.scores(
+            self.stimuli, self.predictions, self.protocol, self.cased, self.kind
+        )
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
-        return figures([self._as_run()]).assign(model=self.name)
-
-    def _as_run(self) -> Results:
-        """The measures as the results of a run."""
-        task = self.stimuli.task
-        setting = self.predictions.perturbation
-        return of_setting(task, setting, self.results, self.stimuli.form)
+        return figures([self.results]).assign(model=self.name)
 
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
-        terminal.print_results(self._as_run(), console)
+        terminal.print_results(self.results, console)
         for line in self.not_computed:
             console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
@@ -128,8 +127,7 @@ class Measures(Printable, dict[str, Measure]):
         """Returns accuracy and sensitivity with their intervals as an altair chart."""
         from lmdiag.report.charts.kinds import measures_plot
 
-        (chart,) = _charts([measures_plot(self.name, self._as_run())]).values()
-        return chart
+        return notebook(measures_plot(self.name, self.results))
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,7 +186,7 @@ class Analysed(Printable, Analysis):
         """Returns the means of the conditions and the items as an altair chart."""
         from lmdiag.report.charts.conditions import condition_plot
 
-        return _charts([condition_plot("conditions", self)])["conditions"]
+        return notebook(condition_plot("conditions", self))
 
     def show(self, console: Console) -> None:
         """Prints the tables."""

@@ -18,6 +18,7 @@ from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
 from lmdiag.results import Results, Run
 from lmdiag.results.predictions import read, read_external, read_run, write
+from lmdiag.results.results import read_record
 from lmdiag.types import BadInput, WordSpan
 
 GOOD = {"id": "1-good", "top_words": ["bird"], "log_prob": -0.5}
@@ -116,7 +117,7 @@ def test_a_run_with_other_rows_or_settings_is_refused(tmp_path: Path, demo_dir: 
         with pytest.raises(BadInput, match=message):
             read_run(file, rows)
     write(file, [perfect(rows["role88"].columns())])
-    results = Results.read(Path(__file__).parents[1] / "data/results.json")
+    results = read_record(Results, Path(__file__).parents[1] / "data/results.json")
     with pytest.raises(BadInput, match="no predictions for role88 in setting both: run again"):
         _ = Run(tmp_path, results, {"role88": rows["role88"]}).predictions
 

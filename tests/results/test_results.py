@@ -33,6 +33,7 @@ from lmdiag.results import (
     protocol_slug,
     signature,
 )
+from lmdiag.results.results import read_record
 from lmdiag.types import BadInput
 
 SAVED = Path(__file__).parents[1] / "data" / "results.json"
@@ -44,7 +45,7 @@ IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.2|d
 
 
 def test_what_is_read_is_written(tmp_path: Path) -> None:
-    results = Results.read(SAVED)
+    results = read_record(Results, SAVED)
     level = results.figure(FigureKey("role88", "none", "accuracy@1", "cloze_quartile", "4"))
     assert level == Figure(0.29, 17, level["ci_low"], level["ci_high"], statistic="proportion")
     undefined = results.figure(FigureKey("role88", "both", "sensitivity"))
@@ -53,7 +54,7 @@ def test_what_is_read_is_written(tmp_path: Path) -> None:
     assert results.figure(FigureKey("cprag102", "none", "accuracy@1")) is None
     document = results.to_json()
     (tmp_path / "results.json").write_text(json.dumps(document))
-    assert Results.read(tmp_path / "results.json") == results
+    assert read_record(Results, tmp_path / "results.json") == results
     for task, settings in json.loads(SAVED.read_text())["tasks"].items():
         for setting, content in settings.items():
             for name, measure in content["measures"].items():
@@ -116,7 +117,7 @@ def test_a_damaged_results_json_is_refused_with_file_and_field(
     file = tmp_path / "results.json"
     file.write_text(json.dumps(document[""]))
     with pytest.raises(BadInput, match=rf"/results\.json.? {message}") as error:
-        Results.read(file)
+        read_record(Results, file)
     assert "\n" not in str(error.value)
 
 
@@ -171,7 +172,7 @@ def test_the_directory_of_another_run_is_refused_and_kept(tmp_path: Path, finish
     folder = RunDirectory(tmp_path)
     folder.open(IDENTITY, overwrite=False)
     if finished:
-        folder.finish(replace(Results.read(SAVED), identity=dict(IDENTITY)))
+        folder.finish(replace(read_record(Results, SAVED), identity=dict(IDENTITY)))
     folder.close()
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for field in IDENTITY:

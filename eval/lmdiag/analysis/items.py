@@ -61,12 +61,17 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
     for part in source if isinstance(source, list | tuple) else [source]:
         if isinstance(part, DataFrame):
             tables.append(part)
-        elif isinstance(part, str | Path) and Path(part).suffix.lower() in TABLE_SUFFIXES:
+        elif is_table_file(part):
             tables.append(read_frame(Path(part)).reset_index(drop=True))
         else:
             run = part if isinstance(part, Run) else load_run(part)
             tables.append(_of_run(run, task, per))
     return concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+
+
+def is_table_file(source: object) -> bool:
+    """Returns whether a source is the name of a file with a table."""
+    return isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES
 
 
 def model_column(run: Run) -> str:

@@ -346,14 +346,14 @@ def analyse_command(
         task: one of the tasks of the runs
         chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
+    from lmdiag.analysis.items import is_table_file
     from lmdiag.report.charts.conditions import condition_plot
     from lmdiag.report.charts.output import image_file
     from lmdiag.report.terminal import output_console
-    from lmdiag.table_files import TABLE_SUFFIXES
 
     if chart:
         options.check_new_file(chart, [f".{kind}" for kind in _IMAGES], overwrite=overwrite)
-    tables = [path for path in runs if path.suffix.lower() in TABLE_SUFFIXES]
+    tables = [path for path in runs if is_table_file(path)]
     sources = [*tables, *options.runs_in([path for path in runs if path not in tables], data)]
     analysed = lmdiag.analyse(
         sources, task=task, response=response, formula=formula, **design.given()

@@ -223,14 +223,14 @@ class Chart:
 # ---- the diagnostic ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Diagnostic:
     """A set of items and everything that is special to it.
 
     Attributes:
         name: of the config.
-        title: in headings.
-        short_title: where there is little room.
+        title: in headings; of a form, the name of the task takes its place.
+        short_title: where there is little room; likewise.
         about: what it asks and how it is scored, for readers of a report.
         position: place among the diagnostics, from 1.
         columns: beyond the core columns.
@@ -268,8 +268,8 @@ class Diagnostic:
     """
 
     name: str
-    title: str
-    short_title: str
+    title: str = ""
+    short_title: str = ""
     about: str
     position: int = 100
     columns: tuple[Column, ...] = ()

@@ -10,8 +10,6 @@ from lmdiag.diagnostics.base import Diagnostic, FigureSelection
 
 DIAGNOSTIC = Diagnostic(
     name="custom",
-    title="",
-    short_title="",
     is_form=True,
     about=(
         "A diagnostic of your own. Accuracy where rows have expected words; sensitivity where good "

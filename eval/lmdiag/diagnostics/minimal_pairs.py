@@ -26,8 +26,6 @@ _ONE = ("sensitivity",)
 
 DIAGNOSTIC = Diagnostic(
     name="minimal_pairs",
-    title="",
-    short_title="",
     about=(
         "Minimal pairs of a good and a bad sentence. Sensitivity: the good sentence is more "
         "probable, by the sum over its words; or, mean per token, by the mean over its tokens."

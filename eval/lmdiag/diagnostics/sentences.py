@@ -6,8 +6,6 @@ from lmdiag.diagnostics.base import Chart, Diagnostic, FigureSelection
 
 DIAGNOSTIC = Diagnostic(
     name="sentences",
-    title="",
-    short_title="",
     about=(
         "Whole sentences. Sensitivity, where good and bad sentences are compared: the good one is "
         "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "

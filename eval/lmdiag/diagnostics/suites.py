@@ -6,8 +6,6 @@ from lmdiag.diagnostics.base import Chart, Diagnostic, FigureSelection, TableSha
 
 DIAGNOSTIC = Diagnostic(
     name="suites",
-    title="",
-    short_title="",
     about=(
         "Sentences in several conditions, divided into regions, with predictions about the "
         "surprisals of regions. Suite accuracy: the share of a suite's predictions that hold, over "

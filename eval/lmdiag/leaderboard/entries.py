@@ -12,6 +12,7 @@ from lmdiag.hub.benchmark import columns, leaderboard_figures
 from lmdiag.hub.client import is_on_hub, plain_errors
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
 from lmdiag.results import PREDICTIONS, Figure, Results, Run, digests
+from lmdiag.results.results import read_record
 from lmdiag.text import file_name
 from lmdiag.types import BadInput, ModelInfo
 
@@ -177,7 +178,7 @@ def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
         request = parse_request(read_text(path, 4_000), path.relative_to(root).as_posix())
         file = path.with_suffix(".json")
         if file.exists():
-            claim = Results.read(file, MAX_CLAIM)
+            claim = read_record(Results, file, MAX_CLAIM)
             figures = leaderboard_figures(claim)
             values = {key: figure.value or 0.0 for key, figure in figures.items()}
             claimed = {key: value for key, value in values.items() if 0 <= value <= 1}

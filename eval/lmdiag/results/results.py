@@ -304,15 +304,6 @@ class Results:
         }
         return document
 
-    @classmethod
-    def read(cls, file: Path, most: int = MAX_DOCUMENT) -> Results:
-        """Reads a `results.json` of at most so many bytes; keys that are not known are ignored.
-
-        `BadInput` names file and field where the file is missing, not JSON or of another version,
-        or a value is missing or of the wrong type.
-        """
-        return read_record(cls, file, most)
-
     def validation_errors(self) -> Iterator[str]:
         """Yields what is wrong beyond the types of the values, with the field."""
         try:
@@ -346,7 +337,11 @@ Record = TypeVar("Record", bound=Any)
 
 
 def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Record:
-    """Returns the dataclass of a JSON file, whose `validation_errors` are refused."""
+    """Reads a JSON file of at most so many bytes, e.g. `results.json`; unknown keys are ignored.
+
+    `BadInput` names file and field where the file is missing, not JSON or of another version, a
+    value is missing or of the wrong type, or the record has `validation_errors`.
+    """
     from pydantic import TypeAdapter, ValidationError
 
     document = json.dumps(read_json(file, most))

@@ -23,6 +23,7 @@ from lmdiag.results.results import (
     DataInfo,
     Results,
     advice_to_overwrite,
+    read_record,
 )
 from lmdiag.results.signatures import combine, signature
 from lmdiag.types import BadInput
@@ -58,7 +59,7 @@ class RunDirectory:
         """Takes the directory for a run; returns whether a finished one is already there.
 
         A finished run whose predictions are gone counts as unfinished: it is made again. What a
-        killed process left behind (temporary files, a journal that is no longer needed) is removed.
+        killed process left behind (temporary files, the journal of a finished run) is removed.
 
         Raises:
             BadInput: another process is at work here, the directory belongs to another run, or
@@ -172,7 +173,7 @@ def read_results(path: Path) -> Results:
     """Returns the results of a run directory: the one way to open it.
 
     Raises:
-        BadInput: there are none, they are damaged (see `Results.read`), or were not computed from
+        BadInput: there are none, they are damaged (see `read_record`), or were not computed from
             the predictions beside them.
     """
     if not files.has_file(path / RESULTS):
@@ -188,7 +189,7 @@ def read_results(path: Path) -> Results:
 def _read(path: Path) -> Results:
     """The results of a run directory, without a look at its predictions."""
     with advice_to_overwrite():
-        return Results.read(path / RESULTS)
+        return read_record(Results, path / RESULTS)
 
 
 # ---- finished runs -------------------------------------------------------------------------------
