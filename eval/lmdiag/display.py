@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
-from lmdiag.results import Measure, Run, load_run, of_setting, signature
+from lmdiag.results import Measure, Run, load_run, of_setting
 from lmdiag.results.figures import figures
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
@@ -81,15 +81,10 @@ class Measures(Printable, dict[str, Measure]):
         self.cased = cased
         model = predictions.model
         self.name, self.kind = (model.id, model.kind) if model else ("unknown model", "masked")
-        self.signature = signature(
-            protocol, stimuli.fingerprint, run=predictions.run, asks_words=stimuli.asks_words
-        )
         found = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
         super().__init__(found.measures)
-        self.results = of_setting(
-            stimuli.task, predictions.perturbation, replace(found, signature=self.signature),
-            stimuli.form,
-        )  # fmt: skip
+        self.results = of_setting(stimuli.task, predictions.perturbation, found, stimuli.form)
+        self.signature = found.signature
         self.unscorable = found.unscorable
         self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
 

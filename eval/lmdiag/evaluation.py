@@ -12,7 +12,7 @@ import numpy as np
 from lmdiag import diagnostics, measures, stats
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.protocol import Predictions, Protocol
-from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord
+from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord, signature
 from lmdiag.results.predictions import ids
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Kind, WordSpan, WordState
@@ -36,7 +36,7 @@ def evaluate(
     cased: bool,
     kind: Kind = "masked",
 ) -> SettingResults:
-    """Returns the figures of one task in one setting, without a signature.
+    """Returns the figures of one task in one setting, with the signature of these rows.
 
     Undefined is None. A shuffled setting has means over its runs, with `sd` and `runs`.
 
@@ -54,11 +54,13 @@ def evaluate(
     diagnostic = diagnostics.get(stimuli.task, stimuli.form)
     of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
     measured = [{k: _measure(x, diagnostic) for k, x in of_run.items()} for of_run in of_runs]
-    shuffled = bool(runs) and is_shuffled(stimuli.task, runs[0].perturbation)
+    shuffled = is_shuffled(stimuli.task, runs[0].perturbation)
+    number = min(run.run for run in runs)  # 0 but for a single shuffle
     first_words = [words[0] for run in runs for words in run.words if words]
     return SettingResults(
         _over_runs(measured) if shuffled else measured[0],
         _unscored(rows, runs, "unscorable"),
+        signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
         censored=_unscored(rows, runs, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
         equal_contrasts=max((x.equal for of_run in of_runs for x in of_run.values()), default=0),

@@ -97,14 +97,20 @@ def has_file(path: Path) -> bool:
         return path.is_file()
 
 
-def read_bytes(path: Path, limit: int | None = None) -> bytes:
-    """Returns the content of a file; refuses what is not one, or has more bytes than the limit."""
+def check_file(path: Path, limit: int | None = None) -> None:
+    """Refuses what is not a regular file, or has more bytes than the limit."""
     with readable(path):
         size = path.stat().st_size
         if not path.is_file():
             raise BadInput(f"{path} is not a regular file")
         if limit is not None and size > limit:
             raise BadInput(f"{path} has {size:,} bytes; at most {limit:,} are read")
+
+
+def read_bytes(path: Path, limit: int | None = None) -> bytes:
+    """Returns the content of a file, see `check_file`."""
+    check_file(path, limit)
+    with readable(path):
         return path.read_bytes()
 
 

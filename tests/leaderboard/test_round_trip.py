@@ -22,7 +22,7 @@ from invented_runs import make_run
 from launched import HANG, LEAVE
 
 from lmdiag.cli import main
-from lmdiag.hub.benchmark import columns, leaderboard_figures
+from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.results import FigureKey, read_results
 from lmdiag.types import DIAGNOSTICS
 
@@ -107,7 +107,7 @@ def test_a_request_is_submitted_merged_run_and_shown(
         Path(api.hf_hub_download("org/honest", ".eval_results/lmdiag.yaml")).read_text()
     )
     by_id = {entry["dataset"]["task_id"]: entry for entry in offered}
-    shown = {x.task_id for place, x in columns().items() if place.task in DIAGNOSTICS}
+    shown = {task_id(place) for place in columns() if place.task in DIAGNOSTICS}
     assert by_id.keys() == shown
     entry, results = by_id["neg136_sensitivity_simp_negative"], read_results(forged)
     place = FigureKey("neg136", "none", "sensitivity", "subset/polarity", "simp/negative")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -77,8 +77,6 @@ def score_command(
     measured, not_computed = evaluation.evaluate_complete(
         rows, shuffles, protocol, cased, kind, missing=missing, asked=measures, where=predictions
     )
-    signature = results.signature(protocol, rows.fingerprint, asks_words=rows.asks_words)
-    measured = replace(measured, signature=signature)
     for line in (*notes, *not_computed):
         say(f"lmdiag: {line}")
     if as_json:

@@ -100,9 +100,9 @@ DIAGNOSTIC = Diagnostic(
     ),
     headlines=(FigureSelection(("mw", "ew", "tse")),),
     leaderboard=(
-        LeaderboardColumn("agreement", "tse", heading="TSE", is_overview=True),
-        LeaderboardColumn("agreement", "ew", heading="EW"),
-        LeaderboardColumn("agreement", "mw", heading="MW"),
+        LeaderboardColumn("tse", heading="TSE", is_overview=True),
+        LeaderboardColumn("ew", heading="EW"),
+        LeaderboardColumn("mw", heading="MW"),
     ),
     level_labels={
         "construction": {

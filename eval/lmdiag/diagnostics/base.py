@@ -171,18 +171,13 @@ class ExtendedSets:
 class LeaderboardColumn:
     """A figure of the unperturbed setting that the leaderboard shows.
 
-    The Hub takes one value per task of a benchmark, so each column is a task of its own in
-    `eval.yaml` of the data set.
-
     Attributes:
-        config: of the diagnostic.
         measure, by, level: see `lmdiag.results.FigureKey`.
         heading: below the name of the diagnostic; "" for the measure.
         is_overview: whether it is in the first table of the leaderboard; the first column of all
             that are in it orders the leaderboard.
     """
 
-    config: str
     measure: str
     by: str = ""
     level: str = ""
@@ -193,12 +188,6 @@ class LeaderboardColumn:
     def label(self) -> str:
         """Heading, below the name of the diagnostic."""
         return self.heading or self.measure
-
-    @property
-    def task_id(self) -> str:
-        """Its id in `eval.yaml`: the config, the measure with `_at_` for `@`, and the level."""
-        parts = (self.config, self.measure.replace("@", "_at_"), self.level)
-        return re.sub(r"[./]", "_", "_".join(filter(None, parts)))
 
 
 @dataclass(frozen=True)

@@ -135,20 +135,15 @@ DIAGNOSTIC = Diagnostic(
         (_ACCURACY, *_sensitivity("sensitivity, ")),
     ),
     leaderboard=(
-        LeaderboardColumn("neg136", "accuracy@1", "subset", "simp"),
-        LeaderboardColumn("neg136", "accuracy@5", "subset", "simp", is_overview=True),
+        LeaderboardColumn("accuracy@1", "subset", "simp"),
+        LeaderboardColumn("accuracy@5", "subset", "simp", is_overview=True),
         *(
             LeaderboardColumn(
-                "neg136",
-                "sensitivity",
-                "subset/polarity",
-                level,
-                f"sensitivity, {name}",
-                is_overview=True,
+                "sensitivity", "subset/polarity", level, f"sensitivity, {name}", is_overview=True
             )
             for name, level in _SIMP.items()
         ),
-        LeaderboardColumn("neg136", "sensitivity", "subset", "nat", "sensitivity, NAT"),
+        LeaderboardColumn("sensitivity", "subset", "nat", "sensitivity, NAT"),
     ),
     level_labels={
         "subset": {"simp": "SIMP", "nat": "NAT"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
@@ -27,12 +28,21 @@ def columns() -> dict[FigureKey, LeaderboardColumn]:
     }
 
 
+def task_id(key: FigureKey) -> str:
+    """Returns the id of a figure in `eval.yaml`: config, measure with `_at_` for `@`, and level.
+
+    The Hub takes one value per task of a benchmark, so each column is a task of its own.
+    """
+    parts = (key.task, key.measure.replace("@", "_at_"), key.level)
+    return re.sub(r"[./]", "_", "_".join(filter(None, parts)))
+
+
 def leaderboard_figures(results: Results) -> dict[str, Figure]:
     """Returns the id of each task of the benchmark -> the run's figure, without undefined ones."""
     from pandas import DataFrame
 
     declared = DataFrame(columns().keys())
-    declared["task_id"] = [column.task_id for column in columns().values()]
+    declared["task_id"] = [*map(task_id, columns())]
     table = declared.merge(figure_records([results])).dropna(subset="value")
     return dict(zip(table["task_id"], table["figure"], strict=True))
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lmdiag.files import is_folder, read_text, readable, real_path, user_path
-from lmdiag.hub.benchmark import columns, leaderboard_figures
+from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.hub.client import is_on_hub, plain_errors
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
 from lmdiag.results import PREDICTIONS, Figure, Results, Run, digests
@@ -107,7 +107,7 @@ def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
 
 def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
     """Returns rows in order, with ranks by the first column; the next ones decide the order."""
-    overview = [column.task_id for column in columns().values() if column.is_overview]
+    overview = [task_id(key) for key, column in columns().items() if column.is_overview]
 
     def values(row: RankedEntry) -> list[float]:
         return [row.figures[key].value or 0.0 if key in row.figures else -1.0 for key in overview]

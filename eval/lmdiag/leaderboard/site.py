@@ -18,7 +18,7 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.comparison import compare_all
 from lmdiag.files import real_path, resource_path
-from lmdiag.hub.benchmark import columns
+from lmdiag.hub.benchmark import columns, task_id
 from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.publish import SITE_INDEX
 from lmdiag.leaderboard.board import Board
@@ -106,14 +106,14 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
     titles = {key.task: diagnostics.get(key.task).short_title for key in columns()}
     groups: dict[str, list[dict[str, Any]]] = {}
     for key, column in columns().items():
-        if figures := [x for row in rows if (x := row.figures.get(column.task_id))]:
+        if figures := [x for row in rows if (x := row.figures.get(task_id(key)))]:
             chances = {figure.chance for figure in figures} - {None}
             chance = chances.pop() if len(chances) == 1 else None
             facts = {"task": key.task, "n": max(x.n or 0 for x in figures), "chance": chance}
-            facts |= {"task_id": column.task_id, "label": column.label}
+            facts |= {"task_id": task_id(key), "label": column.label}
             groups.setdefault(key.task, []).append(asdict(column) | facts)
     overview = [x for of_task in groups.values() for x in of_task if x["is_overview"]]
-    names = {x.task_id: f"{titles[key.task]}, {x.label}" for key, x in columns().items()}
+    names = {task_id(key): f"{titles[key.task]}, {x.label}" for key, x in columns().items()}
     compared = _compared(rows)
     return environment().get_template("leaderboard.html.j2").render(
         **frame("leaderboard"),
@@ -144,7 +144,7 @@ def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
         for (i, j), result in results.items():
             rounded = tuple(None if math.isnan(x) else round(x, 6) + 0.0 for x in result)
             table[i][j] = index.setdefault(rounded, len(index))
-        tables[columns()[key].task_id] = table
+        tables[task_id(key)] = table
     return {"results": [*index], "columns": tables}
 
 

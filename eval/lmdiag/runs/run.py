@@ -209,12 +209,8 @@ def save(
         settings: dict[str, list[Predictions]] = {}  # in a shuffled setting, of all its runs
         for (name, _), part in read_back[task].items():
             settings.setdefault(name, []).append(part)
-        signature = results.signature(protocol, rows.fingerprint, asks_words=asks_words)
         tasks[task] = {
-            name: replace(
-                evaluation.evaluate(rows, runs, protocol, info.cased, info.kind),
-                signature=signature,
-            )
+            name: evaluation.evaluate(rows, runs, protocol, info.cased, info.kind)
             for name, runs in settings.items()
         }
     first = next(iter(inputs.stimuli.values()))
