@@ -180,8 +180,8 @@ def mixed(rng: np.random.Generator) -> Outcome:
     formula = "surprisal ~ first * second + (1 + first | item)"
     analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng), formula=formula)
     (fit,) = analysis.mixed.values()
-    term = fit.terms[1]
-    return Outcome(term.p, _within(term.interval, 0.0))
+    term = fit.terms.iloc[1]
+    return Outcome(term.p, _within((term.ci_low, term.ci_high), 0.0))
 
 
 # ---- human measures -----------------------------------------------------------------------------

@@ -164,7 +164,7 @@ def test_any_column_name_is_a_condition(name: str) -> None:
     assert [*found.cells[column]] == [*expected.cells["a"]] == ["x", "x", "y", "y"]
     assert [*found.cells["mean"]] == [*expected.cells["mean"]]
     (fit,), (fit_expected,) = found.mixed.values(), expected.mixed.values()
-    assert fit.terms[1].estimate == fit_expected.terms[1].estimate
+    assert fit.terms["estimate"].iloc[1] == fit_expected.terms["estimate"].iloc[1]
 
 
 def test_levels_are_in_the_order_of_the_alphabet_or_of_the_user() -> None:
@@ -177,7 +177,7 @@ def test_levels_are_in_the_order_of_the_alphabet_or_of_the_user() -> None:
     found = analyse_table(table, **options)
     pairs = [f"c[{high} - {low}]" for low, high in itertools.pairwise(order)]
     assert [*found.effects["effect"]] == pairs
-    terms = {term.term: term.estimate for term in found.mixed["m"].terms[1:]}
+    terms = found.mixed["m"].terms["estimate"][1:].to_dict()
     means = table.groupby("c")["surprisal"].mean()
     steps = [means[high] - means[low] for low, high in itertools.pairwise(order)]
     assert [*found.effects["estimate"]] == pytest.approx(steps)
@@ -273,7 +273,7 @@ def test_conditions_are_coded(coding: str, values: tuple[float, float]) -> None:
     found = analyse_table(table, formula=formula, coding=coding).mixed["m"]
     for name, (low, high) in TWO.items():
         table[name] = table[name].map({low: values[0], high: values[1]})
-    assert found.terms == fit_mixed(formula, table).terms
+    pd.testing.assert_frame_equal(found.terms, fit_mixed(formula, table).terms)
 
 
 def test_a_formula_names_its_response_and_may_have_the_model() -> None:
@@ -282,7 +282,7 @@ def test_a_formula_names_its_response_and_may_have_the_model() -> None:
     found = analyse_table(table, formula="Surprisal ~ a*model + (1 | frame)")
     ((key, fit),) = found.mixed.items()
     assert (key, fit.n, found.response, len(found.items)) == ("", 64, "Surprisal", 0)
-    assert [term.term for term in fit.terms] == ["(Intercept)", "a", "model", "a:model"]
+    assert [*fit.terms.index] == ["(Intercept)", "a", "model", "a:model"]
 
 
 def simulated(seed: int) -> pd.DataFrame:
@@ -331,7 +331,7 @@ def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
     table.loc[240] = {"y": np.nan, "a": 0.5, "b": 0.5, "subject": 0, "item": 0}
     fit = fit_mixed(f"y ~ a * b + {random} + (1 | item)", table, reml=reml)
     assert (fit.n, fit.left_out, fit.groups) == (240, 1, {"subject": 20, "item": 12})
-    assert [term.term for term in fit.terms] == ["(Intercept)", "a", "b", "a:b"]
+    assert [*fit.terms.index] == ["(Intercept)", "a", "b", "a:b"]
     assert not fit.warning
     table = simulated(4).assign(one=1.0)
     x = table.assign(ab=table.a * table.b)[["one", "a", "b", "ab"]].to_numpy()
@@ -349,10 +349,10 @@ def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
     correlation = best if is_correlated else 0.0
     value, beta, se = of(sds, correlation)
     assert fit.log_likelihood == pytest.approx(value, abs=1e-5)
-    assert [term.estimate for term in fit.terms] == pytest.approx(beta, rel=1e-4)
-    assert [term.se for term in fit.terms] == pytest.approx(se, rel=1e-4)
-    interval = scipy.stats.t.interval(0.95, fit.terms[1].df, beta[1], se[1])
-    assert fit.terms[1].interval == pytest.approx(interval, rel=1e-3)
+    assert [*fit.terms["estimate"]] == pytest.approx(beta, rel=1e-4)
+    assert [*fit.terms["se"]] == pytest.approx(se, rel=1e-4)
+    interval = scipy.stats.t.interval(0.95, fit.terms["df"]["a"], beta[1], se[1])
+    assert [*fit.terms.loc["a", ["ci_low", "ci_high"]]] == pytest.approx(interval, rel=1e-3)
     for factors in np.concatenate([np.eye(len(sds)), -np.eye(len(sds))]) * 0.01 + 1:
         assert of(sds * factors, correlation)[0] < value  # which is the maximum
     # variances and covariances of subjects, of items, of residuals, and four coefficients
@@ -362,10 +362,10 @@ def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
 
 def test_levels_of_text_columns_are_named() -> None:
     table = simulated(2).assign(c=["one", "two", "three"] * 80)
-    names = [term.term for term in fit_mixed("y ~ c + (1 | item)", table).terms]
-    assert names == ["(Intercept)", "c[three]", "c[two]"]
+    terms = fit_mixed("y ~ c + (1 | item)", table).terms
+    assert [*terms.index] == ["(Intercept)", "c[three]", "c[two]"]
     fit = fit_mixed("y ~ c + (1 | subject)", table, coding="sum")
-    assert [term.term for term in fit.terms] == ["(Intercept)", "c[one]", "c[three]"]
+    assert [*fit.terms.index] == ["(Intercept)", "c[one]", "c[three]"]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def fitted(
 
 
 def coefficients(model: ModelFit) -> dict[str, float]:
-    return {term.term: term.estimate for term in model.terms}
+    return dict(model.terms["estimate"])
 
 
 # ---- held out -----------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
     assert {model.n for model in fit.models} == {59}
     assert first.left_out == {"no surprisal of another model": 1}
     assert second.left_out == {"surprisal is missing": 1}
-    against_b, against_c = fit.comparisons
+    against_b, against_c = fit.comparisons.itertuples()
     assert against_b.difference == pytest.approx(first.per_word - second.per_word)
     assert against_b.p_adjusted == pytest.approx(2 * against_b.p)
     assert against_c.p > 0.01

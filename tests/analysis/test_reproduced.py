@@ -87,12 +87,12 @@ def test_natural_stories(human: Path, model: str) -> None:
         ("average surprisal", 10, fit.mean_surprisal),
     ):
         check(f"{model}: {figure}", f"{float(known[figure]):.{digits}f}", value)
-    terms = {term.term: term for term in fit.terms}
+    terms = fit.terms.to_dict("index")
     table = re.findall(r"^(\w+) +(-?\d+\.\d{4}) +(\d+\.\d{3}) ", printed, re.MULTILINE)
     for name, value, error in table:
         term = terms.pop("surprisal" if name == "interest" else name)
-        check(f"{model}: coefficient of {name}", value, term.estimate)
-        check(f"{model}: standard error of {name}", error, term.se)
+        check(f"{model}: coefficient of {name}", value, term["estimate"])
+        check(f"{model}: standard error of {name}", error, term["se"])
     (n,) = re.findall(r"No. Observations: +(\d+)", printed)
     check(f"{model}: number of words", n, fit.n)
 
@@ -123,10 +123,11 @@ def test_items_of_ito(human: Path, model: str, f: str, df: str) -> None:
     table = stimuli.merge(surprisals, left_on="Sentence", right_on="FullSentence")
     table = table[table.Condition.isin(["semantically_related", "unrelated"])]
     table = table.assign(target=table.TargetWords.str.strip())
-    term = fit_mixed("Surprisal ~ Condition + (1 | SentenceFrame) + (1 | target)", table).terms[1]
+    fit = fit_mixed("Surprisal ~ Condition + (1 | SentenceFrame) + (1 | target)", table)
+    term = fit.terms.iloc[1]
     label = model.partition(".")[0]
-    check(f"{label}: F", f, term.t**2, tolerance=1e-3 * term.t**2)
-    check(f"{label}: df", df, term.df, tolerance=1e-3 * term.df)
+    check(f"{label}: F", f, term["t"] ** 2, tolerance=1e-3 * term["t"] ** 2)
+    check(f"{label}: df", df, term["df"], tolerance=1e-3 * term["df"])
 
 
 @pytest.fixture

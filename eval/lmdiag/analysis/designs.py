@@ -112,8 +112,10 @@ class Analysis:
 
         Models are named where there are several; p_sign_flip and p_holm where there are any.
         """
-        terms = [{"model": m, **vars(term)} for m, fit in self.mixed.items() for term in fit.terms]
-        tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame(terms)}
+        tables = {"cells": self.cells, "effects": self.effects, "mixed": DataFrame()}
+        if self.mixed:
+            terms = concat({m: fit.terms for m, fit in self.mixed.items()}, names=["model"])
+            tables["mixed"] = terms.drop(columns=["ci_low", "ci_high"]).reset_index()
         if self.has_models:
             tables["differences"] = self.differences
         if self.by:

@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from lmdiag import __version__, stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
-from lmdiag.analysis.linear import LinearFit, Term, nested_test
+from lmdiag.analysis.linear import LinearFit, nested_test
 from lmdiag.analysis.procedures import SURPRISAL, Regression
 from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, sides
 from lmdiag.analysis.selection import Selection
@@ -64,7 +64,7 @@ class ModelFit:
     aic: float
     baseline_aic: float
     mean_surprisal: float
-    terms: tuple[Term, ...]
+    terms: DataFrame
     per_bit: float
     pearson: stats.Estimate
     spearman: stats.Estimate
@@ -78,27 +78,6 @@ class ModelFit:
 
 
 @dataclass(frozen=True)
-class DeltaComparison:
-    """Two models on the same rows, paired by row.
-
-    Attributes:
-        first, second: names of the models.
-        difference: mean of first less second delta log density per row.
-        ci_low, ci_high, p: of the sign-flip test.
-        p_adjusted: by Holm's method over all comparisons, n_tests.
-    """
-
-    first: str
-    second: str
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_tests: int
-
-
-@dataclass(frozen=True)
 class HumanFit:
     """The fits of some models to one response.
 
@@ -106,7 +85,10 @@ class HumanFit:
         signature: equal for fits of the same rows by the same procedure.
         full, baseline: formulas.
         models: a fit for each model.
-        comparisons: of the first model with each of the others; none for mixed models.
+        comparisons: of the first model with each of the others, paired by row; none for mixed
+            models. Columns: first, second (names of the models); difference (mean of first less
+            second delta log density per row); ci_low, ci_high, p (of the sign-flip test);
+            p_adjusted (by Holm's method over all comparisons, n_tests).
         notes: what was computed or averaged, for readers.
         table: the human measures, and how they were fitted.
     """
@@ -115,7 +97,7 @@ class HumanFit:
     full: str
     baseline: str
     models: Sequence[ModelFit]
-    comparisons: Sequence[DeltaComparison]
+    comparisons: DataFrame
     notes: Sequence[str]
     table: HumanTable
 
@@ -129,17 +111,16 @@ class HumanFit:
         models = [
             fit.figures()
             | {"pearson": fit.pearson, "spearman": fit.spearman, "left_out": fit.left_out}
-            | {"df": fit.df, "coefficients": {term.term: term.estimate for term in fit.terms}}
-            | {"standard_errors": {term.term: term.se for term in fit.terms}}
-            | {"t": {term.term: term.t for term in fit.terms}}
-            | {"intervals": {term.term: term.interval for term in fit.terms}}
+            | {"df": fit.df, "coefficients": fit.terms["estimate"].to_dict()}
+            | {"standard_errors": fit.terms["se"].to_dict(), "t": fit.terms["t"].to_dict()}
+            | {"intervals": fit.terms[["ci_low", "ci_high"]].T.to_dict("list")}
             for fit in self.models
         ]
         figures: dict[str, Any] = to_jsonable_python(
             {
                 "signature": self.signature, "full": self.full, "baseline": self.baseline,
                 "units": self.table.procedure.units or "bits", "models": models,
-                "comparisons": self.comparisons, "notes": self.notes,
+                "comparisons": self.comparisons.to_dict("records"), "notes": self.notes,
             },
             inf_nan_mode="null",
         )  # fmt: skip
@@ -180,7 +161,7 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     together = regressions.index(
         next(how for how in regressions if how.baseline == baseline and how.full == full)
     )
-    compared = [] if is_mixed(full) else _compared(fits[together :: len(regressions)])
+    compared = DataFrame() if is_mixed(full) else _compared(fits[together :: len(regressions)])
     notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
@@ -188,25 +169,17 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     return HumanFit(signature, full, baseline, fits, compared, list(notes), table)
 
 
-def _compared(fits: Sequence[ModelFit]) -> list[DeltaComparison]:
-    """The first model with each of the others, paired by row, p adjusted by Holm's method."""
+def _compared(fits: Sequence[ModelFit]) -> DataFrame:
+    """The first model with each of the others; see `HumanFit`."""
     first, *others = fits
-    differences = [first.words["delta"].to_numpy() - x.words["delta"].to_numpy() for x in others]
-    tests = [stats.sign_flip(values) for values in differences]
-    adjusted = stats.holm([test.p for test in tests])
-    return [
-        DeltaComparison(
-            first=first.name,
-            second=other.name,
-            difference=float(values.mean()),
-            ci_low=test.ci_low,
-            ci_high=test.ci_high,
-            p=test.p,
-            p_adjusted=p_holm,
-            n_tests=len(tests),
-        )
-        for other, values, test, p_holm in zip(others, differences, tests, adjusted, strict=True)
-    ]
+    rows = []
+    for other in others:
+        differences = first.words["delta"].to_numpy() - other.words["delta"].to_numpy()
+        test = stats.sign_flip(differences)
+        row = {"first": first.name, "second": other.name, "difference": differences.mean()}
+        rows.append(row | {"ci_low": test.ci_low, "ci_high": test.ci_high, "p": test.p})
+    adjusted = stats.holm([row["p"] for row in rows])
+    return DataFrame(rows).assign(p_adjusted=adjusted, n_tests=len(rows))
 
 
 def _fit(selection: Selection, regression: Regression) -> ModelFit:
@@ -257,14 +230,14 @@ def _fit(selection: Selection, regression: Regression) -> ModelFit:
 
 def _per_bit(fit: LinearFit, formula: str, rows: DataFrame, bits: Values, unit: float) -> float:
     """The coefficient of the current word's surprisal, both sides as they were before `scale`."""
-    estimates = {term.term: term.estimate for term in fit.terms}
+    estimates = fit.terms["estimate"]
     if SURPRISAL in estimates:
         per_bit = estimates[SURPRISAL] * unit
     else:
         per_bit = estimates.get(f"scale({SURPRISAL})", math.nan) / float(bits.std(ddof=1))
     if scaled := re.fullmatch(r"scale\((.*)\)", sides(formula)[0]):
         per_bit *= float(evaluated(f"0 + {scaled[1]}", rows).std().iloc[0])
-    return per_bit
+    return float(per_bit)
 
 
 def _interval(deltas: Values) -> tuple[float, float]:

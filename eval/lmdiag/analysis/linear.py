@@ -20,32 +20,6 @@ from lmdiag.text import in_order
 from lmdiag.types import BadInput, Coding
 
 
-@dataclass(frozen=True)
-class Term:
-    """A coefficient of a linear model.
-
-    Attributes:
-        term: a column, columns joined by ":", or the intercept; a level of a column of text is
-            written "column[level]" if there are more than two.
-        estimate, se: coefficient and its standard error, in units of the response.
-        df: degrees of freedom; by Satterthwaite's approximation in a mixed model.
-        t, p: estimate / se, and the two-sided p of a t distribution with df degrees of freedom.
-    """
-
-    term: str
-    estimate: float
-    se: float
-    df: float
-    t: float
-    p: float
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95% interval, by the t distribution."""
-        margin = float(stdtrit(self.df, (1 + LEVEL) / 2)) * self.se
-        return self.estimate - margin, self.estimate + margin
-
-
 @dataclass(frozen=True, kw_only=True)
 class LinearFit:
     """A fitted linear model.
@@ -54,7 +28,11 @@ class LinearFit:
         formula: in lme4's notation; "" for least squares.
         n: number of rows that the model was fitted to.
         left_out: number of rows without a value in a column of the formula.
-        terms: the coefficients; of a mixed model, the fixed effects.
+        terms: a row per coefficient; of a mixed model, per fixed effect. The index is the term: a
+            column, columns joined by ":", or the intercept; a level of a column of text is written
+            "column[level]" if there are more than two. Columns: estimate and se in units of the
+            response; df, in a mixed model by Satterthwaite's approximation; t = estimate / se; p,
+            two-sided; ci_low and ci_high (95%) by the t distribution.
         log_likelihood: maximum, or restricted maximum; over folds, of the held-out rows.
         aic: 2 k - 2 log-likelihood in sample, as R and lme4 have it; k counts coefficients,
             variances and covariances.
@@ -67,7 +45,7 @@ class LinearFit:
     """
 
     n: int
-    terms: tuple[Term, ...]
+    terms: DataFrame
     log_likelihood: float
     aic: float
     residual_sd: float
@@ -118,7 +96,7 @@ def nested_test(full: LinearFit, part: LinearFit) -> NestedTest:
         return NestedTest("LR", 2 * delta, (further,), p)
     further = part.residual_df - full.residual_df
     df = (further, full.residual_df)
-    if not {term.term for term in part.terms} < {term.term for term in full.terms}:
+    if not {*part.terms.index} < {*full.terms.index}:
         return NestedTest("F", math.nan, df, math.nan)
     rss = full.residual_sd**2 * full.residual_df
     rss_of_part = part.residual_sd**2 * part.residual_df
@@ -167,10 +145,7 @@ def fit_mixed(
         formula=formula,
         n=len(used),
         left_out=len(table) - len(used),
-        terms=tuple(
-            Term(coded.label(term), *map(float, numbers))
-            for term, *numbers in effects.itertuples(index=False, name=None)
-        ),
+        terms=_with_intervals(effects.set_index("term").rename(index=coded.label)),
         random_sd=random_sd,
         residual_sd=float(fit.sigma),
         groups={name: int(n) for name, n in fit.ngrps().items()},
@@ -220,7 +195,7 @@ class _Coded(NamedTuple):
 
 
 def _coded(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _Coded:
-    """Codes the columns that are no numbers, but for grouping columns."""
+    """Codes the columns that are not numeric, but for grouping columns."""
     coded = _Coded(rows.copy(), {}, {})
     for name in rows.columns:
         if name in grouping or is_numeric_dtype(rows[name]):
@@ -242,7 +217,7 @@ def _coded(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _Coded
 
 
 def _fitted(formula: str, parsed: Any, coded: _Coded, reml: bool) -> tuple[Any, DataFrame]:
-    """The fit, and its fixed effects: term, estimate, standard error, df, t, p."""
+    """The fit, and its fixed effects: term, estimate, se, df, t, p."""
     import mixedlm
 
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
@@ -261,7 +236,14 @@ def _fitted(formula: str, parsed: Any, coded: _Coded, reml: bool) -> tuple[Any, 
                 f"formula {formula!r} cannot be fitted: {len(coded.rows)} rows for {n} random "
                 f"effects of {random.grouping_factor}; simplify the random effects"
             )
-    return fit, effects[["term", "estimate", "std.error", "df", "statistic", "p.value"]]
+    effects = effects.rename(columns={"std.error": "se", "statistic": "t", "p.value": "p"})
+    return fit, effects[["term", "estimate", "se", "df", "t", "p"]]
+
+
+def _with_intervals(terms: DataFrame) -> DataFrame:
+    """Adds the 95% intervals of the coefficients; see `LinearFit`."""
+    margin = stdtrit(terms["df"], (1 + LEVEL) / 2) * terms["se"]
+    return terms.assign(ci_low=terms["estimate"] - margin, ci_high=terms["estimate"] + margin)
 
 
 def _levels(column: Series) -> list[str]:
@@ -320,11 +302,11 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
     estimates = beta / scale
     se = np.sqrt(np.diag(np.linalg.inv(scaled.T @ scaled)) * rss / (n - p)) / scale
     t = estimates / se
-    table = DataFrame({"term": x.columns, "estimate": estimates, "se": se, "df": n - p, "t": t})
-    table["p"] = 2 * stdtr(n - p, -np.abs(t))
+    columns = {"estimate": estimates, "se": se, "df": n - p, "t": t}
+    terms = DataFrame(columns | {"p": 2 * stdtr(n - p, -np.abs(t))}, x.columns.rename("term"))
     return LinearFit(
         n=n,
-        terms=tuple(Term(**term) for term in table.to_dict("records")),
+        terms=_with_intervals(terms),
         log_likelihood=float(densities.sum()),
         aic=2 * (p + 1) - 2 * float(in_sample.sum()),
         residual_sd=math.sqrt(rss / (n - p)),

@@ -150,8 +150,8 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
     plain = _COMPUTED.sub(lambda match: names[match[0]], formula)
     fit = fit_mixed(plain, rows.assign(**values).reset_index(drop=True), reml=False)
     shown = {name: part for part, name in names.items()} | {"(Intercept)": "Intercept"}
-    terms = []
-    for term in fit.terms:
-        name = ":".join(shown.get(part, part) for part in term.term.split(":"))
-        terms.append(replace(term, term=name))
-    return replace(fit, terms=tuple(terms))
+
+    def label(term: str) -> str:
+        return ":".join(shown.get(part, part) for part in term.split(":"))
+
+    return replace(fit, terms=fit.terms.rename(index=label))

@@ -164,7 +164,7 @@ def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
         yield _grid(analysis, caption, ", ".join(names), labels, cells, _CELL)
     for model, fit in analysis.mixed.items():
         title = f"Mixed model{f' of {visible(model)}' if len(analysis.mixed) > 1 else ''}"
-        terms = DataFrame(map(vars, fit.terms))
+        terms = fit.terms.drop(columns=["ci_low", "ci_high"]).reset_index()
         caption = f"{title}: {visible(fit.formula)}"
         yield _grid(analysis, caption, "term", terms["term"], terms, _TERM)
 

@@ -67,12 +67,13 @@ def coefficient_grid(fit: HumanFit) -> Grid:
     headings = figure_headings("estimate", "95% interval", "SE", "df", "t", "p (t test)")
     rows = []
     for model in _distinct_models(fit):
-        for term in model.terms:
+        for term in model.terms.itertuples():
+            interval = _interval(term.ci_low, term.ci_high, 4)
             texts = (
-                decimals(term.estimate, 4), _interval(*term.interval, 4), decimals(term.se, 4),
+                decimals(term.estimate, 4), interval, decimals(term.se, 4),
                 decimals(term.df, 1).removesuffix(".0"), decimals(term.t, 3), p_value(term.p),
             )  # fmt: skip
-            labels = (visible(model.name), visible(term.term))
+            labels = (visible(model.name), visible(term.Index))
             rows.append(GridRow(labels, 0, tuple(map(CellText, texts))))
     return Grid("coefficients of the full model", ("model", "term"), headings, tuple(rows))
 
@@ -84,7 +85,7 @@ def _comparison_grid(fit: HumanFit) -> Grid:
         *map(Heading, ("95% interval", "p (sign-flip test)", "adjusted")),
     )
     rows = []
-    for pair in fit.comparisons:
+    for pair in fit.comparisons.itertuples():
         interval = _interval(pair.ci_low, pair.ci_high, 5)
         texts = (decimals(pair.difference, 5), interval, p_value(pair.p), p_value(pair.p_adjusted))
         names = f"{visible(pair.first)} − {visible(pair.second)}"
@@ -136,7 +137,7 @@ def fit_section(fit: HumanFit) -> Section:
     for name, model in _by_source(fit).items():
         reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
         lines += [f"{name}: rows left out: {reasons}"] if reasons else []
-    for pair in fit.comparisons:
+    for pair in fit.comparisons.itertuples():
         apart = _bounded(pair.difference, pair.ci_low, pair.ci_high, 5)
         lines.append(
             f"{pair.first} minus {pair.second}, per word: {apart}, sign-flip test: p "
@@ -154,7 +155,8 @@ def _by_source(fit: HumanFit) -> dict[str, ModelFit]:
 
 def _distinct_models(fit: HumanFit) -> list[ModelFit]:
     """The fits without those whose full model is that of an earlier one."""
-    return list({model.terms: model for model in reversed(fit.models)}.values())[::-1]
+    estimates = {(*model.terms["estimate"],): model for model in reversed(fit.models)}
+    return [*estimates.values()][::-1]
 
 
 def _interval(low: float, high: float, digits: int) -> str:
@@ -213,10 +215,10 @@ def human_plots(fit: HumanFit) -> list[Plot]:
         aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
         responses.append(points if is_few else _binned(points, aside).assign(**name))
     for model in _distinct_models(fit):
-        for term in model.terms[1:]:
-            bar: _Row = {"term": visible(term.term), "value": term.estimate}
-            ends = dict(zip(("low", "high"), term.interval, strict=True))
-            terms.append({"model": visible(model.name)} | bar | ends)
+        for term in model.terms[1:].itertuples():
+            bar: _Row = {"term": visible(term.Index), "value": term.estimate}
+            bar |= {"low": term.ci_low, "high": term.ci_high}
+            terms.append({"model": visible(model.name)} | bar)
     lines = " Lines are 95% intervals."
     shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
     power_caption = f"Predictive power: {title} against mean surprisal, a mark per model."
