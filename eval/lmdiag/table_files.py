@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from lmdiag.files import (
     readable,
     replacing,
 )
-from lmdiag.text import csv_cell, shortened, suggest, truncated, visible
+from lmdiag.text import csv_cell, first_few, shortened, suggest, truncated, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -56,8 +56,35 @@ _MAX_LINE = 16 * MAX_CELL
 _MAX_ROW = 4 * MAX_CELL
 """Bytes of a row of an Excel file, unpacked."""
 
+_MARKS = {"line": ":", "row": ", row "}
+"""What is numbered -> what stands between the name of a file and the number."""
+
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
+
+
+class RowNumbers(NamedTuple):
+    """The numbers of rows in their file, for messages.
+
+    Attributes:
+        values: of each row; () for rows of several files.
+        unit: what is numbered: "line" of a text file, or "row".
+    """
+
+    values: Sequence[int] = ()
+    unit: str = "row"
+
+    def of(self, rows: Iterable[int]) -> RowNumbers:
+        """Returns the numbers of some rows."""
+        return self._replace(values=[self.values[row] for row in rows] if self.values else ())
+
+    def text(self, rows: Collection[int]) -> str:
+        """Returns what messages call some rows, e.g. "lines 4, 5"."""
+        names = [str(self.values[row]) for row in rows]
+        return f"{self.unit}{'s' if len(names) > 1 else ''} {first_few(names, 5)}"
+
+
+UNNUMBERED = RowNumbers()
 
 
 @dataclass(frozen=True)
@@ -67,41 +94,41 @@ class RawTable:
     Attributes:
         name: of the file or data set.
         columns: column -> plain Python values, one per row.
-        where: row number from 0 -> what to call it in a message, for example "my.csv:3".
+        numbers: of the rows.
+        places: what messages call each row, where this does not follow from name and number.
         form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
-        lines: of each row, its line in the file or its number; () for rows of several files.
     """
 
     name: str
     columns: Mapping[str, Sequence[Any]]
-    where: Callable[[int], str]
+    numbers: RowNumbers = UNNUMBERED
+    places: Sequence[str] = ()
     form: str = ""
-    lines: Sequence[int] = ()
 
     def __post_init__(self) -> None:
         check_size(self.name, len(self.columns), max(map(len, self.columns.values()), default=0))
         for name, values in self.columns.items():
-            for row, value in enumerate(values):
-                if isinstance(value, str) and len(value) > MAX_CELL:
-                    problem = f"{len(value):,} characters; at most {MAX_CELL:,} are read"
-                    raise BadInput(f"{self.where(row)}: {name} has {problem}")
+            longest = max((x for x in values if isinstance(x, str)), key=len, default="")
+            if len(longest) > MAX_CELL:
+                problem = f"{len(longest):,} characters; at most {MAX_CELL:,} are read"
+                raise self.error(values.index(longest), f"{name} has {problem}")
 
     @classmethod
-    def of_rows(
-        cls, name: str, rows: Iterable[tuple[str, Mapping[str, Any]]], form: str = ""
-    ) -> RawTable:
-        """Returns a table of rows, each with what to call it; an absent column is None."""
-        found = list(rows)
-        names = dict.fromkeys(column for _, row in found for column in row)
-        check_size(name, len(names), len(found))
-        columns = {name: [row.get(name) for _, row in found] for name in names}
-        numbers = [re.search(r"\d+$", place) for place, _ in found]
-        lines = () if form else tuple(int(number[0]) for number in numbers if number)
-        return cls(name, columns, lambda row: found[row][0], form, lines)
+    def of_rows(cls, name: str, rows: Sequence[Mapping[str, Any]], **fields: Any) -> RawTable:
+        """Returns a table of rows with other fields; an absent column is None."""
+        names = dict.fromkeys(column for row in rows for column in row)
+        check_size(name, len(names), len(rows))
+        return cls(name, {name: [row.get(name) for row in rows] for name in names}, **fields)
 
     def __len__(self) -> int:
         """Number of rows."""
         return len(next(iter(self.columns.values()), ()))
+
+    def where(self, row: int) -> str:
+        """Returns what messages call a row, for example "my.csv:3"."""
+        if self.places:
+            return self.places[row]
+        return f"{self.name}{_MARKS[self.numbers.unit]}{self.numbers.values[row]}"
 
     def error(self, row: int, message: str) -> BadInput:
         """Returns the error that a row is wrong."""
@@ -128,18 +155,17 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         table = read_parquet(path)
-        lines = range(1, 1 + table.num_rows)
-        name = str(path)
-        return RawTable(name, table.to_pydict(), lambda row: f"{path}, row {row + 1}", lines=lines)
+        return RawTable(str(path), table.to_pydict(), RowNumbers(range(1, 1 + table.num_rows)))
     if suffix == ".jsonl":
-        return RawTable.of_rows(str(path), read_json_lines(path))
-    is_excel = suffix == ".xlsx"
-    place = f"{path}, row " if is_excel else f"{path}:"
-    content = _excel_content(path) if is_excel else _text_content(path)
-    header, rows = _aligned(content, place)
-    columns: dict[str, list[Any]] = {}
+        records = [*read_json_lines(path)]
+        numbers = RowNumbers([int(place.rpartition(":")[2]) for place, _ in records], "line")
+        return RawTable.of_rows(str(path), [row for _, row in records], numbers=numbers)
+    unit = "row" if suffix == ".xlsx" else "line"
+    content = _excel_content(path) if suffix == ".xlsx" else _text_content(path)
+    header, lines, rows = _aligned(content, f"{path}{_MARKS[unit]}")
+    columns: dict[str, Sequence[Any]] = {}
     for number, name in enumerate(header):
-        cells = [cells[number] for _, cells in rows]
+        cells = [row[number] for row in rows]
         if not name and number:
             if any(cells):
                 raise BadInput(f"{path}: a column has no name: name it in the header")
@@ -149,8 +175,7 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         if content.separator == ";" and all(_DECIMAL_COMMA(cell) for cell in {*cells} - {*MISSING}):
             cells = [cell.replace(",", ".") for cell in cells]
         columns[name] = cells if raw else [None if x in MISSING[1:] else x for x in cells]
-    numbers = [line for line, _ in rows]
-    return RawTable(str(path), columns, lambda row: f"{place}{numbers[row]}", lines=numbers)
+    return RawTable(str(path), columns, RowNumbers(lines, unit))
 
 
 class _Content(NamedTuple):
@@ -161,27 +186,25 @@ class _Content(NamedTuple):
     has_quoted_header: bool = False
 
 
-def _aligned(content: _Content, place: str) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """The header, and the rows with their lines, each with as many cells as the header.
+def _aligned(content: _Content, place: str) -> tuple[list[str], list[int], list[list[str]]]:
+    """The header, the lines of the rows, and the rows, each with as many cells as the header.
 
     Below a header in quotes, rows may have a cell more: their names, as R's `write.table` does.
     """
-    filled = [(line, cells) for line, cells in content.lines if any(map(str.strip, cells))]
+    filled = [(line, cells) for line, cells in content.lines if "".join(cells).strip()]
     if not filled:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     (_, header), *rows = filled
     if content.has_quoted_header and all(len(cells) == len(header) + 1 for _, cells in rows):
         header = ["", *header]
     n = len(header)
-    aligned = []
     for line, cells in rows:
-        if len(cells) < n or any(cells[n:]):
+        if len(cells) != n and (len(cells) < n or any(cells[n:])):
             remedy = f"put text with {_SEPARATORS[content.separator]} in double quotes"
             raise BadInput(f"{place}{line}: {len(cells)} fields, expected {n}; {remedy}")
         if cells == header:
             raise BadInput(f"{place}{line}: the header is there again: remove this line")
-        aligned.append((line, cells[:n]))
-    return header, aligned
+    return header, [line for line, _ in rows], [cells for _, cells in rows]
 
 
 def _text_content(path: Path) -> _Content:
@@ -322,7 +345,7 @@ def read_frame(path: Path, *, raw: bool = False) -> DataFrame:
         frame = read_parquet(path).to_pandas()
         return frame.set_axis(range(1, len(frame) + 1))
     table = read_table(path, raw=raw)
-    frame = DataFrame(dict(table.columns), index=list(table.lines))
+    frame = DataFrame(dict(table.columns), index=list(table.numbers.values))
     if raw or path.suffix.lower() == ".jsonl":
         return frame
     return frame.drop(columns="", errors="ignore").apply(_typed)
@@ -357,14 +380,13 @@ def read_memory(data: Any) -> RawTable:
             problem = f"cannot read stimuli from {type(data).__name__}"
             raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
         plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
-        places = (f"{MEMORY}, row {number}" for number in range(1, len(plain) + 1))
-        return RawTable.of_rows(MEMORY, zip(places, plain, strict=True))
+        return RawTable.of_rows(MEMORY, plain, numbers=RowNumbers(range(1, len(plain) + 1)))
     columns = {str(name): [_plain(value) for value in values] for name, values in data.items()}
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
-    lines = range(1, 1 + max(map(len, columns.values()), default=0))
-    return RawTable(MEMORY, columns, lambda row: f"{MEMORY}, row {row + 1}", lines=lines)
+    n_rows = max(map(len, columns.values()), default=0)
+    return RawTable(MEMORY, columns, RowNumbers(range(1, n_rows + 1)))
 
 
 def _plain(value: Any) -> Any:

@@ -170,8 +170,8 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     """Returns the rows as columns, with None where a row lacks a further column."""
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
-    named = ((f"reference {number}", row) for number, row in enumerate(rows, start=1))
-    table = RawTable.of_rows("references", named)
+    places = [f"reference {number}" for number in range(1, len(rows) + 1)]
+    table = RawTable.of_rows("references", rows, places=places)
     columns = converted(table, task)
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")

@@ -271,7 +271,7 @@ def test_one_of_identical_rows_is_kept_where_they_are_allowed(tmp_path: Path) ->
     data.write_text(FILE)
     assert rows.fingerprint == stimuli.load(str(data)).fingerprint
     pairs = [{"sentence_good": f"A {i}.", "sentence_bad": f"B {i}.", "UID": "x"} for i in range(4)]
-    with pytest.raises(BadInput, match="row 5: the row is identical to line 1"):
+    with pytest.raises(BadInput, match=r"identical to row 1 \(16 repeated: rows 5, 6"):
         stimuli.load(pairs * 5)
 
 

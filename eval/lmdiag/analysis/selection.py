@@ -170,8 +170,9 @@ class Selection:
 
     def _average(self, over: str) -> None:
         """Keeps a row per word, with the mean response over its rows."""
-        for name in {SURPRISAL, *self._columns} - {self.response, *self._groups}:
-            self._by_word(name)  # refuses values that differ within a word
+        for name in dict.fromkeys((SURPRISAL, *self._columns)):
+            if name not in (self.response, *self._groups):
+                self._by_word(name)  # refuses values that differ within a word
         word = self.table.word
         before = int(self.kept.sum())
         values = Series(self.values(self.response)).where(self.kept)

@@ -14,18 +14,19 @@ checked here, and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.stimuli.dataset import VERBS, find
-from lmdiag.stimuli.files import read_file, rows_in_memory
+from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.mistakes import refuse_near_levels, without_mistakes
 from lmdiag.stimuli.rows import Stimuli, sample
+from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import check, converted
-from lmdiag.table_files import MEMORY
+from lmdiag.table_files import MEMORY, read_memory
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
@@ -89,7 +90,8 @@ def load(
         source = MEMORY
         task = task or MEMORY
         commit = None
-        table = rows_in_memory(data, task)
+        is_suite = isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
+        table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
         table = without_mistakes(table, task, allow_duplicates=allow_duplicates)
     table = in_form(table, task)
     if missing := diagnostics.get(task).missing_columns(table.columns):
@@ -99,12 +101,12 @@ def load(
     check(columns, table)
     if task not in diagnostics.built_in() and table.form in ("", "sentences"):
         refuse_near_levels(columns, table)
-    lines = table.lines
+    numbers = table.numbers
     if limit is not None and limit < len(table):
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
-        lines = [lines[row] for row in kept] if lines else ()
-    return Stimuli.of(task, columns, source, commit, table.form, lines)
+        numbers = numbers.of(kept)
+    return Stimuli.of(task, columns, source, commit, table.form, numbers)
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ Hub too.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,12 +17,12 @@ from typing import Any
 
 from lmdiag import diagnostics, files
 from lmdiag.stimuli.building import BUILT, cached
-from lmdiag.stimuli.extended import EXTENDED_SETS, extended_task
-from lmdiag.stimuli.files import READERS, read_file
+from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_task
 from lmdiag.stimuli.forms import PAIR_ALIASES, form_of, in_form
 from lmdiag.stimuli.mistakes import without_mistakes
+from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import concatenate
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, read_table
 from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
@@ -39,6 +39,28 @@ Configs = Mapping[str, Sequence[str]]
 
 _parsed = lru_cache(maxsize=8)(files.parse_yaml)
 """The YAML of a card, which is looked at once for each config; not to be changed."""
+
+
+def _read_lines(path: Path) -> RawTable:
+    """The lines of a text file as one column, as `datasets` reads them."""
+    lines = files.read_text(path, files.MAX_TABLE).removesuffix("\n").split("\n")
+    return RawTable(str(path), {TEXT: lines}, RowNumbers(range(1, len(lines) + 1), "line"))
+
+
+READERS: dict[str, Callable[[Path], RawTable]] = {
+    **dict.fromkeys(TABLE_SUFFIXES, read_table),
+    ".json": lambda path: suite_rows(files.read_json(path), str(path), path.stem),
+    _TEXT: _read_lines,
+}
+"""File suffix -> reader."""
+
+
+def read_file(path: Path) -> RawTable:
+    """Reads a file of rows or a test suite; an error names the line if there is one."""
+    if path.suffix.lower() not in READERS:
+        remedy = f"give a directory or a file ending in {', '.join(READERS)}"
+        raise BadInput(f"{path} cannot be read as data: {remedy}")
+    return READERS[path.suffix.lower()](path)
 
 
 @dataclass(frozen=True)

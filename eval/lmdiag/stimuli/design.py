@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.mistakes import row_names
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import first_few, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -189,7 +188,9 @@ def _warnings(
     """Yields what looks wrong in a design."""
 
     def where(rows: Sequence[int]) -> str:
-        return row_names(rows, stimuli.lines, stimuli.columns()["id"])
+        if stimuli.numbers.values:
+            return stimuli.numbers.text(rows)
+        return first_few([stimuli.columns()["id"][row] for row in rows], 5)
 
     for name in ["item", *found]:
         if rows := levels.index[levels[name].isna()].tolist():

@@ -73,12 +73,14 @@ def extended_rows(table: RawTable, task: str) -> RawTable:
         place = f"{sentences[-1][0]}: the pair of this sentence has no second one"
         raise BadInput(f"{place}: {table.name} has {odd}")
     make = _role_rows if task == "role1500" else _negation_rows
-    rows = [
-        (pair[0][0], {"item": str(number), "right_context": ""} | row)
-        for number, pair in enumerate(zip(sentences[::2], sentences[1::2], strict=True), start=1)
-        for row in make(f"{task}-{number}", *pair)
-    ]
-    return RawTable.of_rows(table.name, rows)
+    rows: list[dict[str, Any]] = []
+    places = []
+    pairs = zip(sentences[::2], sentences[1::2], strict=True)
+    for number, (first, second) in enumerate(pairs, start=1):
+        for values in make(f"{task}-{number}", first, second):
+            rows.append({"item": str(number), "right_context": ""} | values)
+            places.append(first[0])
+    return RawTable.of_rows(table.name, rows, places=places)
 
 
 def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:

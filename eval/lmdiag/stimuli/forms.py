@@ -160,8 +160,8 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
         "good": [True, False] * len(table),
         "contrast": [name for name in names for _ in pair],
     }
-    lines = [line for line in table.lines for _ in pair]
-    return RawTable(table.name, rows, lambda row: table.where(row // 2), "minimal_pairs", lines)
+    numbers = table.numbers.of(row for row in range(len(table)) for _ in pair)
+    return RawTable(table.name, rows, numbers, form="minimal_pairs")
 
 
 def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -> list[str]:

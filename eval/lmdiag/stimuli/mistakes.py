@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,6 @@ from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
 from lmdiag.stimuli.extended import TEXT
 from lmdiag.stimuli.forms import PAIR, form_of
 from lmdiag.table_files import RawTable
-from lmdiag.text import first_few
 from lmdiag.types import BadInput
 
 _ROW_NAMES = ("", "__index_level_0__")
@@ -113,22 +112,10 @@ def without_repeated_rows(table: RawTable, *, allowed: bool) -> RawTable:
     if not allowed:
         row = repeated[0]
         same = first[hash(repr(tuple(values[row] for values in columns)))]
-        earlier = row_names([same], table.lines)
-        every = f"{len(repeated)} repeated: {row_names(repeated, table.lines)}"
+        earlier = table.numbers.text([same])
+        every = f"{len(repeated)} repeated: {table.numbers.text(repeated)}"
         remedy = "remove them, or keep one of each by --allow-duplicates"
         raise table.error(row, f"the row is identical to {earlier} ({every}): {remedy}")
     kept = sorted(first.values())
-    return replace(
-        table,
-        columns={name: [values[row] for row in kept] for name, values in table.columns.items()},
-        where=lambda row: table.where(kept[row]),
-        lines=[table.lines[row] for row in kept] if table.lines else (),
-    )
-
-
-def row_names(rows: Collection[int], lines: Sequence[int], ids: Sequence[str] = ()) -> str:
-    """Returns how messages call some rows: by their lines, else by their ids or numbers."""
-    if lines:
-        names = [f"{lines[row]}" for row in rows]
-        return f"line{'s' if len(names) > 1 else ''} {first_few(names, 5)}"
-    return first_few([ids[row] if ids else f"row {row + 1}" for row in rows], 5)
+    cells_kept = {name: [values[row] for row in kept] for name, values in table.columns.items()}
+    return replace(table, columns=cells_kept, numbers=table.numbers.of(kept))

@@ -12,6 +12,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
+from lmdiag.table_files import UNNUMBERED, RowNumbers
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Stimuli:
             to; None if there is none.
         form: name of the form of data in `lmdiag.diagnostics` that the rows have, e.g. "sentences";
             "" for rows with a blank.
-        lines: of each row, its line or number in the file; () for rows of several files.
+        numbers: of the rows in their file.
     """
 
     task: str
@@ -44,12 +45,12 @@ class Stimuli:
     source: str
     revision: str | None = None
     form: str = ""
-    lines: Sequence[int] = ()
+    numbers: RowNumbers = UNNUMBERED
 
     @classmethod
     def of(
-        cls, task: str, columns: Mapping[str, list[Any]], source: str,
-        revision: str | None, form: str = "", lines: Sequence[int] = (),
+        cls, task: str, columns: Mapping[str, list[Any]], source: str, revision: str | None = None,
+        form: str = "", numbers: RowNumbers = UNNUMBERED,
     ) -> Stimuli:  # fmt: skip
         """Returns stimuli of checked columns; `BadInput` if one mixes types or is not Unicode."""
         import pyarrow as pa
@@ -60,7 +61,7 @@ class Stimuli:
             except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
-        return cls(task, columns, fingerprint(columns), source, revision, form, lines)
+        return cls(task, columns, fingerprint(columns), source, revision, form, numbers)
 
     @property
     def diagnostic(self) -> Diagnostic:

@@ -86,7 +86,7 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
                 "regions": spans,
                 "formulas": [formula.text for formula in formulas],
             }
-    return RawTable.of_rows(name, rows.items(), "suites")
+    return RawTable.of_rows(name, [*rows.values()], places=[*rows], form="suites")
 
 
 def _text_of(problem: ValidationProblem) -> str:

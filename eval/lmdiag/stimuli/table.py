@@ -71,8 +71,8 @@ def concatenate(parts: Sequence[RawTable]) -> RawTable:
         name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
         for name in names
     }
-    places = [(part.where, row) for part in parts for row in range(len(part))]
-    return RawTable(first.name, columns, lambda row: places[row][0](places[row][1]), first.form)
+    places = [part.where(row) for part in parts for row in range(len(part))]
+    return RawTable(first.name, columns, places=places, form=first.form)
 
 
 def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
