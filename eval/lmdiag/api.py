@@ -24,13 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from lmdiag import perturb
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import log_frequencies, read_human, read_surprisals
-from lmdiag.analysis.items import (
-    Per,
-    is_table_file,
-    items_of,
-    items_of_predictions,
-    model_column,
-)
+from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, model_column
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import compare_runs, side_of, unlike_first

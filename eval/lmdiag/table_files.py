@@ -267,7 +267,7 @@ def _has_quoted_fields(path: Path, head: str) -> bool:
     n_begun = 0
     n_ended = 0
     is_needed = False
-    for line in _lines(path):
+    for line in (line for line in _lines(path) if '"' in line):
         inside = _IN_QUOTES.findall(line)
         n_begun += line.startswith('"') + line.count('\t"')
         n_ended += len(inside)

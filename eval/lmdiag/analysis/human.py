@@ -22,13 +22,7 @@ from lmdiag.analysis.procedures import (
     Profile,
     procedure_for,
 )
-from lmdiag.files import (
-    exists,
-    is_folder,
-    parse_json,
-    read_text,
-    user_path,
-)
+from lmdiag.files import exists, is_folder, parse_json, read_text, user_path
 from lmdiag.stats import Values
 from lmdiag.table_files import MISSING, read_frame
 from lmdiag.text import shortened, suggest

@@ -13,14 +13,7 @@ from cyclopts import Parameter, Token
 
 from lmdiag.cli import options, say
 from lmdiag.diagnostics import CORE
-from lmdiag.files import (
-    exists,
-    is_file,
-    read_json_lines,
-    read_text,
-    real_path,
-    resource_path,
-)
+from lmdiag.files import exists, is_file, read_json_lines, read_text, real_path, resource_path
 from lmdiag.stimuli.building import script
 from lmdiag.types import DIAGNOSTICS, BadInput
 

@@ -10,13 +10,7 @@ from altair.utils import schemapi
 from pandas import DataFrame
 
 from lmdiag import diagnostics
-from lmdiag.comparison import (
-    Comparison,
-    compare_runs,
-    not_compared,
-    refuse_different,
-    side_of,
-)
+from lmdiag.comparison import Comparison, compare_runs, not_compared, refuse_different, side_of
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.drawing import COLORS, difference_chart
@@ -25,12 +19,7 @@ from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section
-from lmdiag.report.headline import (
-    HeadlineRow,
-    headline_facts,
-    headline_legend,
-    headline_rows,
-)
+from lmdiag.report.headline import HeadlineRow, headline_facts, headline_legend, headline_rows
 from lmdiag.report.item_list import item_list, listed
 from lmdiag.report.items import items
 from lmdiag.report.page import environment, frame

@@ -23,12 +23,7 @@ from lmdiag.report.selections import (
 )
 from lmdiag.results import Figure, Results
 from lmdiag.results.figures import select
-from lmdiag.results.published import (
-    PublishedFigure,
-    citation,
-    has_published_rows,
-    human_facts,
-)
+from lmdiag.results.published import PublishedFigure, citation, has_published_rows, human_facts
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS
 

@@ -27,14 +27,7 @@ from lmdiag.results.results import (
     UnscoredWord,
     of_setting,
 )
-from lmdiag.results.run import (
-    Run,
-    RunDirectory,
-    digests,
-    load_run,
-    read_results,
-    run_folders,
-)
+from lmdiag.results.run import Run, RunDirectory, digests, load_run, read_results, run_folders
 from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
 
 __all__ = [
