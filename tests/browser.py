@@ -68,7 +68,6 @@ def new_page(chromium: Browser) -> Iterator[NewPage]:
 
 @pytest.fixture
 def page(new_page: NewPage) -> Page:
-    """A page on a desktop."""
     return new_page(viewport={"width": 1280, "height": 900})
 
 

@@ -39,15 +39,12 @@ class Commands:
 
     @property
     def data(self) -> Path:
-        """The demo data set."""
         return Path(self._request.getfixturevalue("demo_dir"))
 
     @property
     def models(self) -> dict[str, Path]:
-        """Folders of a tiny masked and a tiny causal model with random weights."""
         return dict(self._request.getfixturevalue("tiny_models"))
 
     @property
     def runs(self) -> list[Path]:
-        """Run directories of two invented models on the demo data, the better one first."""
         return list(self._request.getfixturevalue("finished_runs"))

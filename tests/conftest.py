@@ -48,7 +48,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Removes the session's caches."""
     if CACHES in config.stash:
         config.stash[CACHES].cleanup()
 
@@ -68,7 +67,6 @@ def built(factory: pytest.TempPathFactory, name: str, source: str, *configs: str
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The repository."""
     return ROOT
 
 
@@ -138,7 +136,6 @@ def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> l
 
 @pytest.fixture
 def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
-    """Runs commands in this process."""
     return Commands(request, tmp_path)
 
 

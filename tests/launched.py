@@ -27,7 +27,6 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def free_port() -> str:
-    """Returns a port that is not in use."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return str(free.getsockname()[1])

@@ -62,7 +62,6 @@ class ParsedPage(HTMLParser):
 
     @property
     def links(self) -> set[str]:
-        """Where the page's links lead."""
         return {value for _, name, value in self.attributes if name.endswith("href")}
 
     @property

@@ -1,4 +1,4 @@
-"""A test suite made for this project, and predictions by hand for its words."""
+"""Test suites made for this project, and predictions by hand for the words of one."""
 
 from __future__ import annotations
 
@@ -43,19 +43,30 @@ FORMULAS = (
 )
 
 
-def suite(**changes: Any) -> dict[str, Any]:
-    """The suite as SyntaxGym's JSON has it."""
-    items: list[dict[str, Any]] = [{"item_number": n, "conditions": []} for n in (1, 2, 3)]
-    for item, conditions in zip(items, ITEMS, strict=True):
-        for name, contents in conditions.items():
-            regions = [{"region_number": i, "content": x} for i, x in enumerate(contents, start=1)]
-            item["conditions"].append({"condition_name": name, "regions": regions})
+def suite_of(
+    name: str,
+    regions: Sequence[str],
+    items: Sequence[Mapping[str, Sequence[str]]],
+    formulas: Sequence[str],
+) -> dict[str, Any]:
+    """A suite as SyntaxGym's JSON has it; `items` are as `ITEMS`, `regions` their names."""
+    content: list[dict[str, Any]] = []
+    for number, conditions in enumerate(items, start=1):
+        content.append({"item_number": number, "conditions": []})
+        for condition, texts in conditions.items():
+            parts = [{"region_number": i, "content": x} for i, x in enumerate(texts, start=1)]
+            content[-1]["conditions"].append({"condition_name": condition, "regions": parts})
     return {
-        "meta": {"name": "doors", "metric": "sum"},
-        "region_meta": {"1": "subject", "2": "adverb", "3": "verb", "4": "end"},
-        "predictions": [{"type": "formula", "formula": text} for text in FORMULAS],
-        "items": items,
-    } | changes
+        "meta": {"name": name, "metric": "sum"},
+        "region_meta": {str(i): region for i, region in enumerate(regions, start=1)},
+        "predictions": [{"type": "formula", "formula": text} for text in formulas],
+        "items": content,
+    }
+
+
+def suite(**changes: Any) -> dict[str, Any]:
+    """The suite of `ITEMS` and `FORMULAS`."""
+    return suite_of("doors", ("subject", "adverb", "verb", "end"), ITEMS, FORMULAS) | changes
 
 
 def words_of(text: str, bits: Sequence[float | None]) -> tuple[WordSpan, ...]:

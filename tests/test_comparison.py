@@ -26,8 +26,8 @@ from lmdiag.types import BadInput
 
 @pytest.fixture(scope="module")
 def rows(demo_dir: Path) -> dict[str, Stimuli]:
-    tasks = ("cprag102", "role88", "neg136", "agreement")
-    return {task: stimuli.load(str(demo_dir), task) for task in tasks}
+    tasks = {"cprag102": None, "role88": None, "neg136": None, "agreement": 80}
+    return {task: stimuli.load(str(demo_dir), task, limit=n) for task, n in tasks.items()}
 
 
 @pytest.fixture(scope="module")

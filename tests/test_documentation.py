@@ -24,18 +24,16 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from huggingface_hub import HfApi
 
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.published import published_figures
 from lmdiag.results.results import read_record
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"README.md": (ROOT / "README.md").read_text("utf-8")} | {
@@ -216,7 +214,6 @@ def here(text: str) -> str:
 
 
 def run_command(command: str) -> str:
-    """Returns the standard output of a command."""
     words = shlex.split(here(command))
     if command == "make run":
         words = ["make", "-o", "setup", "run", f"BIN={PROGRAMS}"]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from invented_runs import perfect, predictions_of, rows_of, uniform
 
-from lmdiag import measures, stats, stimuli
+from lmdiag import stats, stimuli
 from lmdiag.evaluation import evaluate, not_computed
 from lmdiag.protocol import Protocol
 from lmdiag.types import BadInput
@@ -76,22 +76,6 @@ def test_perfect_predictions_give_100_everywhere_and_uniform_ones_0(
         for figure in (part, *(level for of in part.by.values() for level in of.values())):
             bounds = stats.wilson(value * (figure.n or 0), figure.n or 0)
             assert (figure.value, figure.ci_low, figure.ci_high) == (value, *bounds)
-
-
-@pytest.mark.parametrize("task", ["cprag102", "role88", "neg136", "agreement"])
-def test_every_figure_has_its_chance_level(demo_dir: Path, task: str) -> None:
-    chance = 1 / 3 if task == "cprag102" else 1 / 2
-    rows = stimuli.load(str(demo_dir), task)
-    n = len(rows)
-    more: dict[str, Any] = {"n_tokens": [1] * n}
-    if task == "agreement":
-        more["agreement"] = [(0.5,) * len(measures.AGREEMENT_LAYOUT)] * n
-    run = predictions_of(rows.columns(), [-1.0] * n, [["a"] * 5] * n, **more)
-    results = evaluate(rows, [run], Protocol(), cased=True)
-    for place, figure in results.figures(task, "none"):
-        guessed = place.measure in ("sensitivity", "human_sensitivity", "tse")
-        guessed |= place.measure.startswith(("ew", "mw"))
-        assert figure.chance == (pytest.approx(chance) if guessed else None), place
 
 
 def test_perturbed_contexts_have_no_human_figures(demo_dir: Path) -> None:

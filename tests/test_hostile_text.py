@@ -17,8 +17,8 @@ from invented_runs import make_run
 from markdown_it import MarkdownIt
 from pandas import DataFrame
 from parsed import ParsedPage
-from report.forms import suite
 from rich.console import Console
+from suites import suite_of
 
 from lmdiag import cli
 from lmdiag.files import resource_path
@@ -60,14 +60,9 @@ def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 def hostile_suite(i: int) -> dict[str, Any]:
     """A suite whose name, regions, conditions and formula are hostile texts."""
-    text, other = (one.replace("%", "") for one in (TEXTS[i], TEXTS[i - 1]))
-    made = suite(text, f"(1;%{text}%) < (2;%{other}%)", n=1)
-    made["region_meta"] = {"1": text, "2": other}
-    for condition, name in zip(made["items"][0]["conditions"], (text, other), strict=True):
-        contents = enumerate((f"{name}x", f"y {TEXTS[i]}x"), start=1)
-        condition["condition_name"] = name
-        condition["regions"] = [{"region_number": n, "content": c} for n, c in contents]
-    return made
+    names = [text.replace("%", "") for text in (TEXTS[i], TEXTS[i - 1])]
+    contents = {name: (f"{name}x", f"y {TEXTS[i]}x") for name in names}
+    return suite_of(names[0], names, [contents], ["(1;%{}%) < (2;%{}%)".format(*names)])
 
 
 def hidden(text: str) -> set[str]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from base64 import b64encode, urlsafe_b64encode
 from pathlib import Path
+from typing import Any
 
 import pytest
 from families import FAMILIES
@@ -81,11 +82,7 @@ def test_every_text_of_a_value_is_cleaned_and_files_are_searched(
     ],
 )
 def test_a_token_in_an_argument_is_in_no_message(
-    command: str,
-    demo_dir: Path,
-    tmp_path: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    command: str, demo_dir: Path, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     names = {"url": f"https://user:{TOKEN}@host/x", "data": demo_dir, "out": tmp_path / "out"}

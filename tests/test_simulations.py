@@ -64,7 +64,6 @@ class Simulation:
         return _share(rejected), _share(covers)
 
     def row(self) -> str:
-        """The row of the table."""
         cells = [self.test, self.data, f"{self.draws:,}", *map(_shown, self.rates())]
         return f"| {' | '.join(cells)} |"
 

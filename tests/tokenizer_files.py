@@ -376,7 +376,6 @@ def ending(*pieces: str) -> PreTrainedTokenizerFast:
 
 
 def wordlevel(*words: str) -> PreTrainedTokenizerFast:
-    """A vocabulary of whole words and marks."""
     vocab = {"<unk>": 0} | {word: index for index, word in enumerate(words, start=1)}
     tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -384,5 +383,4 @@ def wordlevel(*words: str) -> PreTrainedTokenizerFast:
 
 
 def names(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int] | None) -> list[str] | None:
-    """Returns the vocabulary's names of ids."""
     return None if ids is None else tokenizer.convert_ids_to_tokens(list(ids))

@@ -13,7 +13,6 @@ import pytest
 
 @pytest.fixture(scope="session")
 def scripts(root: Path) -> Path:
-    """The folder of the data set in the repository."""
     return root / "datasets" / "lmdiag"
 
 

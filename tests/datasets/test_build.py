@@ -249,9 +249,9 @@ def test_of_simultaneous_processes_one_builds_on_first_use(
     assert published.startswith("lmdiag: building the published items in ")
 
 
-def test_without_a_network_one_line_names_both_remedies(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", "--model", "demo:masked"]) == 2
-    (line,) = (line for line in capsys.readouterr().err.splitlines() if "error" in line)
+def test_without_a_network_one_line_names_both_remedies(command: Commands) -> None:
+    _, _, error = command("run", "--model", "demo:masked")
+    (line,) = (line for line in error.splitlines() if "error" in line)
     for words in ("cannot be fetched", "`lmdiag build --source DIR`", "`--data demo`"):
         assert words in line
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Commands
 from huggingface_hub import HfApi
 from invented_runs import ONE_TASK, PERTURBED, make_run
 
 from hub import LoopbackHub
-from lmdiag.cli import main
 from lmdiag.hub import publish
 from lmdiag.types import BadInput
 
@@ -69,12 +69,11 @@ def test_what_is_not_published(data: Path, plan: Callable[[Path], object], messa
 
 
 def test_a_dry_run_and_refusals_of_the_hub(
-    hub: LoopbackHub, data: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    command = ["publish", "data", str(data), "--repo-id", "elsewhere/lmdiag"]
-    assert main([*command, "--dry-run", "--benchmark", "--public"]) == 0
-    out = capsys.readouterr().out
+    hub: LoopbackHub, data: Path, monkeypatch: pytest.MonkeyPatch, command: Commands
+) -> None:
+    asked = ["publish", "data", data, "--repo-id", "elsewhere/lmdiag"]
+    code, out, _ = command(*asked, "--dry-run", "--benchmark", "--public")
+    assert code == 0
     assert out.startswith("elsewhere/lmdiag (dataset, public): ")
     assert {PARQUET, "eval.yaml"} <= set(out.split())
     assert not hub.log
@@ -84,8 +83,7 @@ def test_a_dry_run_and_refusals_of_the_hub(
         ("", "no token; log in with `hf auth login`, or set HF_TOKEN"),
     ):
         monkeypatch.setenv("HF_TOKEN", token)
-        assert main(command) == 2
-        line = capsys.readouterr().err.splitlines()[-1]
+        line = command(*asked)[2].splitlines()[-1]
         assert line.startswith(f"lmdiag: error: cannot publish to elsewhere/lmdiag: {message}")
         assert "hf_" not in line
     with pytest.raises(BadInput, match="the Hub cannot be reached; check the network"):
@@ -112,15 +110,13 @@ def test_a_dry_run_and_refusals_of_the_hub(
     ],
 )  # fmt: skip
 def test_what_is_not_submitted(
-    subject: Any, options: list[str], message: str, api: HfApi, demo_dir: Path, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    subject: Any, options: list[str], message: str, api: HfApi, demo_dir: Path, command: Commands
+) -> None:
     """Models, and runs (their facts and protocols), that cannot be requested."""
     publish.plan_data(demo_dir, "org/lmdiag").publish(api, private=True)
     api.create_repo("org/model")
     if isinstance(subject, dict):
-        subject = str(make_run(tmp_path / "run", demo_dir, **subject))
-    assert main(["submit", subject, *options]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
+        subject = make_run(command.folder / "run", demo_dir, **subject)
+    code, out, err = command("submit", subject, *options)
+    assert (code, out) == (2, "")
     assert message in err.splitlines()[-1]

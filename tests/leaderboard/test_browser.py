@@ -45,7 +45,6 @@ def board(page: Page, site: Path) -> Page:
 
 
 def names(page: Page) -> list[str]:
-    """Names in the table's visible rows, from top to bottom."""
     return page.locator("#board tbody tr:visible th bdi").all_inner_texts()
 
 

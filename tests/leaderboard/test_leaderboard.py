@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from commands import Commands
 from filelock import FileLock
 from hostile import HOSTILE
 from hub import LoopbackHub, client_env
@@ -22,7 +23,6 @@ from huggingface_hub import HfApi
 from launched import HANG
 from parsed import ParsedPage
 
-from lmdiag.cli import main
 from lmdiag.hub.benchmark import leaderboard_figures
 from lmdiag.hub.requests import RunRequest, parse_request
 from lmdiag.leaderboard import board as board_module
@@ -310,7 +310,7 @@ def test_memory_is_not_limited_where_an_accelerator_may_be_used(
 
 
 def test_other_directories_and_another_leaderboard_are_left_alone(
-    board: Board, demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    board: Board, demo_dir: Path, tmp_path: Path, command: Commands
 ) -> None:
     file = add(board, "org/model")
     (tmp_path / "link").symlink_to("board")
@@ -320,11 +320,9 @@ def test_other_directories_and_another_leaderboard_are_left_alone(
         (tmp_path / "board", f"another lmdiag leaderboard is at work in {board.runs}"),
         (tmp_path / "link", f"another lmdiag leaderboard is at work in {board.runs}"),
     ):
-        command = ["leaderboard", str(tmp_path), "--data", str(demo_dir), "--out", str(out)]
-        command.append("--no-run")
+        options = ["--data", demo_dir, "--out", out, "--no-run"]
         with FileLock(board.runs / ".lock"):
-            assert main(command) == 2
-        assert message in capsys.readouterr().err
+            assert message in command.refused("leaderboard", tmp_path, *options)
 
 
 def test_hostile_text_stays_text(board: Board, demo_dir: Path, tmp_path: Path) -> None:

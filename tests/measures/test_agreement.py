@@ -22,7 +22,7 @@ from lmdiag.stimuli import load, load_verbs
 @pytest.mark.parametrize("name", DEMO_NAMES)
 def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Path) -> None:
     model = api.load_model(f"demo:{name}", dtype="float64")
-    stimuli = load(str(demo_dir), "agreement", limit=120)
+    stimuli = load(str(demo_dir), "agreement", limit=60)
     measures = api.measure(model.predict(stimuli), stimuli)
     convention = {"masked": "wordpiece", "causal": "byte-level"}[name]
     reference = Reference(demo_folder(name), name, convention)

@@ -97,7 +97,6 @@ CHATS = {
 
 
 def chat_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerFast:
-    """Returns the tokenizer of a chat, with its template."""
     chat = CHATS[name]
     write(chat.family, folder)
     tokenizer = AutoTokenizer.from_pretrained(folder)

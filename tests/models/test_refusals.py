@@ -26,7 +26,6 @@ Break = Callable[[Path], object]
 
 
 def changed(file: str, **entries: Any) -> Break:
-    """Changes entries of a JSON file."""
     return lambda folder: edit(folder, file, **entries)
 
 
@@ -34,13 +33,11 @@ config, tokenizer = partial(changed, "config.json"), partial(changed, "tokenizer
 
 
 def write(name: str, content: bytes | str) -> Break:
-    """Writes a file."""
     raw = content.encode() if isinstance(content, str) else content
     return lambda folder: (folder / name).write_bytes(raw)
 
 
 def remove(*names: str) -> Break:
-    """Removes files."""
     return lambda folder: [(folder / name).unlink(missing_ok=True) for name in names]
 
 

@@ -82,6 +82,5 @@ def refusal(model: object, **options: Any) -> str:
 
 
 def edit(folder: Path, file: str, **changes: Any) -> None:
-    """Changes entries of a JSON file."""
     content = json.loads((folder / file).read_text("utf-8")) | changes
     (folder / file).write_text(json.dumps(content), "utf-8")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from invented_runs import make_run
+from suites import suite_of
 
 from lmdiag.protocol import Protocol
 from lmdiag.results import Run, load_run
@@ -38,29 +39,13 @@ def write_pairs(folder: Path, n: int = 4) -> Path:
 
 def suite(name: str, *formulas: str, n: int = 8) -> dict[str, Any]:
     """A suite with two conditions and five regions; the second is empty in one of them."""
-    contents = {
-        "plaus": ("The {} painting that the artist", ",", "painted", "deteriorated", "."),
-        "implaus": ("The {} painting that the artist", "", "deteriorated", "painted", "."),
-    }
-
-    def regions(texts: tuple[str, ...], number: int) -> list[dict[str, Any]]:
-        filled = enumerate((text.format(number) for text in texts), start=1)
-        return [{"region_number": i, "content": text} for i, text in filled]
-
-    conditions = {
-        number: [
-            {"condition_name": condition, "regions": regions(texts, number)}
-            for condition, texts in contents.items()
-        ]
-        for number in range(1, n + 1)
-    }
-    names = ("intro", "comma", "verb1", "verb2", "end")
-    return {
-        "meta": {"name": name, "metric": "sum"},
-        "region_meta": {str(i): region for i, region in enumerate(names, start=1)},
-        "predictions": [{"type": "formula", "formula": formula} for formula in formulas],
-        "items": [{"item_number": i, "conditions": rows} for i, rows in conditions.items()],
-    }
+    beginnings = [f"The {number} painting that the artist" for number in range(1, n + 1)]
+    items = [
+        {"plaus": (text, ",", "painted", "deteriorated", "."),
+         "implaus": (text, "", "deteriorated", "painted", ".")}
+        for text in beginnings
+    ]  # fmt: skip
+    return suite_of(name, ("intro", "comma", "verb1", "verb2", "end"), items, formulas)
 
 
 def write_suites(folder: Path, n: int = 2) -> Path:

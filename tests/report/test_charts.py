@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def rows(plots: Sequence[Plot], name: str) -> list[dict[str, Any]]:
-    """The data of a chart."""
     (spec,) = (plot.spec for plot in plots if plot.name == name)
     return list(spec["data"]["values"])
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
+from commands import Commands
 from invented_runs import make_run
 
 from lmdiag.analysis.designs import analyse_table
-from lmdiag.cli import main
 from lmdiag.protocol import Protocol
 from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.designs import designs_of
@@ -87,16 +87,15 @@ def test_the_axis_of_surprisals_has_no_negative_bits() -> None:
 
 
 @pytest.mark.parametrize("form", ["latex", "markdown"])
-def test_the_tables_as_text(tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+def test_the_tables_as_text(tmp_path: Path, command: Commands, form: str) -> None:
     run = made(tmp_path, BLANKS)
-    assert main(["report", str(run.path), "--format", form]) == 0
-    text = capsys.readouterr().out
+    text = command("report", run.path, "--format", form)[1]
     first = text.index("Effects on surprisal over items")
     assert first < text.index("Mean surprisal by condition") < text.index("All measures")
     assert len(re.findall(r"^.*y, p .*$", text, re.MULTILINE)) == 1
     (tmp_path / "mine.csv").unlink()  # without the data, the other tables are there
-    assert main(["report", str(run.path), "--format", form]) == 0
-    assert "Effects" not in capsys.readouterr().out
+    code, text, _ = command("report", run.path, "--format", form)
+    assert (code, "Effects" in text) == (0, False)
 
 
 @pytest.mark.parametrize("n", [2, 13])
@@ -132,7 +131,7 @@ def test_two_models_have_panels_and_built_in_sets_no_designs(
 
 
 def test_a_given_design_is_stored_with_the_run_and_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Commands
 ) -> None:
     """A third column hides the design; the page, LaTeX and `analyse` have what was given."""
     monkeypatch.chdir(tmp_path)
@@ -141,19 +140,16 @@ def test_a_given_design_is_stored_with_the_run_and_shown(
     Path("mine.csv").write_text(text.replace("item,", "unit,", 1))
     asked = ["run", "--model", "demo:causal", "--data", "mine.csv", "--item", "unit"]
     given = ["--conditions", "a", "--region", "2", "--levels", "a=y,x"]
-    assert main([*asked, "--conditions", "b"]) == 2
-    assert "no column 'b'" in capsys.readouterr().err
-    assert main([*asked, *given]) == 0
+    assert "no column 'b'" in command.refused(*asked, "--conditions", "b")
+    assert command(*asked, *given)[0] == 0
     run = "results/demo--causal/mine-token"
     for arguments in (["report", run, "--format", "latex"], ["analyse", run]):
-        assert main(arguments) == 0
-        assert "Effects on surprisal of region 2 over items" in capsys.readouterr().out
+        assert "Effects on surprisal of region 2 over items" in command(*arguments)[1]
     assert "a[x - y]" in Path(run, "report.html").read_text()
-    assert main(["analyse", run, "--region", "all", "--levels", "a=x,y"]) == 0
-    shown = capsys.readouterr().out
+    shown = command("analyse", run, "--region", "all", "--levels", "a=x,y")[1]
     assert "Effects on surprisal in each region" in shown
     assert "region 2: a[y - x]" in shown
-    assert main([*asked, "--region", "1"]) == 0  # the finished run gets another design
+    assert command(*asked, "--region", "1")[0] == 0  # the finished run gets another design
     assert load_run(Path(run)).results.design.region == "1"
 
 

@@ -50,7 +50,6 @@ def json_lines(path: Path, *lines: Any) -> Path:
 
 
 def read_lines(folder: Path, *lines: Any) -> Predictions:
-    """Predictions for `ROWS` from JSON lines."""
     [part], *_ = read_external(json_lines(folder / "p.jsonl", *lines), ROWS)
     return part
 

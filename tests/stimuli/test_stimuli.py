@@ -8,13 +8,14 @@ import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from commands import Commands
 from datasets import Dataset
+from huggingface_hub import HfApi
 from pairs_of_sentences import write_set
 from suites import suite
 
@@ -22,10 +23,6 @@ from lmdiag import diagnostics, stimuli
 from lmdiag.diagnostics import CORE
 from lmdiag.stimuli.rows import fingerprint
 from lmdiag.types import BadInput
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-
 
 HEADER = "id,item,condition,context,right_context,target,good,contrast,expected\n"
 GOOD = 'a,1,x,"One, two and",.,three,true,c1,three|four\n'
