@@ -37,7 +37,7 @@ BAD = [
     ("run --model x --data {data} --tasks role88 --perturb shuf", "shuf is made for cprag102"),
     # files, and what a run does not have
     ("surprisal --model x none.txt --output x.xlsx", "must end in .csv, .tsv, .parquet"),
-    ("template my.csv --minimal --design 2", "leave it out"),
+    ("template my.csv --items 2", "--items is for --design or --regions"),
     ("compare {run} {second} --across promt", "across 'promt' (did you mean 'prompt'?): choose"),
     ("compare {run} {second} --tasks role8", "no task role8 (did you mean 'role88'?): choose"),
     ("score --task role88 --setting obj --predictions {run}", "no role88 in setting obj: choose"),
@@ -145,11 +145,6 @@ def test_starter_files_load_and_agree(command: Commands, monkeypatch: pytest.Mon
         assert code == 0
         assert f"lmdiag run --model MODEL --data {command.folder / name}" in out
         loaded.append(stimuli.load(name))
-        _, out, _ = command("template", name, "--minimal", "--overwrite")
-        first, second, *_ = Path(name).read_text().splitlines()
-        assert f"  {first}\n  {second}\n" in out
-        smallest = stimuli.load(name)
-        assert (len(smallest), smallest.compared) == (5, False)
     assert {(rows.fingerprint, len(rows)) for rows in loaded} == {(loaded[0].fingerprint, 5)}
     written = Path("my.csv").read_text()
     assert "my.csv exists already" in command.refused("template", "my.csv")

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 from lmdiag.cli import options, say
-from lmdiag.diagnostics import CORE
 from lmdiag.files import exists, is_file, read_json_lines, read_text, real_path, resource_path
 from lmdiag.stimuli.building import script
 from lmdiag.types import DIAGNOSTICS, BadInput
@@ -45,7 +44,6 @@ def template_command(
     file: Path = Path("my_diagnostic.csv"),
     /,
     *,
-    minimal: bool = False,
     design: Literal["2", "2x2"] | None = None,
     regions: bool = False,
     items: options.Count | None = None,
@@ -55,7 +53,6 @@ def template_command(
 
     Args:
         file: file to write; its name must end in .csv, .tsv or .jsonl
-        minimal: write the columns context and target only
         design: write items in the conditions of a design, with one or two factors
         regions: write sentences with regions, in the conditions of a design
         items: number of items of a design, up to 24 (default: 3)
@@ -64,8 +61,6 @@ def template_command(
     options.check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
     if items is not None and (not is_design or items > _MOST_ITEMS):
         raise BadInput(f"--items is for --design or --regions, up to {_MOST_ITEMS}")
-    if is_design and minimal:
-        raise BadInput("--minimal has no conditions: leave it out, or --design and --regions")
     path = resource_path("cards", f"starter.{'design' if is_design else 'rows'}.jsonl")
     rows = [row for _, row in read_json_lines(path)]
     if is_design:
@@ -73,8 +68,6 @@ def template_command(
     if design == "2":
         right = [row for row in rows if row["grammatical"] == "yes"]
         rows = [{k: v for k, v in row.items() if k != "grammatical"} for row in right]
-    required = [column.name for column in CORE if column.required]
-    smallest = [] if is_design else [{name: row[name] for name in required} for row in rows]
     texts = "context, target  the text to the left of the word, and the word that is scored"
     if regions:
         texts = "region_1, region_2, ...  the sentence in parts; a part may be empty"
@@ -85,12 +78,11 @@ def template_command(
     advice = read_text(path.with_suffix(".txt")).format(
         file=file,
         separator="" if file.suffix == ".jsonl" else ", separated by |",
-        smallest="\n  ".join(_content(file.suffix, smallest[:2]).splitlines()[:2]),
         names=", ".join(name for name in ("grammatical", "attractor") if name in rows[0]),
         texts=texts,
         region=" --region 3" if regions else "",
     )
-    file.write_text(_content(file.suffix, smallest if minimal else rows), "utf-8")
+    file.write_text(_content(file.suffix, rows), "utf-8")
     print(advice, end="")
 
 
