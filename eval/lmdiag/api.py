@@ -56,7 +56,6 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
-from lmdiag.stimuli.design import check_columns
 from lmdiag.text import first_few
 from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions
 
@@ -355,9 +354,8 @@ def run(
         tasks=tuple(tasks), perturb=tuple(perturb), shuffles=shuffles, seed=seed, limit=limit,
         k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
     )  # fmt: skip
-    inputs = load_inputs(str(data), protocol, allow_duplicates=allow_duplicates)
-    check_columns(inputs.stimuli, design)
-    how = RunOptions(Path(output), name, batch_size, overwrite, quiet, design)
+    inputs = load_inputs(str(data), protocol, allow_duplicates=allow_duplicates, design=design)
+    how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
     made = cast(Run, run_model(model, load_options, inputs, how))  # there is one process
     return FinishedRun(made.path, made.results, made.stimuli)
 

@@ -17,9 +17,8 @@ from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import names
 from lmdiag.protocol import KNOBS, NEEDED, Knob, Protocol, QueryOptions, applicable, query_options
-from lmdiag.stimuli.design import check_columns
 from lmdiag.text import suggest, visible
-from lmdiag.types import BadInput, DesignOptions
+from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.multiverse import MemberRun
@@ -54,7 +53,9 @@ class Data:
     verbs: str | None = None
     """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
 
-    def load(self, query: QueryOptions, scoring: options.Scoring) -> Inputs:
+    def load(
+        self, query: QueryOptions, scoring: options.Scoring, design: DesignOptions = FOUND_DESIGN
+    ) -> Inputs:
         """Loads the rows in every setting, with the protocol."""
         from lmdiag.runs.inputs import load_inputs
 
@@ -64,7 +65,7 @@ class Data:
         )  # fmt: skip
         return load_inputs(
             self.data, scoring.of(protocol), revision=self.data_revision, verbs=self.verbs,
-            allow_duplicates=self.allow_duplicates,
+            allow_duplicates=self.allow_duplicates, design=design,
         )  # fmt: skip
 
 
@@ -81,12 +82,11 @@ class Running:
     """discard an earlier run of the same model and protocol"""
     json: options.Json = False
 
-    def of(self, name: str | None, design: DesignOptions = DesignOptions()) -> RunOptions:
+    def of(self, name: str | None) -> RunOptions:
         """Returns how the run of a model of this name is made."""
         from lmdiag.runs.run import RunOptions
 
-        how = {"overwrite": self.overwrite, "design": design, **vars(self.batching)}
-        return RunOptions(self.output, name, **how)
+        return RunOptions(self.output, name, overwrite=self.overwrite, **vars(self.batching))
 
 
 def run_command(
@@ -113,15 +113,14 @@ def run_command(
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
             requested = models.requested(running.output)
-            inputs = data.load(query, scoring)
-            check_columns(inputs.stimuli, design)
+            inputs = data.load(query, scoring, design)
             if processes.first:
-                _say_designs(inputs, design, quiet=running.batching.quiet)
+                _say_designs(inputs, quiet=running.batching.quiet)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
             try:
-                if run := run_model(model, how, inputs, running.of(name, design), processes):
+                if run := run_model(model, how, inputs, running.of(name), processes):
                     _finish(run, as_json=running.json)
                     runs.append(run)
             except BadInput as error:
@@ -143,9 +142,9 @@ def run_command(
     return 1
 
 
-def _say_designs(inputs: Inputs, design: DesignOptions, *, quiet: bool) -> None:
+def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
     """Prints what own rows are, if not `quiet`, and what looks wrong in them."""
-    for task, found in inputs.designs(design).items():
+    for task, found in inputs.designs().items():
         if not quiet:
             say(f"lmdiag: {task}: {found.summary()}")
         for warning in found.warnings:
@@ -194,6 +193,9 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
 USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
 """Knobs that vary unless others are named."""
 
+FURTHER = tuple(option for option, knob in KNOBS.items() if not knob.varies)
+"""The other ones."""
+
 Texts = make_dataclass(
     "Texts",
     [
@@ -225,7 +227,7 @@ class Knobs:
         options.Names,
         Parameter(
             help=f"what varies (default: all that apply of {', '.join(USUAL)}; also "
-            f"{', '.join(KNOBS.keys() - USUAL)})"
+            f"{', '.join(FURTHER)})"
         ),
     ] = USUAL
     texts: Annotated[Texts, options.RECORD] = Texts()  # type: ignore[valid-type]

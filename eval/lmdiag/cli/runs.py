@@ -224,28 +224,28 @@ def report_command(
     from lmdiag.results import REPORT, run_folders
 
     folder = runs[0]
-    paths = run_folders(runs)
-    has_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
+    is_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
     if figures or format in _IMAGES:
         if not figures or format not in (None, *_IMAGES):
             raise BadInput("figures are svg, pdf or png files: give --figures DIR --format svg")
-        if has_multiverse:
+        if is_multiverse:
             plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
             plots = html.charts(options.runs_in(runs, data), design, across)
         written = write_images(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
-    if has_multiverse and (items or format not in (None, "html")):
-        raise BadInput(
-            f"{folder} is a multiverse, which has a page and charts only: leave out --format and "
-            "--items, or name one of its runs"
-        )
-    if has_multiverse:
+    paths = run_folders(runs)
+    if is_multiverse:
+        if items or format not in (None, "html"):
+            raise BadInput(
+                f"{folder} is a multiverse, which has a page and charts only: leave out --format "
+                "and --items, or name one of its runs"
+            )
         text = multiverse.render(Multiverse.read(folder))
         out = out or folder / MULTIVERSE_PAGE
     elif format in (None, "html"):
-        text = html.render(options.runs_in(runs, data), chosen=items, design=design, across=across)
+        text = html.render(options.runs_in(paths, data), chosen=items, design=design, across=across)
         out = out or (paths[0] if len(paths) == 1 else Path()) / REPORT
     else:
         text = _tables(paths, format, items, design, data)

@@ -183,26 +183,23 @@ class Board:
             say: gets a line for each request that is run.
         """
         for request in requests:
-            if not self.run(request) and self.failure(request)[1] < self.seconds:
-                self._attempt(request, say)
-
-    def _attempt(self, request: RunRequest, say: Callable[[str], None]) -> None:
-        """Runs a request, and keeps the reason if it has no run then."""
-        say(f"running {request.model} {request.commit[:12]} {request.precision}")
-        seconds = 0.0
-        file = self.folder(request).with_name("failure.json")
-        try:
-            reason = self._run_child(request)
-        except subprocess.TimeoutExpired:
-            seconds = self.seconds
-            reason = f"it took longer than {seconds:g} seconds"
-        file.unlink(missing_ok=True)
-        if not self.run(request):
-            # For a public page: one line, no secret, no home directory.
-            reason = shortened(without_secrets(reason).replace(str(Path.home()), "~"))
-            say(f"failed: {reason}")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, json.dumps([reason, seconds]).encode())
+            if self.run(request) or self.failure(request)[1] >= self.seconds:
+                continue
+            say(f"running {request.model} {request.commit[:12]} {request.precision}")
+            seconds = 0.0
+            try:
+                reason = self._run_child(request)
+            except subprocess.TimeoutExpired:
+                seconds = self.seconds
+                reason = f"it took longer than {seconds:g} seconds"
+            file = self.folder(request).with_name("failure.json")
+            file.unlink(missing_ok=True)
+            if not self.run(request):
+                # For a public page: one line, no secret, no home directory.
+                reason = shortened(without_secrets(reason).replace(str(Path.home()), "~"))
+                say(f"failed: {reason}")
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(file, json.dumps([reason, seconds]).encode())
 
     def _run_child(self, request: RunRequest) -> str:
         """Runs `lmdiag run` for a request; returns what it said last.

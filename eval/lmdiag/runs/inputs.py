@@ -11,10 +11,11 @@ from lmdiag.elicitation import wording_of
 from lmdiag.perturb import NONE, chosen, perturb, settings, tasks_with
 from lmdiag.protocol import Protocol, QueryOptions, query_options
 from lmdiag.questions import Setting
-from lmdiag.stimuli.design import Design, design_of
-from lmdiag.types import DIAGNOSTICS, BadInput, DesignOptions, ModelInfo
+from lmdiag.stimuli.design import Design, check_columns, design_of
+from lmdiag.types import DIAGNOSTICS, FOUND_DESIGN, BadInput, DesignOptions, ModelInfo
 
 if TYPE_CHECKING:
+    from lmdiag.results import Results
     from lmdiag.stimuli import Stimuli
 
 
@@ -27,12 +28,14 @@ class Inputs:
         settings: the rows in every setting, task by task.
         verbs: (singular, plural) forms for EW and MW; empty without agreement.
         protocol: what decides the numbers.
+        design: how the items of own data are analysed, which is stored with the runs.
     """
 
     stimuli: Mapping[str, Stimuli]
     settings: Sequence[Setting]
     verbs: Sequence[tuple[str, str]]
     protocol: Protocol
+    design: DesignOptions
 
     @property
     def fingerprint(self) -> str:
@@ -44,15 +47,16 @@ class Inputs:
         is_word = self.asks == "word"
         return results.identity(info, self.protocol, self.fingerprint, asks_words=is_word)
 
-    def designs(self, options: DesignOptions) -> dict[str, Design]:
+    def designs(self) -> dict[str, Design]:
         """Returns the designs of the tasks of own rows, with what looks wrong in them."""
-        found = {task: design_of(rows, options) for task, rows in self.stimuli.items()}
+        found = {task: design_of(rows, self.design) for task, rows in self.stimuli.items()}
         return {task: design for task, design in found.items() if design}
 
-    def warnings(self, options: DesignOptions) -> list[str]:
-        """Returns what looks wrong in own rows, as `results.json` has it."""
-        designs = self.designs(options)
-        return [f"{task}: {line}" for task, found in designs.items() for line in found.warnings]
+    def record(self, results: Results) -> Results:
+        """Returns results with the design, and with what looks wrong in own rows."""
+        designs = self.designs()
+        lines = [f"{task}: {line}" for task, found in designs.items() for line in found.warnings]
+        return replace(results, design=self.design, warnings=lines)
 
     def asked_by(self, query: QueryOptions) -> Inputs:
         """Returns the same rows asked with other knobs.
@@ -83,6 +87,7 @@ def load_inputs(
     revision: str | None = None,
     verbs: str | None = None,
     allow_duplicates: bool = False,
+    design: DesignOptions = FOUND_DESIGN,
 ) -> Inputs:
     """Loads the rows of the protocol's tasks and perturbs them for each setting.
 
@@ -93,11 +98,12 @@ def load_inputs(
         revision: branch, tag or commit of a Hub data set.
         verbs: file of verb forms; None for those of the data set.
         allow_duplicates: see `lmdiag.stimuli.load`.
+        design: see `Inputs`.
 
     Raises:
         BadInput: unknown data set, task or perturbation, invalid rows, a perturbation of a
             diagnostic that is not among the tasks, row ids that two tasks share, blanks beside
-            whole sentences.
+            whole sentences, a column of the design that no task has.
     """
     from lmdiag import stimuli
 
@@ -137,5 +143,6 @@ def load_inputs(
     pairs = []
     if any(rows.diagnostic.has_verbs for rows in loaded.values()):
         pairs = stimuli.load_verbs(verbs or data, revision=revision)
-    inputs = Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None))
+    inputs = Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None), design)
+    check_columns(loaded, design)
     return inputs.asked_by(protocol)

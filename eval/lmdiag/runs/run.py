@@ -24,7 +24,7 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import change_texts
-from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
+from lmdiag.types import FOUND_DESIGN, BadInput
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -43,7 +43,6 @@ class RunOptions:
         batch_size: contexts or sentences in a batch; None for what suits the device.
         overwrite: discard an earlier run of the same model and protocol.
         quiet: no progress bar.
-        design: how items are analysed, which is stored with the run.
     """
 
     output: Path
@@ -51,7 +50,6 @@ class RunOptions:
     batch_size: int | None = None
     overwrite: bool = False
     quiet: bool = False
-    design: DesignOptions = FOUND_DESIGN
 
 
 def run_model(
@@ -108,12 +106,15 @@ def run_model(
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 made = save(directory.path, model, inputs, *answers, processes.count, took)
-                design = run_options.design
-                directory.finish(replace(made, design=design, warnings=inputs.warnings(design)))
+                directory.finish(inputs.record(made))
         if not processes.first:
             return None
-        _store_design(directory, run_options.design, inputs)
-        return Run(directory.path, results.read_results(directory.path), dict(inputs.stimuli))
+        finished = results.read_results(directory.path)
+        if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
+            (directory.path / results.REPORT).unlink(missing_ok=True)
+            finished = inputs.record(finished)
+            directory.finish(finished)
+        return Run(directory.path, finished, dict(inputs.stimuli))
     finally:
         directory.close()
 
@@ -167,14 +168,6 @@ def _check_entropies(directory: RunDirectory) -> None:
             f"the finished run in {directory.path} has no entropies: --overwrite it, or choose "
             "another --output"
         )
-
-
-def _store_design(directory: RunDirectory, design: DesignOptions, inputs: Inputs) -> None:
-    """Stores another design than the one before in a finished run, whose report is written anew."""
-    finished = results.read_results(directory.path)
-    if design not in (finished.design, FOUND_DESIGN):
-        (directory.path / results.REPORT).unlink(missing_ok=True)
-        directory.finish(replace(finished, design=design, warnings=inputs.warnings(design)))
 
 
 def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
