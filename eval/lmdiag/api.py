@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -140,16 +139,14 @@ class LanguageModel:
             pairs = load_verbs(stimuli.source, revision=stimuli.revision)
             self.model.set_verbs(pairs)
             verbs = len(pairs)
-        how = wording_of(self.options), self.options.entropy
-        setting = Setting(stimuli, perturbation, run, *how)
-        warning = control_warning(self.model, [setting])
-        ineffective = self._warn(stimuli.diagnostic.asks, warning)
+        wording = wording_of(self.options)
+        setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
+        ineffective = self._warn(stimuli.diagnostic.asks, control_warning(self.model, [setting]))
         asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
-        asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs}
+        asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
         label = None if quiet else self.info.id
         (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
-        whole = replace(answered, model=self.info, **asked)
-        return TaskPredictions(**vars(whole), stimuli=stimuli)
+        return TaskPredictions(**vars(answered) | asked, stimuli=stimuli)
 
     def surprisals(
         self,
@@ -231,7 +228,8 @@ def measure(
     """
     if cased is None:
         cased = predictions.model is None or predictions.model.cased
-    perturbation, asked = predictions.perturbation, query_options(predictions)
+    perturbation = predictions.perturbation
+    asked = query_options(predictions)
     if perturb.is_shuffled(stimuli.task, perturbation):
         asked["shuffles"] = 1
     protocol = Protocol(

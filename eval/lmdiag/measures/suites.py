@@ -11,6 +11,7 @@ import numpy as np
 
 from lmdiag.formulas import parse_formula
 from lmdiag.measures.scores import Scores, Statistic, Trials, build, objects
+from lmdiag.types import SentenceAnswer
 
 
 def suite_measures(trials: Trials) -> list[Scores]:
@@ -78,7 +79,6 @@ def part_bits(words: Sequence[Any] | None, start: int, end: int) -> float:
     """
     if start == end:
         return 0.0
-    inside = [word for word in words or () if start <= word.start < end]
-    known = [word.log_prob for word in inside if word.log_prob is not None]
-    unknown = any(word.log_prob is None and not word.n_tokens for word in inside)
-    return math.nan if unknown or not known else 0.0 - sum(known) / math.log(2)
+    inside = (word for word in words or () if start <= word.start < end)
+    log_prob = SentenceAnswer(tuple(inside)).log_prob
+    return math.nan if log_prob is None else 0.0 - log_prob / math.log(2)
