@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +24,7 @@ from lmdiag.models import LoadOptions
 from lmdiag.protocol import Predictions, Protocol, QueryOptions
 from lmdiag.questions import Setting
 from lmdiag.report.headline import headline_rows
+from lmdiag.report.html import render
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import load_run, signature
 from lmdiag.runs.asking import predict
@@ -101,7 +103,7 @@ def test_figures_by_hand() -> None:
     assert found.labels[0] == pytest.approx([math.log(0.6), math.log(0.3)])
     assert found.labels[1] == pytest.approx([math.log(0.1), math.log(0.2)])
     assert found.log_prob[:2] == pytest.approx([math.log(0.75), math.log(0.25)])
-    measures = lmdiag.measure(found, ROWS).results.measures
+    measures = lmdiag.measure(found, ROWS)
     assert {name: (x.value, x.n) for name, x in measures.items()} == {
         "sensitivity": (pytest.approx(1 / 3), 3),
         "position_bias": (pytest.approx(0.5 / 3), 3),
@@ -123,7 +125,7 @@ def test_a_model_that_always_answers_with_the_first_option() -> None:
     }  # fmt: skip
     rows = Stimuli.of("own", columns, "own.csv", None, "sentences")
     found = chosen(Fake(lambda text, x: -6.0 * int(x) + crc32((text + x).encode()) / 2**32), rows)
-    measures = lmdiag.measure(found, rows).results.measures
+    measures = lmdiag.measure(found, rows)
     assert (measures["position_bias"].value, measures["position_bias"].n) == (1.0, n)
     assert measures["position_bias"].versus_chance == "above"
     assert measures["sensitivity"].versus_chance == "not distinguishable"
@@ -244,3 +246,6 @@ def test_a_page_begins_with_the_position_bias_beside_the_sensitivity(
     )
     rows = headline_rows("role88", ReportFigures.of([run.results]))
     assert [row.label for row in rows] == ["sensitivity", "position bias", "mass on labels"]
+    page = render(run)
+    assert "share of the good option" in page
+    assert not re.search(r"p\(good|top words|words are compared|by probability and cloze", page)

@@ -155,14 +155,17 @@ def _finish(run: Run, *, as_json: bool) -> None:
     """Writes the report of a run, if it is not there, and prints its tables."""
     from lmdiag.report.designs import designs_of
     from lmdiag.report.html import render
+    from lmdiag.report.tables import sections_of
     from lmdiag.report.terminal import print_results
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     designs = designs_of([run])
+    tables = sections_of([run])
     if not (run.path / REPORT).exists():
-        write_atomically(run.path / REPORT, render(run, designs=designs).encode())
+        page = render(run, designs=designs, tables=tables)
+        write_atomically(run.path / REPORT, page.encode())
     if not as_json:
-        print_results(run.results, designs=designs, stimuli=run.stimuli)
+        print_results(run.results, designs=designs, tables=tables)
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved)}")
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from lmdiag.analysis.items import items_of, model_column
 from lmdiag.comparison import PSEUDO, unlike_first
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section
+from lmdiag.report.grid import CellText, Grid, Section, text_grid
 from lmdiag.stimuli.design import design_of
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -180,25 +179,20 @@ def _grid(
     """The texts of a table, after the labels of its rows and the name of the model."""
     shown = {name: column for name, column in columns.items() if name in table}
     unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
+    headings = {name: x.heading + unit * x.is_figure for name, x in shown.items()}
     n_labels = 2 if analysis.has_models and "model" in table else 1
-    headings = [
-        Heading(column.heading + unit * column.is_figure, (), column.is_figure)
-        for column in shown.values()
-    ]
     rows = []
     for label, record in zip(labels, table.to_dict("records"), strict=True):
-        interval = ""
-        if not math.isnan(record.get("ci_low", math.nan)):
-            ends = (numbers.decimals(record[end]) for end in ("ci_low", "ci_high"))
-            interval = f"[{', '.join(ends)}]"
-        cells = [
-            CellText(column.text(record[name]), interval if column.is_figure else "")
-            for name, column in shown.items()
-        ]
+        ends = (numbers.decimals(record.get(end)) for end in ("ci_low", "ci_high"))
+        interval = "" if isna(record.get("ci_low")) else f"[{', '.join(ends)}]"
+        cells = {
+            headings[name]: CellText(x.text(record[name]), interval if x.is_figure else "")
+            for name, x in shown.items()
+        }
         suite = f"{record['suite']}: " if "suite" in record else ""
-        names = (visible(suite + label), visible(record.get("model", "")))
-        rows.append(GridRow(names[:n_labels], 0, tuple(cells)))
-    return Grid(caption, (visible(heading), "model")[:n_labels], tuple(headings), tuple(rows))
+        rows.append(((suite + label, record.get("model", ""))[:n_labels], cells))
+    facts = [headings[name] for name, x in shown.items() if not x.is_figure]
+    return text_grid(caption, (visible(heading), "model")[:n_labels], rows, facts)
 
 
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS
+from lmdiag.text import visible
 
 
 class CellText(NamedTuple):
@@ -43,11 +44,6 @@ class Heading(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.label} ({', '.join(self.facts)})" if self.facts else self.label
-
-
-def figure_headings(*labels: str) -> tuple[Heading, ...]:
-    """Returns the headings of columns of figures."""
-    return tuple(Heading(label, is_figure=True) for label in labels)
 
 
 class GridRow(NamedTuple):
@@ -114,6 +110,30 @@ class Grid(NamedTuple):
                 grid = grid_of(self.title, self.label_headings, names, rows)
             halves.append(grid)
         return halves
+
+
+def text_grid(
+    title: str,
+    label_headings: tuple[str, ...],
+    rows: Iterable[tuple[tuple[str, ...], Mapping[str, str | CellText]]],
+    facts: Collection[str] = (),
+) -> Grid:
+    """Returns a table of texts.
+
+    Args:
+        title, label_headings: see `Grid`.
+        rows: labels, and heading -> text for the same headings in every row.
+        facts: headings of columns that are not of figures.
+    """
+    texts = [(tuple(map(visible, labels)), cells) for labels, cells in rows]
+    headings = [Heading(name, (), name not in facts) for _, cells in texts[:1] for name in cells]
+    made = [
+        GridRow(
+            labels, 0, tuple(x if isinstance(x, CellText) else CellText(x) for x in of.values())
+        )
+        for labels, of in texts
+    ]
+    return Grid(title, label_headings, tuple(headings), tuple(made))
 
 
 def grid_of(

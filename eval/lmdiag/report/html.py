@@ -24,7 +24,7 @@ from lmdiag.report.item_list import item_list, listed
 from lmdiag.report.items import items
 from lmdiag.report.page import environment, frame
 from lmdiag.report.selections import LabelledRun, ReportFigures
-from lmdiag.report.tables import sections
+from lmdiag.report.tables import sections_of
 from lmdiag.results import FigureKey, Results, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
@@ -87,6 +87,7 @@ def render(
     chosen: Sequence[str] = (),
     design: DesignOptions = FOUND_DESIGN,
     designs: Sequence[Section] | None = None,
+    tables: Sequence[Section] | None = None,
     across: Sequence[str] = (),
 ) -> str:
     """Returns the page of a run, or one that compares several.
@@ -96,12 +97,11 @@ def render(
             models must be on the same data by the same protocol.
         chosen: ids of rows or contrasts that a task with too many items must list.
         design: how items of own data are analysed, beside what is stored with the runs.
-        designs: what `designs_of` returns for the runs, where it is known.
+        designs, tables: what `designs_of` and `sections_of` return for the runs, where known.
         across: keys of `KNOBS` in which the runs may differ.
 
     Raises:
-        BadInput: several runs that cannot be compared, no such region, or a data file of the
-            package is missing.
+        BadInput: several runs that cannot be compared, or no such region.
     """
     content = _content(runs, design, designs, across)
     figures = content["figures"]
@@ -111,11 +111,11 @@ def render(
     results = [source.results for source in figures.sources]
     is_table = len(results) > MOST_BESIDE
     asks = labels.asked(results[0])
-    columns = {task: rows.columns() for run in several for task, rows in run.stimuli.items()}
+    tables = sections_of(several, figures) if tables is None else tables
     views = [
         _view(section, content["tasks"][section.task], chosen)
         | {"headlines": headline_rows(section.task, close)}
-        for section in sections(figures, columns)
+        for section in tables
     ]
     rows = [row for view in views for row in view["headlines"]]
     shown = [content["trends"], content["designs"], content["ranked"], *(x["plots"] for x in views)]

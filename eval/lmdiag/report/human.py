@@ -16,7 +16,7 @@ from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
+from lmdiag.report.grid import Grid, Section, text_grid
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -36,75 +36,70 @@ _FEW = 500
 def fit_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model; the heading of each p names its test."""
     rows = []
-    labels = dict[str, str]()
     how = fit.table.procedure
     held_out = "held-out " if how.folds else ""
     for model in fit.models:
         gain = decimals(model.per_word, 5) + (", no gain" if model.per_word < 0 else "")
         delta = decimals(model.delta_log_likelihood, 3)
-        labels = {"n": f"{model.n:,}", f"{held_out}delta log-lik.": delta}
-        labels |= {f"{held_out}per {'row' if fit.is_mixed else 'word'}": gain}
+        cells = {"n": f"{model.n:,}", f"{held_out}delta log-lik.": delta}
+        cells |= {f"{held_out}per {'row' if fit.is_mixed else 'word'}": gain}
         if how.folds:
-            labels["95% interval"] = _interval(model.ci_low, model.ci_high, 5)
+            cells["95% interval"] = _interval(model.ci_low, model.ci_high, 5)
         df = ", ".join(map(str, model.df))
-        labels |= {_STATISTICS[model.test]: f"{decimals(model.statistic, 3)} ({df})"}
-        labels |= {f"p ({_TESTS[model.test]})": p_value(model.p)}
+        cells |= {_STATISTICS[model.test]: f"{decimals(model.statistic, 3)} ({df})"}
+        cells |= {f"p ({_TESTS[model.test]})": p_value(model.p)}
         if how.published_test:
-            labels[f"p ({how.published_test})"] = p_value(model.published_p)
-        labels |= {
+            cells[f"p ({how.published_test})"] = p_value(model.published_p)
+        cells |= {
             "AIC": decimals(model.aic), "baseline AIC": decimals(model.baseline_aic),
             "mean surprisal": decimals(model.mean_surprisal, 3),
             "per bit": UNDEFINED if isnan(model.per_bit) else f"{model.per_bit:.4g}",
         }  # fmt: skip
-        cells = tuple(CellText(text.replace("-", "−")) for text in labels.values())
-        rows.append(GridRow((visible(model.name),), 0, cells))
+        cells = {name: text.replace("-", "−") for name, text in cells.items()}
+        rows.append(((model.name,), cells))
     caption = f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(how.predictors)}"
-    return Grid(caption, ("model",), figure_headings(*labels), tuple(rows))
+    return text_grid(caption, ("model",), rows)
 
 
 def coefficient_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model and coefficient of its full model, in sample."""
-    headings = figure_headings("estimate", "95% interval", "SE", "df", "t", "p (t test)")
     rows = []
     for model in _distinct_models(fit):
         for term in model.terms.itertuples():
-            interval = _interval(term.ci_low, term.ci_high, 4)
-            texts = (
-                decimals(term.estimate, 4), interval, decimals(term.se, 4),
-                decimals(term.df, 1).removesuffix(".0"), decimals(term.t, 3), p_value(term.p),
-            )  # fmt: skip
-            labels = (visible(model.name), visible(term.Index))
-            rows.append(GridRow(labels, 0, tuple(map(CellText, texts))))
-    return Grid("coefficients of the full model", ("model", "term"), headings, tuple(rows))
+            cells = {
+                "estimate": decimals(term.estimate, 4),
+                "95% interval": _interval(term.ci_low, term.ci_high, 4),
+                "SE": decimals(term.se, 4), "df": decimals(term.df, 1).removesuffix(".0"),
+                "t": decimals(term.t, 3), "p (t test)": p_value(term.p),
+            }  # fmt: skip
+            rows.append(((model.name, term.Index), cells))
+    return text_grid("coefficients of the full model", ("model", "term"), rows)
 
 
 def _comparison_grid(fit: HumanFit) -> Grid:
     """A row of texts per pair of models that are compared."""
-    headings = (
-        *figure_headings("difference"),
-        *map(Heading, ("95% interval", "p (sign-flip test)", "adjusted")),
-    )
     rows = []
     for pair in fit.comparisons.itertuples():
-        interval = _interval(pair.ci_low, pair.ci_high, 5)
-        texts = (decimals(pair.difference, 5), interval, p_value(pair.p), p_value(pair.p_adjusted))
-        names = f"{visible(pair.first)} − {visible(pair.second)}"
-        rows.append(GridRow((names,), 0, tuple(map(CellText, texts))))
-    return Grid("Compared", ("",), headings, tuple(rows))
+        cells = {
+            "difference": decimals(pair.difference, 5),
+            "95% interval": _interval(pair.ci_low, pair.ci_high, 5),
+            "p (sign-flip test)": p_value(pair.p), "adjusted": p_value(pair.p_adjusted),
+        }  # fmt: skip
+        rows.append(((f"{pair.first} − {pair.second}",), cells))
+    return text_grid("Compared", ("",), rows, ("95% interval", "p (sign-flip test)", "adjusted"))
 
 
 def _left_out_grid(fit: HumanFit) -> Grid:
     """How many rows were left out for each reason, by source, and how many were fitted."""
-    models = _by_source(fit)
+    models = {visible(name): model for name, model in _by_source(fit).items()}
     reasons = dict.fromkeys(reason for model in fit.models for reason in model.left_out)
-    counts = {reason: [x.left_out.get(reason, 0) for x in models.values()] for reason in reasons}
-    counts["rows that were fitted"] = [model.n for model in models.values()]
     rows = [
-        GridRow((visible(reason),), 0, tuple(CellText(f"{n:,}") for n in of_models))
-        for reason, of_models in counts.items()
+        ((reason,), {name: f"{x.left_out.get(reason, 0):,}" for name, x in models.items()})
+        for reason in reasons
     ]
-    headings = tuple(Heading(visible(name)) for name in models)
-    return Grid("Rows left out", ("reason",), headings, tuple(rows))
+    fitted = {name: f"{model.n:,}" for name, model in models.items()}
+    rows.append((("rows that were fitted",), fitted))
+    return text_grid("Rows left out", ("reason",), rows, models)
 
 
 def method_lines(fit: HumanFit) -> Iterator[str]:

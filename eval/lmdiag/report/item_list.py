@@ -147,6 +147,12 @@ _WORDS = {
         "bits by which good is preferred", "surprisal of good, lowest first",
         "surprisal, lowest first",
     ),
+    "choice": ItemWords(
+        "rows",
+        {"right": "✓ good preferred", "wrong": "✗ bad preferred",
+         "unknown": "? cannot be compared"},
+        "share of good − share of bad", "share of good, highest first", "",
+    ),
     "prediction": ItemWords(
         "items of suites",
         {"right": "✓ all predictions hold", "narrow": "≈ some", "wrong": "✗ none",
@@ -186,8 +192,9 @@ def item_list(
     items: Sequence[Mapping[str, Any]], total: int, diagnostic: Diagnostic, n_runs: int
 ) -> ItemList:
     """Returns the list of some items of `listed`, of which there are `total` unperturbed ones."""
-    has_predictions = bool(items and items[0]["predictions"])
-    words = _WORDS["prediction" if has_predictions else diagnostic.asks]
+    first = items[0]["item"] if items else None
+    asks = "choice" if first and first.choices[0].is_option else diagnostic.asks
+    words = _WORDS["prediction" if first and first.predictions else asks]
     is_compared = any(item["verdicts"][0][0] != "plain" for item in items)
     has_expected = any(item["place"] for item in items)
     every = ("", "all")

@@ -51,10 +51,12 @@ class Choice(NamedTuple):
     Attributes:
         id, context, right_context, target, good, expected, condition, regions: columns of the row;
             `good` is None where rows are not compared. Of a sentence, `context` is all of it.
-        log_prob, rank: of the target or sentence, nats; None where unscorable or unknown.
+        has_blank: whether the row is a word at a blank, and not a sentence.
+        log_prob, rank: of the target, sentence or option, nats; None where unscorable or unknown.
         words, word_log_probs: the most probable words at the blank, and what is known of them.
+        is_option: whether it is an option of a forced choice; `log_prob` is then of its share.
         cased: whether words are compared with `expected` exactly.
-        spans: the words of a sentence; None where the row has a blank, empty where not known.
+        spans: the words of a sentence, empty where not known; None for blanks and options.
         n_tokens: of the words of a sentence that have a probability.
     """
 
@@ -65,6 +67,8 @@ class Choice(NamedTuple):
     good: bool | None = None
     expected: Sequence[str] = ()
     condition: str = ""
+    has_blank: bool = True
+    is_option: bool = False
     log_prob: float | None = None
     rank: int | None = None
     words: Sequence[str] | None = None
@@ -76,7 +80,7 @@ class Choice(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether the row is a sentence, and not a word at a blank."""
+        """Whether the row is a sentence that was read word by word."""
         return self.spans is not None
 
     @property
@@ -89,7 +93,7 @@ class Choice(NamedTuple):
     @property
     def sentence(self) -> str:
         """The context with its blank, or the whole sentence."""
-        blank = "" if self.is_sentence else f" ____ {self.right_context}"
+        blank = f" ____ {self.right_context}" if self.has_blank else ""
         return f"{self.context}{blank}".rstrip()
 
     @property
@@ -104,7 +108,7 @@ class Choice(NamedTuple):
 
     @property
     def value(self) -> float | None:
-        """What rows are compared by: the probability; of a sentence, its logarithm in bits."""
+        """What rows are compared by: probability or share; of a sentence, its logarithm in bits."""
         bits = self.bits
         return -bits if self.is_sentence and bits is not None else self.probability
 
@@ -143,7 +147,9 @@ class Choice(NamedTuple):
 
     @property
     def said(self) -> list[str]:
-        """The most probable words, or the parts of the sentence with their surprisals."""
+        """The most probable words, the parts of a sentence with surprisals, or the share."""
+        if self.is_option:
+            return [numbers.probability(self.probability)]
         if self.is_sentence:
             return [f"{part.text} {numbers.bits(part.bits)}" for part in self.parts]
         return list(self.words or ())
@@ -294,18 +300,25 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
 
 def _choices(rows: Columns, answers: Predictions, cased: bool) -> list[Choice]:
     """The rows with their answers."""
-    nothing = [None] * len(rows["id"])
+    n = len(rows["id"])
+    nothing = [None] * n
+    columns = {name: rows[name] for name in ("id", "context", "target") if name in rows}
     if "sentence" in rows:
-        columns = {
-            "id": rows["id"], "condition": rows["condition"], "context": rows["sentence"],
+        columns |= {"context": rows["sentence"], "has_blank": [False] * n}
+    if any(answers.labels):
+        columns |= {"is_option": [True] * n}
+        columns |= {"right_context": rows.get("right_context", [""] * n)}
+    elif "sentence" in rows:
+        columns |= {
+            "condition": rows["condition"],
             "regions": [regions or () for regions in rows.get("regions", nothing)],
             "spans": [words or () for words in answers.words or nothing],
             "n_tokens": answers.n_tokens,
         }  # fmt: skip
     else:
-        names = ("id", "context", "right_context", "target", "expected")
-        columns = {name: rows[name] for name in names} | {"rank": answers.rank}
-        columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}
+        columns |= {name: rows[name] for name in ("right_context", "expected")}
+        columns |= {"rank": answers.rank, "words": answers.top_words}
+        columns |= {"word_log_probs": answers.top_log_probs}
     columns |= {"good": rows.get("good", nothing), "log_prob": answers.log_prob}
     records = zip(*columns.values(), strict=True)
     return [Choice(cased=cased, **dict(zip(columns, values, strict=True))) for values in records]

@@ -76,7 +76,9 @@ def model_label(results: Results) -> str:
 
 
 def asked(results: Results) -> str:
-    """Returns what the models of a run are asked: `contexts` or `sentences`."""
+    """Returns what models are asked: `contexts`, `sentences` or, of choices, `questions`."""
+    if results.protocol.elicitation == "choice":
+        return "questions"
     asks = {results.diagnostic(task).asks for task in results.tasks}
     return "sentences" if asks == {"sentence"} else "contexts"
 
@@ -111,6 +113,7 @@ def run_facts(results: Results) -> list[tuple[str, str]]:
     sample = f"; a sample, --limit {protocol.limit}" if protocol.limit else ""
     commit = f"not known: asked through {model.server}" if model.server else model.commit
     what = asked(results)
+    facts_of = {"sentences": _sentence_facts, "questions": _choice_facts}.get(what, _blank_facts)
     seconds = results.seconds.get("ask", 0)
     cost = f"{results.n_contexts} {what} in {seconds:.0f} s on {results.device.name}"
     return [
@@ -118,7 +121,7 @@ def run_facts(results: Results) -> list[tuple[str, str]]:
         ("Commit", commit),
         ("Data", f"{data.source}{revision}, fingerprint {data.fingerprint}"),
         ("Rows", f"{rows}{sample}"),
-        *(_sentence_facts(results) if what == "sentences" else _blank_facts(results)),
+        *facts_of(results),
         ("Cost", f"{cost}, {results.device.processes} process(es)"),
         ("Versions", ", ".join(map(" ".join, results.versions.items()))),
         ("Finished", results.finished),
@@ -142,6 +145,18 @@ def _sentence_facts(results: Results) -> list[tuple[str, str]]:
     return [("Probability", scored), ("Surprisal", units)]
 
 
+def _choice_facts(results: Results) -> list[tuple[str, str]]:
+    """What the share of an option is."""
+    share = "probability of the label of an option over that of all labels, after the question; "
+    share += "a geometric mean over the orders of the options"
+    sensitivity = "the good option has the largest share; equal shares count as not"
+    return [("Share", share), *_framing(results.protocol), ("Sensitivity", sensitivity)]
+
+
+def _framing(protocol: Protocol) -> list[tuple[str, str]]:
+    return [(f"{name[0].upper()}{name[1:]}", text) for name, text in framing_facts(protocol)]
+
+
 def _blank_facts(results: Results) -> list[tuple[str, str]]:
     """What the probability of a word is, and how answers are scored."""
     model = results.model
@@ -160,7 +175,7 @@ def _blank_facts(results: Results) -> list[tuple[str, str]]:
     first = " and ".join(map(str, protocol.k))
     return [
         ("Probability", scored),
-        *((f"{name[0].upper()}{name[1:]}", text) for name, text in framing_facts(protocol)),
+        *_framing(protocol),
         ("Accuracy", f"among the first {first}; words are compared {case}"),
         ("Sensitivity", f"threshold {protocol.threshold:g} on differences of probabilities"),
         ("Perturbations", names),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from pandas import DataFrame
 
@@ -19,7 +18,7 @@ from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, figure_headings
+from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT, FigureKey
@@ -29,22 +28,8 @@ _LONGEST_CHOICE = 40
 """Characters of a choice; of a longer prompt the beginning and the end are shown."""
 
 
-class MemberRow(NamedTuple):
-    """A protocol in the table of protocols: a choice per knob, and the link to its report."""
-
-    model: str
-    choices: Sequence[str]
-    path: str
-    link: str
-    is_default: bool
-
-
 def render(multiverse: Multiverse) -> str:
-    """Returns the page of a multiverse.
-
-    Raises:
-        BadInput: a data file of the package is missing.
-    """
+    """Returns the page of a multiverse."""
     models = multiverse.models
     members = multiverse.members
     knobs = multiverse.choices(*models)
@@ -52,16 +37,6 @@ def render(multiverse: Multiverse) -> str:
     plots: dict[Any, list[Plot]] = {figure.key: [] for figure in multiverse.figures}
     for key, plot in multiverse_plots(multiverse):
         plots[key].append(plot)
-    rows = [
-        MemberRow(
-            member.model,
-            [choice_label(member.choices.get(knob, "")) for knob in knobs],
-            member.path,
-            quote(f"{member.path}/{REPORT}"),
-            number == defaults[member.model],
-        )
-        for number, member in enumerate(members)
-    ]
     facts = {
         model: f"{members[number].kind} · commit {short_commit(members[number].commit)} · "
         f"{protocols_line(multiverse, model)}"
@@ -70,9 +45,9 @@ def render(multiverse: Multiverse) -> str:
     return environment().get_template("multiverse.html.j2").render(
         title=" and ".join(map(visible, models)),
         facts=facts, sections=multiverse_sections(multiverse), plots=plots,
-        knobs=[*knobs], rows=rows,
+        knobs=[*knobs], members=members, defaults=[*defaults.values()],
+        choice_label=choice_label, report=REPORT,
         prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
-        signatures=[member.signature for member in members],
         **frame("report", charts=bool(multiverse.figures)),
     )  # fmt: skip
 
@@ -133,28 +108,29 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], mod
         if known := multiverse.range_of(figure, model):
             asked = figure.values[default]
             effects = known.pop("effects")
-            values = [asked and asked.value, *known.values(), *map(effects.get, knobs)]
+            values = {"default": asked and asked.value, **known} | {
+                x: effects.get(x) for x in knobs
+            }
             statistic = multiverse.curve(figure, model)[0][1].statistic
-            cells = ("" if x is None else numbers.number(x, statistic) for x in values)
-            rows.append(GridRow((visible(figure.label),), 0, tuple(map(CellText, cells))))
-    headings = (
-        *figure_headings("default", "lowest", "median", "highest"),
-        *map(Heading, knobs),
-    )
+            cells = {
+                name: "" if x is None else numbers.number(x, statistic)
+                for name, x in values.items()
+            }
+            rows.append(((figure.label,), cells))
     title = visible(model) if len(multiverse.models) > 1 else ""
-    return Grid("", (title,), headings, tuple(rows))
+    return text_grid("", (title,), rows, knobs)
 
 
 def _gap_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], second: str) -> Grid:
     """In how many protocols the first model is ahead of another one."""
-    headings = figure_headings("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
     rows = []
     for figure in figures:
         if pairs := multiverse.differences(figure, second):
-            counts = tuple(CellText(f"{n}") for n in counts_of(pairs).values())
-            rows.append(GridRow((visible(figure.label),), 0, counts))
+            headings = ("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
+            counts = map(str, counts_of(pairs).values())
+            rows.append(((figure.label,), dict(zip(headings, counts, strict=True))))
     title = f"{visible(multiverse.models[0])} minus {visible(second)}"
-    return Grid("", (title,), headings, tuple(rows))
+    return text_grid("", (title,), rows)
 
 
 # ---- charts --------------------------------------------------------------------------------------
@@ -168,70 +144,65 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]
 
     A curve for each model, and one of the differences from the first model of each other one.
     """
+    first, *others = multiverse.models
     for figure in multiverse.figures:
         parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in figure.key if part)
         name = "-".join(parts)
+        known = [x for x in figure.values if x and x.value is not None]
+        percent = all(x.is_percent for x in known)
+        ends = [y for x in known for y in (x.value, x.ci_low, x.ci_high) if y is not None]
         for number, model in enumerate(multiverse.models):
-            for plot in _curve(multiverse, figure, model, f"{name}-{number + 1}"):
-                yield figure.key, plot
-        for number, second in enumerate(multiverse.models[1:], start=2):
-            for plot in _gap_curve(multiverse, figure, second, f"{name}-difference-{number}"):
-                yield figure.key, plot
+            if rows := _model_rows(multiverse, figure, model):
+                color = COLORS[number % len(COLORS)]
+                chart = _chart(rows, multiverse.choices(model), color, percent, ends)
+                caption = f"{visible(figure.label)}, {visible(model)}. {_LARGE_POINT}"
+                if any(row["chance"] is not None for row in rows):
+                    caption += "; the dashed line is chance, and a hollow point is not "
+                    caption += "distinguishable from chance"
+                yield figure.key, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
+        for number, second in enumerate(others, start=2):
+            if rows := _difference_rows(multiverse, figure, second):
+                knobs = multiverse.choices(first) | multiverse.choices(second)
+                chart = _chart(rows, knobs, INK, percent)
+                pair = f"{visible(first)} minus {visible(second)}"
+                caption = f"{visible(figure.label)}, {pair}. {_LARGE_POINT}; a filled point has "
+                caption += "p < .05, not adjusted."
+                yield figure.key, Plot("curve", f"{name}-difference-{number}", caption, chart)
 
 
-def _curve(
-    multiverse: Multiverse, figure: MultiverseFigure, model: str, name: str
-) -> Iterator[Plot]:
-    """The chart of a model, if it has the figure."""
-    numbers_of = multiverse.numbers_of(model)
-    rows: list[dict[str, Any]] = [
+def _model_rows(
+    multiverse: Multiverse, figure: MultiverseFigure, model: str
+) -> list[dict[str, Any]]:
+    """The points of the curve of a model, with the choices of each."""
+    default, *_ = multiverse.numbers_of(model)
+    return [
         {
             "value": x.value, "low": x.ci_low, "high": x.ci_high, "chance": x.chance,
             "n": x.n, "versus_chance": x.versus_chance,
             "solid": x.versus_chance != "not distinguishable",
-            "default": member == numbers_of[0], "choices": multiverse.members[member].choices,
+            "default": member == default, "choices": multiverse.members[member].choices,
         }
         for member, x in multiverse.curve(figure, model)
     ]  # fmt: skip
-    if not rows:
-        return
-    known = [x for x in figure.values if x and x.value is not None]
-    ends = [y for x in known for y in (x.value, x.ci_low, x.ci_high) if y is not None]
-    color = COLORS[multiverse.models.index(model) % len(COLORS)]
-    percent = all(x.is_percent for x in known)
-    chart = _chart(rows, multiverse.choices(model), color, percent, ends)
-    caption = f"{visible(figure.label)}, {visible(model)}. {_LARGE_POINT}"
-    if any(row["chance"] is not None for row in rows):
-        caption += "; the dashed line is chance, and a hollow point is not "
-        caption += "distinguishable from chance"
-    yield Plot("curve", name, f"{caption}.", chart)
 
 
-def _gap_curve(
-    multiverse: Multiverse, figure: MultiverseFigure, second: str, name: str
-) -> Iterator[Plot]:
-    """The chart of the differences between the first model and another one, if there are any."""
+def _difference_rows(
+    multiverse: Multiverse, figure: MultiverseFigure, second: str
+) -> list[dict[str, Any]]:
+    """The differences between the first model and another one, with the choices of each."""
     first = multiverse.models[0]
-    members = multiverse.members
     knobs = multiverse.choices(first)
     defaults = [multiverse.numbers_of(model)[0] for model in (first, second)]
-    rows: list[dict[str, Any]] = [
-        {
+    rows: list[dict[str, Any]] = []
+    for x in multiverse.differences(figure, second):
+        a, b = (multiverse.members[number].choices for number in (x.a, x.b))
+        rows.append({
             "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
             "n": x.n, "p": x.p, "p_adjusted": x.p_adjusted,
-            "solid": x.p is not None and x.p < ALPHA,
-            "default": [x.a, x.b] == defaults,
-            "choices": members[x.a].choices | members[x.b].choices
-            | {knob: choice for knob, choice in members[x.a].choices.items() if knob in knobs},
-        }
-        for x in multiverse.differences(figure, second)
-    ]  # fmt: skip
-    if not rows:
-        return
-    percent = all(x.is_percent for x in figure.values if x and x.value is not None)
-    chart = _chart(rows, knobs | multiverse.choices(second), INK, percent)
-    caption = f"{visible(figure.label)}, {visible(first)} minus {visible(second)}. {_LARGE_POINT}"
-    yield Plot("curve", name, f"{caption}; a filled point has p < .05, not adjusted.", chart)
+            "solid": x.p is not None and x.p < ALPHA, "default": [x.a, x.b] == defaults,
+            "choices": a | b | {knob: choice for knob, choice in a.items() if knob in knobs},
+        })  # fmt: skip
+    return rows
 
 
 def _chart(

@@ -36,7 +36,8 @@ class ReportFigures:
             run, `low` and `high` are the ends of intervals and `published` is in [0, 1]; and `run`
             (position of the run among the sources), `figure` and `reported` (the figure and the
             published one as records), `is_percent`, `score` and `cutoff` (the parts of the name of
-            a measure), and `address` (measure, break-down and level as one text).
+            a measure), `address` (measure, break-down and level as one text), and `level_rank`
+            (position of the level in the order of its break-down).
     """
 
     sources: Sequence[LabelledRun]
@@ -58,8 +59,13 @@ class ReportFigures:
             cutoff=parts[1],
             address=table["measure"] + "|" + table["by"] + "|" + table["level"],
             published=table["published"] / 100,
+            level_rank=0,
         )
-        return cls(sources, table)
+        of_runs = cls(sources, table)
+        for (task, by), rows in table[table["by"] != ""].groupby(["task", "by"], sort=False):
+            levels = of_runs.diagnostic(task).levels_in_order(by, rows["level"].unique())
+            table.loc[rows.index, "level_rank"] = rank_in(rows["level"], levels)
+        return of_runs
 
     def of_runs(self, numbers: Sequence[int]) -> ReportFigures:
         """Returns the figures of some of the runs."""
@@ -82,25 +88,27 @@ class ReportFigures:
         """Returns the declaration of a task."""
         return self.having(task)[0].results.diagnostic(task)
 
-    def selected(self, task: str, selection: FigureSelection) -> pd.DataFrame:
-        """Returns the selected figures of a task in order, with their `heading`."""
-        table = self.table[self.table["task"] == task]
-        found = select(table, selection.measures, (selection.by,), selection.levels)
+    def selected(
+        self, task: str, selection: FigureSelection, setting: str = "none"
+    ) -> pd.DataFrame:
+        """Returns the selected figures of a task by level, measure and run, with `heading`."""
+        of_task = self.table[self.table["task"] == task]
+        by = (selection.by,)
+        found = select(of_task, selection.measures, by, selection.levels, (setting,))
+        measures = in_patterns(found["measure"].unique(), selection.measures)
+        ranks = {"measure_rank": rank_in(found["measure"], measures)}
+        if selection.levels:
+            ranks["level_rank"] = rank_in(found["level"], selection.levels)
+        ordered = found.assign(**ranks).sort_values(["level_rank", "measure_rank", "run"])
         diagnostic = self.diagnostic(task)
-        orders = {
-            "measure": in_patterns(table["measure"].unique(), selection.measures),
-            "level": selection.levels
-            or diagnostic.levels_in_order(selection.by, found["level"].unique()),
-        }
-        ordered = found.assign(
-            **{name: pd.Categorical(found[name], list(order)) for name, order in orders.items()}
-        ).sort_values(["measure", "level", "run"])
-        ordered = ordered.astype(dict.fromkeys(orders, object))
-        names = [
-            selection.label or figure_label(diagnostic, *address)
-            for address in zip(ordered["measure"], ordered["by"], ordered["level"], strict=True)
-        ]
+        addresses = zip(ordered["measure"], ordered["by"], ordered["level"], strict=True)
+        names = [selection.label or figure_label(diagnostic, *address) for address in addresses]
         return ordered.assign(heading=names)
+
+
+def rank_in(values: pd.Series[str], names: Sequence[str]) -> pd.Series[int]:
+    """Returns the position of each value among some names."""
+    return values.map({name: number for number, name in enumerate(names)})
 
 
 def in_patterns(names: Sequence[str], patterns: Sequence[str]) -> list[str]:

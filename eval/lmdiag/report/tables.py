@@ -20,8 +20,9 @@ from lmdiag.report.selections import (
     figures_of_sets,
     headlines,
     in_patterns,
+    rank_in,
 )
-from lmdiag.results import Figure, Results
+from lmdiag.results import Figure, Results, Run
 from lmdiag.results.figures import select
 from lmdiag.results.published import PublishedFigure, citation, has_published_rows, human_facts
 from lmdiag.text import visible
@@ -123,24 +124,19 @@ class Pivot:
 
     def _order(self, side: str) -> list[str]:
         """The values of a side of the table in their order."""
-        values = [*self.table[side].unique()]
         if side == "setting":
-            return self.diagnostic.settings_in_order(values)
-        if side == "level":
-            levels = [
-                level
-                for by in self.shape.by
-                for level in self.diagnostic.levels_in_order(
-                    by, self.table["level"][self.table["by"] == by].unique()
-                )
-            ]
-            return levels if {*levels} == {*values} else values
+            return self.diagnostic.settings_in_order(self.table["setting"].unique())
+        measures = in_patterns(self.table["measure"].unique(), self.shape.measures)
+        table = self.table.assign(
+            measure_rank=rank_in(self.table["measure"], measures),
+            by_rank=rank_in(self.table["by"], self.shape.by),
+        )
+        keys = []
         if side in ("measure", "score", "cutoff"):
-            names = in_patterns(self.table["measure"].unique(), self.shape.measures)
-            position = {name: i for i, name in enumerate(names)}
-            by_name = self.table.assign(position=self.table["measure"].map(position))
-            return [*by_name.sort_values("position", kind="stable")[side].unique()]
-        return values
+            keys = ["measure_rank"]
+        elif side == "level" and "by" not in self.shape.rows:
+            keys = ["by_rank", "level_rank"]
+        return [*table.sort_values(keys, kind="stable")[side].unique()]
 
     def _row_label(self, keys: Sequence[str]) -> str:
         """The heading of a row: of the last column that it has a value of."""
@@ -238,6 +234,12 @@ def sections(
         title = of_runs.diagnostic(task).title
         shown.append(Section(title, tables, remarks, further, signatures, task))
     return shown
+
+
+def sections_of(runs: Sequence[Run], figures: ReportFigures | None = None) -> list[Section]:
+    """Returns the sections of runs, with the formulas of their suites; see `sections`."""
+    columns = {task: rows.columns() for run in runs for task, rows in run.stimuli.items()}
+    return sections(figures or ReportFigures.of([run.results for run in runs]), columns)
 
 
 def _notes(task: str, runs: Sequence[Results]) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from rich import box
@@ -19,11 +19,10 @@ from lmdiag.comparison import Comparison
 from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, figure_headings
+from lmdiag.report.grid import CellText, Grid, Section, text_grid
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import CHANCE_SIGNS, Results
-from lmdiag.stimuli import Stimuli
 from lmdiag.text import shortened, visible
 
 _NARROW = 18
@@ -48,12 +47,12 @@ def print_results(
     results: Results,
     console: Console | None = None,
     designs: Sequence[Section] = (),
-    stimuli: Mapping[str, Stimuli] = {},
+    tables: Sequence[Section] | None = None,
 ) -> None:
     """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
 
-    The console is standard output by default; the stimuli of suites have formulas of predictions.
-    Of a model of which nothing is known (`of_setting`), there are the tables alone.
+    The console is standard output by default; `tables` are the `sections` of the run, where they
+    are known. Of a model of which nothing is known (`of_setting`), there are the tables alone.
     """
     console = console or output_console()
     model = results.model
@@ -70,8 +69,7 @@ def print_results(
     for design in designs:
         remarks = design.remarks[: None if design.tables else 1]
         print_section(Section(f"{design.title}: conditions", design.tables, remarks), console)
-    columns = {task: x.columns() for task, x in stimuli.items()}
-    for section in sections(ReportFigures.of([results]), columns):
+    for section in sections(ReportFigures.of([results])) if tables is None else tables:
         print_section(section, console)
 
 
@@ -102,13 +100,11 @@ def print_comparisons(
         rows = []
         for row in group:
             texts = labels.comparison_texts(row)
-            difference = CellText(texts.difference, texts.interval)
-            numbers = (f"{row.n}", texts.a, texts.b, texts.p, texts.p_adjusted)
-            cells = [*map(CellText, numbers)]
-            cells.insert(3, difference)
-            rows.append(GridRow((visible(texts.label),), 0, tuple(cells)))
-        figures = figure_headings(f"A − {other}", "p", "p adj.")
-        grid = Grid("", ("",), (*map(Heading, ("n", "A", other)), *figures), tuple(rows))
+            cells: dict[str, str | CellText] = {"n": f"{row.n}", "A": texts.a, other: texts.b}
+            cells[f"A − {other}"] = CellText(texts.difference, texts.interval)
+            cells |= {"p": texts.p, "p adj.": texts.p_adjusted}
+            rows.append(((texts.label,), cells))
+        grid = text_grid("", ("",), rows, facts=("n", "A", other))
         print_section(Section(title, [grid]), console)
     lines = [*labels.notes(comparisons), *dict.fromkeys(signatures)]
     print_section(Section("", [], lines), console)

@@ -112,7 +112,7 @@ def forest_plots(name: str, analysis: Analysis, part: str = "") -> list[Plot]:
         effect = visible(": ".join(key))
         caption = (
             f"{effect}: effect on {analysis.response_text(part)} in each model. Lines are 95% "
-            "intervals over items, the dashed line is no effect."
+            "intervals over items, the dashed line marks an effect of zero."
         )
         plots.append(Plot("conditions", f"{name}-{number}", caption, chart))
     return plots

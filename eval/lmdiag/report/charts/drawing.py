@@ -272,7 +272,7 @@ def curve_chart(
     known = data.reindex(columns=["value", "low", "high", "chance"])
     ends = [min([known.min().min(), *reach]), max([known.max().max(), *reach])]
     y = numeric("y", "value", domain=ends, nice=True, zero=False)
-    y = y.axis(format="%" if percent else ".3~g", minExtent=120, maxExtent=120)
+    y = y.axis(format="%" if percent else ".3~g", minExtent=150, maxExtent=150)
     x = alt.X("place:O", axis=None)
     *lines, dots = points(
         data, "y", {"x": x, "y": y, "color": alt.value(color)},
@@ -282,9 +282,9 @@ def curve_chart(
     )  # fmt: skip
     curve = alt.layer(*lines, dots.mark_point(strokeWidth=1.3, opacity=1), height=150)
     matrix = alt.Chart(inline(choices), height=alt.Step(15)).mark_circle(size=34, opacity=1)
-    rows = labels(choices, "choice", room=120, grid=True, labelPadding=2)
+    rows = labels(choices, "choice", room=150, grid=True, labelPadding=2)
     shown = tooltip(choices, "choice")
     colors = where("strongest", color, MUTED)
     both = alt.vconcat(curve, matrix.encode(x=x, y=rows, color=colors, tooltip=shown), spacing=8)
-    both = both.resolve_scale(x="shared").properties(usermeta={"beside": 132})
+    both = both.resolve_scale(x="shared").properties(usermeta={"beside": 162})
     return both.properties(data=inline(data))

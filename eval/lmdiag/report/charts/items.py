@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -25,56 +25,79 @@ _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""
 
 
+class _PairTexts(NamedTuple):
+    """A chart of contrasts: its title, how it is read, an axis, and a value in words."""
+
+    title: str
+    reading: str
+    axis: str
+    value: str
+
+
+_PAIR_TEXTS = {
+    "word": _PairTexts(
+        "p(good) against p(bad)", "Above the diagonal the model prefers the good completion",
+        "p({} completion)", "p({})",
+    ),
+    "sentence": _PairTexts(
+        "Surprisal of the good against the bad sentence",
+        "Below the diagonal the model prefers the good sentence", "{} sentence, bits", "{}",
+    ),
+    "choice": _PairTexts(
+        "Share of the good against the bad option",
+        "Above the diagonal the model chooses the good option",
+        "share of the {} option", "share of {}",
+    ),
+}  # fmt: skip
+
+
 def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """Yields good against bad completions or sentences, a chart per run.
+    """Yields good against bad completions, sentences or options, a chart per run.
 
     On the side of the diagonal with the more probable good rows the good one is preferred; of
     probabilities, above the dashed curve by more than the threshold of sensitivity@threshold.
     """
-    bits = data.diagnostic.asks == "sentence"
-    threshold = data.runs[0].results.protocol.threshold
-    far = f"good by > {threshold:g}"
-    tables = [_pairs(items, chart, "" if bits else far) for items in data.items]
+    protocol = data.runs[0].results.protocol
+    asks = "choice" if protocol.elicitation == "choice" else data.diagnostic.asks
+    texts = _PAIR_TEXTS[asks]
+    bits = asks == "sentence"
+    far = f"good by > {protocol.threshold:g}" if asks == "word" else ""
+    tables = [_pairs(items, chart, bits, far) for items in data.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
-    what, reading, axis, more = (
-        ("Surprisal of the good against the bad sentence",
-         "Below the diagonal the model prefers the good sentence", "{} sentence, bits", "")
-        if bits else
-        ("p(good) against p(bad)", "Above the diagonal the model prefers the good completion",
-         "p({} completion)", f", above the dashed curve by more than {threshold:g}")
-    )  # fmt: skip
     axes = {
-        channel: axis_of(channel, side, axis.format(side), values, bits)
+        channel: axis_of(channel, side, texts.axis.format(side), values, bits)
         for channel, side in (("x", "bad"), ("y", "good"))
     }
-    title = f"{chart.title}. {what}" if chart.title else what
+    title = f"{chart.title}. {texts.title}" if chart.title else texts.title
     name = f"pairs-{name_part(chart.title)}".strip("-")
+    ends = axes["x"]["scale"]["domain"]
+    names = {side: texts.value.format(side) for side in ("good", "bad")}
+    columns = "item, context, other context, good word, bad word, rank of good, rank of bad, "
     for i, table in enumerate(tables):
-        kind, (good, bad), ends = chart.kind, data.colors(i)[:2], axes["x"]["scale"]["domain"]
+        kind = chart.kind
+        good, bad = data.colors(i)[:2]
         lines = [_line(ends, ends, axes)]
         if len(table) > MAX_LISTED:
             kind = "density"
             drawn = _density_chart(table, axes, good, *lines)
-            caption = f"{title}, {len(table):,} contrasts; the darker, the more. {reading}."
+            caption = f"{title}, {len(table):,} contrasts; the darker, the more. {texts.reading}."
         else:
+            caption = f"{title}, one mark per contrast. {texts.reading}"
             looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
-            if not bits:
+            if far:
+                caption += f", above the dashed curve by more than {protocol.threshold:g}"
                 curve = np.geomspace(*ends)
-                curve = curve[curve + threshold <= 1]
-                lines.append(_line(curve, curve + threshold, axes, strokeDash=DASHED))
+                curve = curve[curve + protocol.threshold <= 1]
+                lines.append(_line(curve, curve + protocol.threshold, axes, strokeDash=DASHED))
                 looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
-            columns = "item, context, other context, good word, bad word, rank of good, "
-            titles = {} if bits else {"good": "p(good)", "bad": "p(bad)"}
-            shown = tooltip(
-                table, f"{columns}rank of bad, good, bad", ".1f" if bits else ".3g", **titles
-            )
+            shown = tooltip(table, f"{columns}good, bad", ".1f" if bits else ".3g", **names)
             drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=shown)
-            caption = f"{title}, one mark per contrast. {reading}{more}."
+            caption += "."
         if len(table):
             yield data.of_run(i, Plot(kind, name, caption, drawn))
 
 
-def _pairs(items: Sequence[Item], chart: Chart, far: str) -> pd.DataFrame:
+def _pairs(items: Sequence[Item], chart: Chart, bits: bool, far: str) -> pd.DataFrame:
     """The contrasts of a run in the levels of a chart; each with the most probable bad row."""
     rows = []
     for item in items:
@@ -83,10 +106,13 @@ def _pairs(items: Sequence[Item], chart: Chart, far: str) -> pd.DataFrame:
             continue
         good = next(choice for choice in item.choices if choice.good)
         bad = max((c for c in item.choices if c.good is False), key=lambda c: c.value or 0.0)
-        texts = {"item": item.id, "context": good.sentence, "other context": bad.context}
+        texts = {
+            "item": item.id, "context": good.sentence,
+            "other context": "" if bad.has_blank else bad.context,
+            "good word": good.target, "bad word": bad.target,
+        }  # fmt: skip
         figures: dict[str, Any] = {"good": good.bits, "bad": bad.bits}
-        if far:
-            texts |= {"other context": "", "good word": good.target, "bad word": bad.target}
+        if not bits:
             figures = {"good": good.probability, "bad": bad.probability}
             figures |= {"rank of good": good.rank, "rank of bad": bad.rank}
         verdict = (far if far and item.by_threshold else "good") if item.prefers_good else "bad"
@@ -145,6 +171,8 @@ def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, dia
 
 def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Yields the probability of each target against its human cloze probability, per run."""
+    if data.runs[0].results.protocol.elicitation == "choice":
+        return
     columns = data.runs[0].stimuli[data.task].columns()
     known = dict(zip(columns["id"], columns.get("target_cloze", ()), strict=False))
     tables = [

@@ -13,9 +13,10 @@ from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
 from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
-from lmdiag.report.charts.task_runs import DRAWN, TaskRuns, rows_in_order
+from lmdiag.report.charts.task_runs import DRAWN, TaskRuns
 from lmdiag.report.items import run_scores
-from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets
+from lmdiag.report.labels import measure_label
+from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, in_patterns, rank_in
 from lmdiag.results import FigureKey, Results
 from lmdiag.text import visible
 from lmdiag.types import BadInput
@@ -35,7 +36,7 @@ def measures_plot(model: str, results: Results) -> Plot:
     """Returns a chart of the figures of one model that are in percent, without cut-offs."""
     task, setting = next((task, setting) for task, of in results.tasks.items() for setting in of)
     data = TaskRuns(task, (), ReportFigures.of([results]), ())
-    table = data.proportions(setting=setting).assign(series=visible(model))
+    table = data.table(setting=setting, proportions=True).assign(series=visible(model))
     if table.empty:
         raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
     return dot_plot("figures", "measures", visible(model), table)[0]
@@ -44,17 +45,17 @@ def measures_plot(model: str, results: Results) -> Plot:
 def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Figures in percent: of one run in all settings, of several runs unperturbed."""
     measures = (*chart.measures, "*")
-    table = data.proportions(*measures)
+    table = data.table(*measures, proportions=True)
     if len(data.runs) == 1:
         order = distinct(table, "label")
-        label = data.diagnostic.setting_label
-        tables = [
-            data.proportions(*measures, setting=name).assign(series=visible(label(name)))
-            for name in data.settings
-        ]
-        human = data.proportions(*measures, setting=HUMAN)
-        tables.append(human.assign(series="Human (cloze)"))
-        table = rows_in_order(pd.concat(tables), "label", order)
+        series = {name: visible(data.diagnostic.setting_label(name)) for name in data.settings}
+        series[HUMAN] = "Human (cloze)"
+        table = pd.concat([
+            data.table(*measures, setting=setting, proportions=True).assign(series=label)
+            for setting, label in series.items()
+        ])  # fmt: skip
+        table = table.assign(rank=rank_in(table["label"], order)).dropna(subset="rank")
+        table = table.sort_values("rank", kind="stable").drop(columns="rank")
     yield from dot_plot(chart.kind, "measures", chart.title or "Figures in percent", table)
 
 
@@ -63,13 +64,13 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
     Very many levels have several charts, by the break-down that each of them is a part of.
     """
-    table = data.table(*chart.measures, by=chart.by)
-    title = chart.title
     by = chart.by
+    title = chart.title
+    table = data.table(*chart.measures, by=by, levels=chart.levels)
     if len(data.runs) > 1 and len(table):
-        table = table[table["measure"] == table["measure"].iloc[0]]
-        title += f" ({table['label'].iloc[0]})"
-    table = data.levels(chart, table)
+        first = in_patterns(table["measure"].unique(), chart.measures)[0]
+        table = table[table["measure"] == first]
+        title += f" ({measure_label(first)})"
     levels = pd.Series(distinct(table, "level"))
     groups = pd.Series("", levels)
     if len(levels) > _MOST_LEVELS:
@@ -94,11 +95,11 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     if found.empty or sets is None:
         return
     headings = found["heading"].map(visible)
-    several = len(data.runs) > 1
-    table = found[[*FigureKey._fields, *DRAWN]].assign(label=headings, series=found["set"])
-    if several:
-        table = table.assign(label=headings + ", " + found["set"], series=table["model"])
-    yield from dot_plot("levels", "extended-sets", sets.title, table)
+    table = found.assign(label=headings, series=found["set"])
+    if len(data.runs) > 1:
+        table = found.assign(label=headings + ", " + found["set"], series=found["model"])
+    drawn = table[[*FigureKey._fields, *DRAWN]]
+    yield from dot_plot("levels", "extended-sets", sets.title, drawn)
 
 
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -106,10 +107,11 @@ def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for i, run in enumerate(data.runs):
         parts = []
         times = 0
+        model = data.figures.sources[i].label
         for setting in (p for p in data.diagnostic.perturbations if p.shuffled):
-            where = {"model": data.figures.sources[i].label}
-            means = data.table(*chart.measures, setting=setting.name, **where)
-            plain = data.table(*chart.measures, setting=setting.unshuffled, **where)
+            settings = (setting.name, setting.unshuffled)
+            tables = [data.table(*chart.measures, setting=name) for name in settings]
+            means, plain = (table[table["model"] == model] for table in tables)
             keys = [key for key in run.predictions[data.task] if key[0] == setting.name]
             scores = [run_scores(run, data.task, *key) for key in keys]
             values = [
@@ -144,7 +146,7 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     caption = "MW and EW of the verbs in the top of the distribution, then of those in its bottom."
     drawn = _cutoff_chart(table, "score" if several else "")
     yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), drawn)
-    by = data.levels(chart, data.table(*names, by=chart.by))
+    by = data.table(*names, by=chart.by, levels=chart.levels)
     if len(by) and not several:
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
         name = f"cutoffs-{name_part(chart.by)}s"
