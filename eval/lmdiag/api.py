@@ -27,7 +27,6 @@ from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predict
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import compare_runs, side_of, unlike_first
-from lmdiag.controls import control_warning, text_warning
 from lmdiag.display import (
     Analysed,
     Comparisons,
@@ -51,7 +50,7 @@ from lmdiag.protocol import (
 )
 from lmdiag.questions import Setting
 from lmdiag.results import Run
-from lmdiag.runs.asking import predict
+from lmdiag.runs.asking import control_warning, predict, text_warning
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli

@@ -7,11 +7,11 @@ from tokenizer_files import byte_level, ending, names, sentencepiece, wordpiece
 from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from lmdiag.controls import control_warning
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.questions import Setting
+from lmdiag.runs.asking import control_warning
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.types import BadInput, Query
 from models.toys import asked, bert

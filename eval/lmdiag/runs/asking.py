@@ -8,7 +8,7 @@ processes, and the answers are the same to the last bit.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from itertools import accumulate, chain
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting, distinct_questions, to_predictions
+from lmdiag.questions import Setting, distinct_questions, row_keys, to_predictions
 from lmdiag.runs.processes import Processes
 from lmdiag.text import visible
 from lmdiag.types import Question, Sentence
@@ -26,6 +26,9 @@ from lmdiag.types import Question, Sentence
 if TYPE_CHECKING:
     from lmdiag.models import Model
     from lmdiag.runs.journal import Journal
+
+_EXAMPLES = 3
+"""Rows that are named in a warning of control tokens."""
 
 
 def predict(
@@ -190,3 +193,48 @@ def show_progress(
         speed = f", {rate}" if reached > done else ""
         stopped = "" if reached >= total else f", stopped at {reached} of {total}"
         log(f"asked {reached - done} {unit} in {took}{speed}{stopped}")
+
+
+# ---- control tokens ------------------------------------------------------------------------------
+
+
+def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
+    """Returns one line about the rows whose context has the name of a control token.
+
+    Args:
+        model: the model that is queried; its tokenizer decides what a control token is.
+        settings: all rows that are asked.
+
+    Returns:
+        the line, with the number of rows, and text and id of the first ones; None for no such row.
+    """
+    rows: dict[str, str] = {}
+    noun = "context"
+    for setting in settings:
+        noun = "sentence" if setting.stimuli.diagnostic.asks == "sentence" else "context"
+        keys = row_keys(setting, kind=model.info.kind, cased=model.info.cased)
+        for row, key in zip(setting.stimuli.columns()["id"], keys, strict=True):
+            text = key.text if isinstance(key, Sentence) else "\n".join(key[0])
+            rows.setdefault(f"row {row}", text)
+    return text_warning(model, rows, noun)
+
+
+def text_warning(model: Model, texts: Mapping[str, str], noun: str) -> str | None:
+    """Returns one line about the texts with the name of a control token; None for no such text.
+
+    Args:
+        model: the model that is queried.
+        texts: where a text is -> the text.
+        noun: what each of them is, e.g. "sentence".
+    """
+    distinct = list(dict.fromkeys(texts.values()))
+    names = dict(zip(distinct, model.control_names(distinct), strict=True))
+    hits = [f"{names[text][0]} in {place}" for place, text in texts.items() if names[text]]
+    if not hits:
+        return None
+    examples = ", ".join(hits[:_EXAMPLES]) + (", ..." if len(hits) > _EXAMPLES else "")
+    count = f"1 {noun} contains" if len(hits) == 1 else f"{len(hits)} {noun}s contain"
+    return (
+        f"{count} the text of a control token, which model {model.info.id} reads as the token "
+        f"itself and not as text ({examples}): rewrite these rows if this is not intended"
+    )

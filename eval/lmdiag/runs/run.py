@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import evaluation, results
-from lmdiag.controls import control_warning
 from lmdiag.files import without_secrets
 from lmdiag.protocol import Predictions, QueryOptions, bos_remark, without_effect
 from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
 from lmdiag.results.predictions import read_run, write
-from lmdiag.runs.asking import predict
+from lmdiag.runs.asking import control_warning, predict
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import change_texts

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.procedures import ENTROPY, SURPRISAL
 from lmdiag.analysis.selection import needs_entropy
-from lmdiag.controls import text_warning
 from lmdiag.protocol import bos_remark
 from lmdiag.results import model_slug
-from lmdiag.runs.asking import ask
+from lmdiag.runs.asking import ask, text_warning
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Sentence
 
