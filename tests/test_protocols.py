@@ -18,6 +18,7 @@ from lmdiag.protocol import Protocol, QueryOptions, bos_remark, without_effect
 from lmdiag.results import identity, load_run, protocol_slug, signature
 
 PROMPT = "Go on:\n{context}"
+QUESTION = "{options}\nAnswer:"
 CHAT = "<u>Complete the sentence.</u><a>{context}"
 TEMPLATE = (
     "{% for m in messages %}{{ '<' ~ m.role[0] ~ '>' ~ m.content ~ '</' ~ m.role[0] ~ '>' }}"
@@ -36,6 +37,12 @@ def digest(prompt: str) -> str:
         (Protocol(prompt=CHAT, chat=True), f"prompt:{digest(CHAT)}", f"chat{digest(CHAT)}"),
         (Protocol(final_period="never"), "period:never", "periodnever"),
         (Protocol(first_letter="lower"), "letter:lower", "letterlower"),
+        (Protocol(elicitation="choice"), "elicitation:choice", "elicitationchoice"),
+        (
+            Protocol(elicitation="choice", choice_prompt=QUESTION),
+            f"elicitation:choice|question:{digest(QUESTION)}",
+            f"elicitationchoice-question{digest(QUESTION)}",
+        ),
     ],
 )
 def test_signatures_and_folders(protocol: Protocol, part: str, folder: str) -> None:

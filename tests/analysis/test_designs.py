@@ -6,14 +6,11 @@ import itertools
 import math
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from scipy.optimize import minimize_scalar
 
 from lmdiag.analysis.designs import analyse_table
 from lmdiag.analysis.linear import fit_mixed
@@ -296,68 +293,27 @@ def simulated(seed: int) -> pd.DataFrame:
     return pd.DataFrame({"y": y, "a": a, "b": b, "subject": subject, "item": item})
 
 
-def marginal(
-    y: Any, x: Any, random: Sequence[tuple[Any, Any, Any]], sigma: float, reml: bool
-) -> tuple[float, Any, Any]:
-    """Returns log-likelihood, coefficients and their standard errors of a mixed model.
-
-    y (n,) is normal with mean x b and variance sigma^2 I + the sum of Z C Z' within the groups of
-    each random term: its columns Z (n, q), the group of each row, the covariance C of its effects.
-    b is the generalized least squares estimate.
-    """
-    v = sigma**2 * np.eye(len(y))
-    for z, group, covariance in random:
-        v += (z @ covariance @ z.T) * (group[:, None] == group)
-    information = x.T @ np.linalg.solve(v, x)
-    beta = np.linalg.solve(information, x.T @ np.linalg.solve(v, y))
-    value = scipy.stats.multivariate_normal(x @ beta, v).logpdf(y)
-    if reml:
-        value += (len(beta) * math.log(2 * math.pi) - np.linalg.slogdet(information)[1]) / 2
-    return value, beta, np.sqrt(np.diag(np.linalg.inv(information)))
-
-
-@pytest.mark.parametrize(
-    ("random", "columns", "is_correlated", "n_covariances", "reml"),
-    [
-        ("(1 | subject)", ["one"], False, 1, False),
-        ("(1 + a + b || subject)", ["one", "a", "b"], False, 3, True),
-        ("(1 + a | subject)", ["one", "a"], True, 3, False),
-    ],
-)
-def test_a_mixed_fit_is_the_maximum_of_the_likelihood_by_scipy(
-    random: str, columns: list[str], is_correlated: bool, n_covariances: int, reml: bool
-) -> None:
+def test_a_mixed_fit_of_balanced_groups_is_the_analysis_of_variance() -> None:
+    """Whose mean squares REML's variances follow from; AIC as lme4's: test_reproduced.py."""
     table = simulated(4)
+    by_subject = table.groupby("subject")["y"]
+    between, within = 12 * by_subject.mean().var(), by_subject.var().mean()
+    mean, se = table["y"].mean(), math.sqrt(between / 240)
     table.loc[240] = {"y": np.nan, "a": 0.5, "b": 0.5, "subject": 0, "item": 0}
-    fit = fit_mixed(f"y ~ a * b + {random} + (1 | item)", table, reml=reml)
-    assert (fit.n, fit.left_out, fit.groups) == (240, 1, {"subject": 20, "item": 12})
+    fit = fit_mixed("y ~ 1 + (1 | subject)", table)
+    assert (fit.n, fit.left_out, fit.groups, fit.warning) == (240, 1, {"subject": 20}, "")
+    assert fit.residual_sd == pytest.approx(math.sqrt(within), rel=1e-4)
+    of_subjects = math.sqrt((between - within) / 12)
+    assert fit.random_sd == {"subject": {"(Intercept)": pytest.approx(of_subjects, rel=1e-4)}}
+    low, high = scipy.stats.t.interval(0.95, 19, mean, se)
+    expected = {"estimate": mean, "se": se, "df": 19, "ci_low": low, "ci_high": high}
+    found = fit.terms.loc["(Intercept)", [*expected]]
+    assert found.to_dict() == pytest.approx(expected, rel=1e-3)
+    fit = fit_mixed("y ~ a * b + (1 + a + b || subject) + (1 | item)", table)
     assert [*fit.terms.index] == ["(Intercept)", "a", "b", "a:b"]
-    assert not fit.warning
-    table = simulated(4).assign(one=1.0)
-    x = table.assign(ab=table.a * table.b)[["one", "a", "b", "ab"]].to_numpy()
-    z, subject, item = table[columns].to_numpy(), table.subject.to_numpy(), table.item.to_numpy()
-
-    def of(sds: Any, correlation: float) -> Any:
-        covariance = np.diag(sds[:-2] ** 2)
-        covariance += correlation * (np.outer(sds[:-2], sds[:-2]) - covariance)
-        terms = [(z, subject, covariance), (z[:, :1], item, sds[-2:-1, None] ** 2)]
-        return marginal(table.y.to_numpy(), x, terms, sds[-1], reml)
-
-    sds = [sd for by_term in fit.random_sd.values() for sd in by_term.values()]
-    sds = np.array([*sds, fit.residual_sd])
-    best = minimize_scalar(lambda r: -of(sds, r)[0], bounds=(-1, 1), method="bounded").x
-    correlation = best if is_correlated else 0.0
-    value, beta, se = of(sds, correlation)
-    assert fit.log_likelihood == pytest.approx(value, abs=1e-5)
-    assert [*fit.terms["estimate"]] == pytest.approx(beta, rel=1e-4)
-    assert [*fit.terms["se"]] == pytest.approx(se, rel=1e-4)
-    interval = scipy.stats.t.interval(0.95, fit.terms["df"]["a"], beta[1], se[1])
-    assert [*fit.terms.loc["a", ["ci_low", "ci_high"]]] == pytest.approx(interval, rel=1e-3)
-    for factors in np.concatenate([np.eye(len(sds)), -np.eye(len(sds))]) * 0.01 + 1:
-        assert of(sds * factors, correlation)[0] < value  # which is the maximum
-    # variances and covariances of subjects, of items, of residuals, and four coefficients
-    n_parameters = n_covariances + 1 + 1 + 4
-    assert fit.aic == pytest.approx(2 * n_parameters - 2 * fit.log_likelihood)
+    assert {group: [*sds] for group, sds in fit.random_sd.items()} == {
+        "subject": ["(Intercept)", "a", "b"], "item": ["(Intercept)"],
+    }  # fmt: skip
 
 
 def test_levels_of_text_columns_are_named() -> None:

@@ -275,6 +275,7 @@ def test_uploads_and_files_of_strangers_are_not_used(
     board.run_missing([request(name, commit=commit), LOCAL[0]], lambda line: None)
     assert reason in board.failure(request(name, commit=commit))[0]
     assert not (checkout / "ran").exists()
+    assert not [line for line in hub.log if line.startswith("GET") and line.endswith(".bin")]
 
 
 @pytest.mark.slow

@@ -21,15 +21,15 @@ import lmdiag
 from lmdiag import models
 from lmdiag.elicitation import parse_wording
 from lmdiag.models import LoadOptions
-from lmdiag.protocol import Predictions, Protocol, QueryOptions
+from lmdiag.protocol import Predictions
 from lmdiag.questions import Setting
 from lmdiag.report.headline import headline_rows
 from lmdiag.report.html import render
 from lmdiag.report.selections import ReportFigures
-from lmdiag.results import load_run, signature
+from lmdiag.results import load_run
 from lmdiag.runs.asking import predict
 from lmdiag.stimuli import Stimuli
-from lmdiag.types import Answer, BadInput, Question, WordScore
+from lmdiag.types import Answer, Question, WordScore
 
 CHAT = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
@@ -220,22 +220,11 @@ def test_what_cannot_be_asked_is_one_line(command: Commands) -> None:
         ([command.models["gpt2"], *choice, "--unit", "word"], "elicitation and unit exclude each"),
         ([command.models["gpt2"], "--choice-prompt", "{options}"], "give elicitation, too"),
         ([command.models["gpt2"], *choice, "--choice-prompt", "x"], "that has {options} in it"),
+        ([command.models["gpt2"], *choice, "--choice-prompt", 2 * "{options}"], "in it once"),
     ):
         data = [] if "--data" in arguments else ["--data", command.data]
         output = ["--output", command.folder, "--quiet"]
         assert message in command.refused("run", "--model", *arguments, *data, *output)
-
-
-def test_the_text_of_the_question_enters_the_signature() -> None:
-    choice = Protocol(elicitation="choice")
-    other = Protocol(elicitation="choice", choice_prompt="{options}\nAnswer:")
-    lines = [signature(protocol, "1a2b3c4d") for protocol in (Protocol(), choice, other)]
-    assert lines[1] == f"{lines[0]}|elicitation:choice"
-    assert lines[2].startswith(f"{lines[1]}|question:")
-    assert "{" not in lines[2]
-    with pytest.raises(BadInput, match="option choice_prompt must be"):
-        parse_wording("{options} {options}")
-    assert QueryOptions().elicitation == "probability"
 
 
 def test_a_page_begins_with_the_position_bias_beside_the_sensitivity(
