@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -144,8 +145,9 @@ def ended(child: int) -> int:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """The files of a command that must be the same, without the journals' names."""
-    files = {name: x for name, x in outcome(folder).items() if ".draft-" not in name}
+    """The files of a command that must be the same: not those of journals, whose names differ."""
+    named = outcome(folder)
+    files = {x: content for x, content in named.items() if not re.search(r"\.draft-|\.jsonl$", x)}
     same = (".svg", ".csv", "fit.html", "leaderboard.json")
     return files | {name: (folder / name).read_bytes() for name in files if name.endswith(same)}
 
