@@ -165,8 +165,9 @@ def analyse_table(
         raise BadInput("a formula is fitted to one region: choose it with --region")
     table = _with_model_and_item(_of_region(_prepared(table, item, named), region))
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
-    table[response] = _response(table, response)
-    means = _means(table, conditions, response, orders, required=not formula, each=region == _ALL)
+    table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
+    is_required = bool(by or not formula)
+    means = _means(table, conditions, response, orders, required=is_required, each=region == _ALL)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
     factors = _factors(table, [*names, *named], orders)
     order = {name: tuple(factors[name].cat.categories) for name in names}
@@ -250,12 +251,7 @@ def _with_model_and_item(table: DataFrame) -> DataFrame:
 
 
 def _response(table: DataFrame, response: str) -> Series:
-    """The response of each row, NaN where it is not known or not finite; see `analyse_table`."""
-    values = _computed_response(table, response)
-    return values.replace([np.inf, -np.inf], np.nan)
-
-
-def _computed_response(table: DataFrame, response: str) -> Series:
+    """The response of each row, NaN where it is not known; see `analyse_table`."""
     columns = set(table)
     if response in columns:
         try:
@@ -444,8 +440,6 @@ def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
 
 def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFrame) -> DataFrame:
     """The effects by a factor between items; `BadInput` if an item has several of its levels."""
-    if "item" not in table:
-        raise BadInput("the table has no column item, which names the items of the design")
     levels = factors[by].groupby(level_texts(table["item"]))
     several = levels.nunique() > 1
     if several.any():

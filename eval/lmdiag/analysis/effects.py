@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from itertools import combinations, pairwise, product
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from pandas import DataFrame, Index, MultiIndex, Series, concat
@@ -46,23 +46,6 @@ def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
 # ---- contrasts -----------------------------------------------------------------------------------
 
 
-class _Contrast(NamedTuple):
-    """A comparison of levels or of cells, as the sum of weighted means.
-
-    Attributes:
-        conditions: whose levels are compared; Holm's method adjusts the contrasts of the same
-            conditions together.
-        effect: its name, e.g. "a:c[z - x]"; conditions of two levels have no levels in it.
-        label: its name with all levels, e.g. "a[y - x]:c[z - x]".
-        weights: of the levels of a condition, or of the cells.
-    """
-
-    conditions: tuple[str, ...]
-    effect: str
-    label: str
-    weights: stats.Values
-
-
 def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> DataFrame:
     """Returns the contrast of each item (rows) for each effect (columns).
 
@@ -75,46 +58,37 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
         levels: of each condition; with more than two of them, the effect names the pair.
         coding: "difference" for successive levels, else all pairs of levels.
     """
-    sides = []
-    for name in means.columns.names:
-        of_cells = [*means.columns.unique(name)]
-        averaged = _Contrast((), "", "", np.full(len(of_cells), 1 / len(of_cells)))
-        sides.append([*_contrasts_of_levels(name, of_cells, len(levels[name]), coding), averaged])
-    contrasts = [
-        reduce(_crossed, parts)
-        for parts in product(*sides)
-        if 0 < sum(bool(part.conditions) for part in parts) <= _MOST_CROSSED
-    ]
-    contrasts.sort(key=lambda contrast: len(contrast.conditions))  # main effects first
+    names = [*means.columns.names]
+    of_cells = {name: [*means.columns.unique(name)] for name in names}
+    effects = []
+    weights = []
+    crossed = [x for n in range(1, _MOST_CROSSED + 1) for x in combinations(names, n)]
+    for conditions in crossed:
+        for pairs in product(*(_pairs(of_cells[name], coding) for name in conditions)):
+            compared = dict(zip(conditions, pairs, strict=True))
+            labels = {name: f"{name}[{high} - {low}]" for name, (low, high) in compared.items()}
+            shown = [name if len(levels[name]) == 2 else labels[name] for name in conditions]
+            effects.append((":".join(conditions), ":".join(shown), ":".join(labels.values())))
+            parts = [_weights(of_cells[name], compared.get(name, ())) for name in names]
+            weights.append(reduce(np.kron, parts))
     values = means.to_numpy()
-    scores = values @ np.column_stack([contrast.weights for contrast in contrasts])
+    scores = values @ np.column_stack(weights)
     scores[np.abs(scores) <= _ROUNDING * np.abs(values).max()] = 0.0
-    columns = [(":".join(x.conditions), x.effect, x.label) for x in contrasts]
-    return DataFrame(scores, means.index, MultiIndex.from_tuples(columns))
+    return DataFrame(scores, means.index, MultiIndex.from_tuples(effects))
 
 
-def _contrasts_of_levels(
-    name: str, levels: Sequence[str], n_levels: int, coding: Coding
-) -> list[_Contrast]:
-    """The later level less the earlier one, of all pairs or of successive levels."""
+def _pairs(levels: Sequence[str], coding: Coding) -> Iterable[tuple[str, str]]:
+    """The levels that are compared: all pairs, or successive levels."""
+    return pairwise(levels) if coding == "difference" else combinations(levels, 2)
+
+
+def _weights(levels: Sequence[str], pair: Collection[str]) -> Any:
+    """The weights of levels for their mean, or for the second of a pair less the first."""
+    if not pair:
+        return np.full(len(levels), 1 / len(levels))
+    low, high = pair
     names = np.array(levels)
-    pairs = pairwise(levels) if coding == "difference" else combinations(levels, 2)
-    contrasts = []
-    for low, high in pairs:
-        label = f"{name}[{high} - {low}]"
-        weights = (names == high) * 1.0 - (names == low)
-        contrasts.append(_Contrast((name,), name if n_levels == 2 else label, label, weights))
-    return contrasts
-
-
-def _crossed(first: _Contrast, second: _Contrast) -> _Contrast:
-    """The interaction of two contrasts of different conditions."""
-    return _Contrast(
-        first.conditions + second.conditions,
-        ":".join(filter(None, (first.effect, second.effect))),
-        ":".join(filter(None, (first.label, second.label))),
-        np.asarray(np.kron(first.weights, second.weights), np.float64),
-    )
+    return (names == high) * 1.0 - (names == low)
 
 
 # ---- tests ---------------------------------------------------------------------------------------

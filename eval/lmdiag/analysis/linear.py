@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pandas import Categorical, DataFrame, Series
+from pandas import Categorical, DataFrame, Series, cut
 from pandas.api.types import is_numeric_dtype
 from scipy.special import chdtrc, fdtrc, stdtr, stdtrit
 
@@ -209,8 +209,11 @@ def _coded(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _Coded
         named = levels[:-1] if coding == "sum" else levels[1:]
         coded.contrasts[name] = coding
         if coding == "difference":
+            from formulaic.transforms.contrasts import DiffContrasts
+
             named = [f"{high} - {low}" for low, high in pairwise(levels)]
-            coded.contrasts[name] = successive_differences(len(levels))
+            matrix = DiffContrasts().get_coding_matrix(levels, sparse=False)
+            coded.contrasts[name] = matrix.to_numpy()
         for number, level in enumerate(named, start=1):
             coded.labels[f"{name}.{number}"] = f"{name}[{level}]"
     return coded
@@ -253,15 +256,6 @@ def _levels(column: Series) -> list[str]:
     return [*in_order(column.unique())]
 
 
-def successive_differences(n_levels: int) -> Values:
-    """Returns the contrast matrix (k, k - 1) by which a coefficient is a level less the one before.
-
-    Source: Venables and Ripley (2002), `contr.sdif` of MASS.
-    """
-    rows, columns = np.indices((n_levels, n_levels - 1))
-    return np.where(rows > columns, columns + 1, columns + 1 - n_levels) / n_levels
-
-
 # ---- least squares -------------------------------------------------------------------------------
 
 
@@ -295,7 +289,7 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
     densities = in_sample
     if folds:
         densities = np.empty(n)
-        fold = fold_numbers(n, folds)
+        fold = cut(np.arange(1, n + 1), folds, labels=False)
         for test in (fold == number for number in range(folds)):
             _, errors, rss_of_others = fitted_to(~test)
             densities[test] = _log_densities(errors[test], rss_of_others / (n - test.sum() - p))
@@ -339,13 +333,3 @@ def _check_predictors(x: DataFrame, folds: int) -> Values:
 def _log_densities(residuals: Values, variance: float) -> Values:
     """The log density of each residual under a normal distribution."""
     return -0.5 * (math.log(2 * math.pi * variance) + residuals**2 / variance)
-
-
-def fold_numbers(n: int, folds: int) -> NDArray[np.intp]:
-    """Returns the number, from 0, of the contiguous fold of each of n rows.
-
-    R's `cut(1:n, folds, labels = FALSE)`: row i is in the fold whose interval (a, b] holds i, the
-    bounds being equally spaced from 1 to n.
-    """
-    inner = 1 + np.arange(1, folds) * ((n - 1) / folds)
-    return np.searchsorted(inner, np.arange(1, n + 1), side="left")
