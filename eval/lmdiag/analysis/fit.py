@@ -158,10 +158,8 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
             reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
             raise BadInput(f"{selection.source.name}: no row is left: {reasons}")
     fits = [_fit(selection, how) for selection in selections for how in regressions]
-    together = regressions.index(
-        next(how for how in regressions if how.baseline == baseline and how.full == full)
-    )
-    compared = DataFrame() if is_mixed(full) else _compared(fits[together :: len(regressions)])
+    n_alone = len(regressions) // 2  # before the one with all predictors, and after it
+    compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
     notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"

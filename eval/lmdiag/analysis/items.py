@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -161,33 +162,25 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
         )
     records = []
     for row, sentence in enumerate(stimuli.columns()["sentence"]):
-        spans = predictions.words[row] if predictions.words else None
+        spans = (predictions.words[row] if predictions.words else None) or ()
+        entropies = (predictions.entropies[row] if predictions.entropies else None) or ()
+        known = [*zip_longest(spans, entropies)]
         words = enumerate(re.finditer(r"\S+", sentence), start=1)
         parts = [(number, "", *match.span()) for number, match in words]
         if per == "region":
             regions = (stimuli.regions or [])[row]
             parts = [(r["number"], r["name"], r["start"], r["end"]) for r in regions]
         for number, name, start, end in parts:
-            n_tokens = sum(span.n_tokens for span in spans or () if start <= span.start < end)
+            inside = [(span, x) for span, x in known if start <= span.start < end]
+            n_tokens = sum(span.n_tokens for span, _ in inside)
+            entropy = next((x for span, x in inside if span.n_tokens), None)
             bits = part_bits(spans, start, end)
             state = "unscorable" if math.isnan(bits) else "scored"
             if start == end and stimuli.form != "suites":  # in formulas of suites, it is 0
                 bits = math.nan
                 state = "empty"
-            text = sentence[start:end]
-            first = _first_entropy(predictions, row, start, end)
-            scores = bits, 2.0**-bits, first, n_tokens, state
-            records.append((row, number, name, text, start, *scores))
+            scores = bits, 2.0**-bits, entropy, n_tokens, state
+            records.append((row, number, name, sentence[start:end], start, *scores))
     names = ["row", *PARTS, "surprisal", "probability", "entropy", "n_tokens", "state"]
     table = DataFrame(records, columns=names)
     return table if predictions.entropies else table.drop(columns="entropy")
-
-
-def _first_entropy(predictions: Predictions, row: int, start: int, end: int) -> float:
-    """The entropy before the first token of a part of a sentence, bits; NaN for none."""
-    spans = (predictions.words[row] if predictions.words else None) or ()
-    known = (predictions.entropies[row] if predictions.entropies else None) or ()
-    for span, bits in zip(spans, known, strict=False):
-        if start <= span.start < end and span.n_tokens:
-            return math.nan if bits is None else bits
-    return math.nan
