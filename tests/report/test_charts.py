@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from invented_runs import ONE_TASK, make_run
@@ -22,9 +22,6 @@ from lmdiag.report.items import items
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, Run, load_run
 from lmdiag.results.published import PublishedFigure
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 
 def rows(plots: Sequence[Plot], name: str) -> list[dict[str, Any]]:
@@ -204,7 +201,7 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
 
 
 @pytest.mark.slow
-def test_the_page_of_twenty_models(page: Page, many: list[Run], tmp_path: Path) -> None:
+def test_the_page_of_twenty_models(page: Any, many: list[Run], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(render(many))
     assert path.stat().st_size < 1.5e6
@@ -243,7 +240,7 @@ def test_the_page_of_twenty_models(page: Page, many: list[Run], tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_the_page_of_thirty_checkpoints(page: Page, demo_dir: Path, tmp_path: Path) -> None:
+def test_the_page_of_thirty_checkpoints(page: Any, demo_dir: Path, tmp_path: Path) -> None:
     runs = []
     for i in range(30):
         step = {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,9 +19,6 @@ from lmdiag.report.html import charts, render
 from lmdiag.report.terminal import print_results
 from lmdiag.results import Run, load_run
 from lmdiag.types import BadInput, DesignOptions
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 BLANKS = "item,a,b,context,right_context,target\n" + "".join(
     f"{item},{a},{b},The {a} {b} cook {item} made,today.,soup\n"
@@ -40,7 +37,7 @@ def made(folder: Path, text: str, name: str = "mine", **options: object) -> Run:
     return load_run(make_run(folder / name, data, Protocol(tasks=("mine",)), **options))
 
 
-def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Page) -> None:
+def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Any) -> None:
     file = tmp_path / "report.html"
     file.write_text(text := render(made(tmp_path, BLANKS, kind="causal")))
     assert text.index('id="section-conditions"') < text.index('id="section-headline"')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -22,9 +22,6 @@ from lmdiag.report.html import render
 from lmdiag.results import load_run
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.types import BadInput, Sentence
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 PAIRS = [
     {"sentence_good": f"The key to the {noun} is here.", "sentence_bad": f"The key {noun} are ",
@@ -198,7 +195,7 @@ def test_languages_may_be_a_column_and_repeat_the_names_of_pairs(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_words_run_in_the_direction_of_their_language(tmp_path: Path, page: Page) -> None:
+def test_words_run_in_the_direction_of_their_language(tmp_path: Path, page: Any) -> None:
     for language in LANGUAGES:
         write_tsv(tmp_path / "data" / f"{language}.tsv", language)
     run = make_run(tmp_path / "run", tmp_path / "data", Protocol(tasks=("data",)))
