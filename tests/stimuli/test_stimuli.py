@@ -326,7 +326,7 @@ def test_mistakes_in_a_file_name_row_and_column(
         (__file__, None, "cannot be read as data: give a directory or a file ending in .csv, .tsv"),
         ("{demo}", "negg", r"no task 'negg' \(did you mean 'neg136'\?\): choose from cprag102, "),
         ("{demo}", None, "has several tasks: choose from cprag102, role88"),
-        ("../x", None, r"no data set \.\./x here or on the Hub"),
+        ("../no-such", None, r"no data set \.\./no-such here or on the Hub"),
     ],
 )
 def test_unknown_data_sets_and_tasks_are_named(
