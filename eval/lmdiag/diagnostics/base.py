@@ -330,11 +330,13 @@ class Diagnostic:
     ) -> list[Scores]:
         """Returns every measure that these rows and predictions allow.
 
-        A measure without a single item is left out, unless it says why it is not defined.
+        Rows with a blank have accuracy and sensitivity, or, where no rows are compared, surprisal
+        and rank. A measure without a single item is left out, unless it says why it is not defined.
 
         Args:
-            rows, predictions, left_only: see `lmdiag.measures.Trials`.
-            k, threshold, cased: see `lmdiag.measures.score`.
+            rows, predictions, cased, left_only: see `lmdiag.measures.Trials`.
+            k: ranks for accuracy.
+            threshold: difference in probability for sensitivity@threshold.
 
         Raises:
             ValueError: a contrast has several good rows.
@@ -344,16 +346,17 @@ class Diagnostic:
         levels = self.levels(rows)
         is_choice = any(predictions.get("labels", ()))
         trials = measures.Trials(rows, predictions, levels, left_only and not is_choice, cased)
+        scores: list[Scores] = []
         if is_choice:
-            return [x for x in measures.choice_measures(trials) if len(x.items) or x.not_defined]
-        scores = []
-        if self.asks == "word":
-            further = levels | self.accuracy_levels(rows)
-            scores = measures.score(
-                trials, k=k, threshold=threshold, cased=cased, accuracy_levels=further
-            )
+            scores = measures.choice_measures(trials)
+        elif self.asks == "word":
+            accuracy_levels = levels | self.accuracy_levels(rows)
+            scores += measures.accuracy(trials, k, accuracy_levels)
+            scores += measures.sensitivity(trials, threshold)
+            if "contrast" not in rows:
+                scores += [*measures.surprisal(trials), *measures.rank(trials)]
         given = {"k": k, "threshold": threshold}
-        for measure in self.further_measures:
+        for measure in self.further_measures if not is_choice else ():
             function = attrgetter(measure)(measures) if isinstance(measure, str) else measure
             taken = signature(function).parameters.keys() & given.keys()
             options = {name: given[name] for name in taken}

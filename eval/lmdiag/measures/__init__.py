@@ -1,7 +1,7 @@
 """What is measured: pure functions from rows and predictions to a score per item.
 
 Every measure is a `Scores`: one number per item (a row, a contrast, a context), from which shares,
-means, intervals, the bootstrap and comparisons of models all follow (`lmdiag.stats`). Nothing here
+means, intervals and comparisons of models all follow (`lmdiag.stats`). Nothing here
 reads a file, draws a random number or depends on a model.
 
 - `scores`: the records: rows with predictions, their contrasts, the scores of a measure.
@@ -11,12 +11,10 @@ reads a file, draws a random number or depends on a model.
 - `suites`: the predictions of test suites.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
-Each file of `lmdiag.diagnostics` declares which of them it adds to those of `score`.
+Each file of `lmdiag.diagnostics` declares which of them it adds to those of `Diagnostic.score`.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
 
 from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, agreement
 from lmdiag.measures.choices import choice_measures
@@ -42,37 +40,7 @@ from lmdiag.measures.suites import part_bits, suite_measures
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",
     "accuracy", "agreement", "choice_measures", "correlations", "determiner_match", "human",
-    "part_bits", "probability_difference", "quartiles", "rank", "score", "sensitivity",
+    "part_bits", "probability_difference", "quartiles", "rank", "sensitivity",
     "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",
     "within_category_boost",
 ]  # fmt: skip
-
-
-def score(
-    trials: Trials,
-    *,
-    k: Sequence[int] = (1, 5),
-    threshold: float = 0.01,
-    cased: bool = True,
-    accuracy_levels: Mapping[str, Labels] | None = None,
-) -> list[Scores]:
-    """Returns the measures that any rows with a blank and predictions allow.
-
-    `expected` and top words give accuracy; log-probabilities give sensitivity, or surprisal and
-    rank where no rows are compared.
-
-    Args:
-        trials: rows and predictions.
-        k: ranks for accuracy.
-        threshold: difference in probability for sensitivity@threshold.
-        cased: compare words with `expected` exactly, else case-blind.
-        accuracy_levels: break-downs of accuracy; None for the levels of the trials.
-
-    Raises:
-        ValueError: a contrast has several good rows.
-    """
-    scores = [
-        *accuracy(trials, k, cased=cased, levels=accuracy_levels),
-        *sensitivity(trials, threshold),
-    ]
-    return scores if "contrast" in trials.rows else [*scores, *surprisal(trials), *rank(trials)]

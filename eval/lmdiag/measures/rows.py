@@ -10,26 +10,24 @@ import numpy as np
 from lmdiag.measures.scores import Columns, Floats, Labels, Scores, Statistic, Trials, build, floats
 
 
-def accuracy(
-    trials: Trials, k: Sequence[int], *, cased: bool, levels: Mapping[str, Labels] | None = None
-) -> list[Scores]:
+def accuracy(trials: Trials, k: Sequence[int], levels: Mapping[str, Labels]) -> list[Scores]:
     """Returns accuracy@k: the share of rows with an expected word among the first k top words.
 
     Only rows with `expected` count. Words are compared whole, so a piece shown as "##ing" never
     equals a word. A k beyond the shortest list is left out, because the rest of that list is not
-    known. Rows without any list are left out.
+    known. Rows without any list are left out. Words are compared exactly for a tokenizer that
+    distinguishes capital letters, else case-blind.
 
     Args:
         trials: rows and predictions.
         k: ranks.
-        cased: compare words exactly, else case-blind.
-        levels: break-down -> level of each row; None for the levels of the trials.
+        levels: break-down -> level of each row.
 
     Source: Ettinger (2020), tables 4, 7, 8 and 11.
     """
     if not trials.has("top_words"):
         return []
-    fold = str if cased else str.casefold
+    fold = str if trials.cased else str.casefold
     where = with_expected(trials.rows)
     lists = trials.predictions["top_words"]
     first = np.full(len(where), np.nan)  # place, from 1, of the first expected word
@@ -38,7 +36,7 @@ def accuracy(
             wanted = {*map(fold, trials.rows["expected"][i])}
             matches = (n for n, word in enumerate(lists[i], start=1) if fold(word) in wanted)
             first[place] = next(matches, np.inf)
-    by = {name: [of[i] for i in where] for name, of in (levels or trials.levels).items()}
+    by = {name: [of[i] for i in where] for name, of in levels.items()}
     hits = {rank: np.where(np.isnan(first), np.nan, first <= rank) for rank in k}
     return [
         build(f"accuracy@{rank}", trials.ids[where], hits[rank], "proportion", by)

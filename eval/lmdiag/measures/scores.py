@@ -149,7 +149,8 @@ class Trials:
         levels: break-down -> level of each row.
         left_only: whether the model saw the left context alone, which decides what contexts are
             distinct.
-        cased: whether the tokenizer distinguishes capital letters, likewise.
+        cased: whether the tokenizer distinguishes capital letters, likewise; else words are
+            compared case-blind.
     """
 
     rows: Columns
