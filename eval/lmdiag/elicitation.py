@@ -42,14 +42,10 @@ class Wording:
 
     def question(self, context: str, options: Sequence[str]) -> str:
         """Returns the question; `context` is "" where the options are sentences."""
-        listed = "\n".join(f"{label} {text}" for label, text in _numbered(options))
+        listed = "\n".join(f"{label}. {text}" for label, text in enumerate(options, start=1))
         values = {_CONTEXT: context, _OPTIONS: listed}
         wording = self.of_targets if context else self.of_sentences
         return re.sub(r"\{(?:context|options)\}", lambda slot: values[slot[0]], wording)
-
-
-def _numbered(options: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return ((f"{number}.", text) for number, text in enumerate(options, start=1))
 
 
 @lru_cache

@@ -206,15 +206,11 @@ def parse_yaml(text: str, where: str) -> Any:
         raise BadInput(f"{where}: not valid YAML{line} ({reason})") from None
 
 
-def read_parquet(
-    path: Path, columns: Container[str] | None = None, schema: pa.Schema | None = None
-) -> pa.Table:
+def read_parquet(path: Path, columns: Container[str] | None = None) -> pa.Table:
     """Returns a Parquet file as a table in which every value can become a Python object.
 
-    It has those of `columns` that are in the file, or all columns of `schema` in its order and
-    types, or else whatever there is. `BadInput` if the file is missing or damaged, lacks a column
-    or names one twice, has other types than the schema's, or text, dates or time zones that Python
-    cannot represent.
+    It has those of `columns` that are in the file, or all. `BadInput` if the file is missing or
+    damaged, names a column twice, or has text, dates or time zones that Python cannot represent.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -227,14 +223,9 @@ def read_parquet(
             check_size(path, len(file.schema), file.metadata.num_rows)
             if twice := [name for name in names if names.count(name) > 1]:
                 raise BadInput(f"{path} has the column {twice[0]} twice: rename one of them")
-            if schema is None:  # else a file of lmdiag
-                _check_parquet(path, file)
+            _check_parquet(path, file)
             wanted = [name for name in names if columns is None or name in columns]
-            wanted = wanted if schema is None else schema.names
-            if missing := [name for name in wanted if name not in names]:
-                raise BadInput(f"{path} has no column {missing[0]}")
             table = file.read(columns=wanted).select(wanted)
-        table = table if schema is None else table.cast(schema)
         table.validate(full=True)
         for name, column in zip(table.column_names, table.columns, strict=True):
             if re.search("time|date|duration|interval|extension", str(column.type)):

@@ -121,7 +121,7 @@ class Multiverse:
 
     members: list[Member]
     forms: dict[str, str]
-    seed: int
+    seed: int = 0
     figures: list[MultiverseFigure] = field(default_factory=list)
     schema_version: Literal[1] = 1
 
@@ -266,11 +266,7 @@ def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) ->
 
 
 def multiverse_of(
-    models: Mapping[str, Sequence[MemberRun]],
-    headlines: DataFrame,
-    folder: Path,
-    *,
-    seed: int = 0,
+    models: Mapping[str, Sequence[MemberRun]], headlines: DataFrame, folder: Path
 ) -> Multiverse:
     """Returns the headline figures of all members, and where several models differ.
 
@@ -279,7 +275,6 @@ def multiverse_of(
             same rows.
         headlines: figures of all these runs, see `lmdiag.report.selections.headlines`.
         folder: that holds the run directories.
-        seed: of the comparisons.
     """
     members = list[Member]()
     runs = list[Run]()
@@ -292,7 +287,7 @@ def multiverse_of(
                 members.append(Member(label, *facts, choices, path, run.results.signature))
                 runs.append(run)
     forms = {task: facts.form for task, facts in runs[0].results.data.tasks.items()}
-    multiverse = Multiverse(members, forms, seed)
+    multiverse = Multiverse(members, forms)
     sides = [side_of(run) for run in runs]
     names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs
     for (*address, label), rows in headlines.groupby([*FigureKey._fields, "heading"], sort=False):
