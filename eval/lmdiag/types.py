@@ -242,20 +242,15 @@ class DesignOptions:
     by: str = ""
     """column that differs between items only: effects at each of its levels"""
 
-    def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of `lmdiag.analysis.designs.analyse_table`."""
+    def given(self) -> dict[str, Any]:
+        """Returns what is not a default, as arguments of `analysis.designs.analyse_table`."""
         orders = {}
         for text in self.levels:
             column, _, levels = text.rpartition("=")
             if not column:
                 raise BadInput(f"--levels {text!r}: write COLUMN=a,b,c")
             orders[column] = levels.split(",")
-        return vars(self) | {"levels": orders}
-
-    def given(self) -> dict[str, Any]:
-        """Returns the arguments that are not the defaults."""
-        arguments = self.arguments()
-        return {name: arguments[name] for name in self.stored()}
+        return self.stored() | ({"levels": orders} if orders else {})
 
     def stored(self) -> dict[str, Any]:
         """Returns the fields that are not the defaults, as `results.json` has them."""
@@ -264,7 +259,7 @@ class DesignOptions:
 
     def columns(self) -> list[str]:
         """Returns all columns that are named."""
-        levels = self.arguments()["levels"]
+        levels = self.given().get("levels", ())
         return list(dict.fromkeys(filter(None, (*self.conditions, self.item, self.by, *levels))))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lmdiag.measures.scores import Floats, Scores, Trials, floats
+from lmdiag.measures.scores import Floats, Scores, Trials, floats, positions
 
 
 def choice_measures(trials: Trials) -> list[Scores]:
@@ -36,12 +36,9 @@ def choice_measures(trials: Trials) -> list[Scores]:
 
 def _orders(trials: Trials) -> Iterator[Floats]:
     """Yields log-probabilities of each contrast in order of first appearance, (orders, labels)."""
-    rows_of: dict[str, list[int]] = {}
-    for row, contrast in enumerate(trials.rows["contrast"]):
-        rows_of.setdefault(contrast, []).append(row)
     ids = trials.rows["id"]
     labels = trials.predictions["labels"]
-    for rows in rows_of.values():
+    for rows in positions(trials.rows["contrast"]).values():
         size = len(rows)
         of_rows = [labels[row] or [None] * size for row in sorted(rows, key=lambda x: ids[x])]
         # in the order that begins with row i, label j is that of row i + j
