@@ -55,7 +55,7 @@ def make_run(
     fillers: Sequence[str] = FILLERS,
     **facts: Any,
 ) -> Path:
-    """Writes the run directory of an invented model, without checksums, so that tests may edit it.
+    """Writes the run directory of an invented model, whose results.json tests may edit.
 
     Args:
         folder: the run directory.
@@ -74,7 +74,7 @@ def make_run(
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)
     results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
-    record = results.to_json() | {"files": {}, "finished": "2025-03-01T12:00:00+00:00"}
+    record = results.to_json() | {"finished": "2025-03-01T12:00:00+00:00"}
     (folder / RESULTS).write_text(json.dumps(record, indent=1, allow_nan=False))
     return folder
 

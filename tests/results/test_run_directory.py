@@ -95,17 +95,18 @@ def test_a_damaged_directory_is_one_line_and_keeps_its_files(
     ],
     ids=lambda reads: "-".join(reads[:3]).strip("-"),
 )  # fmt: skip
-def test_every_command_refuses_results_of_other_predictions(
+def test_every_command_refuses_changed_files(
     reads: list[str], finished: Path, tmp_path: Path, command: Commands
 ) -> None:
     run = shutil.copytree(finished, tmp_path / "run")
     (folder,) = (path.parent for path in run.rglob("results.json"))
-    with (folder / "predictions.parquet").open("r+b") as file:
-        file.seek(200)
-        file.write(b"?")
     other = [folder] if reads[0] == "compare" else []
-    error = command.refused(reads[0], folder, *other, *reads[1:])
-    assert "predictions.parquet is not the file that this run wrote" in error
+    for name in ("results.json", "predictions.parquet"):
+        kept = (folder / name).read_bytes()
+        (folder / name).write_bytes(kept.replace(b'"n": 8', b'"n": 7').replace(b"PAR1", b"PAR2"))
+        error = command.refused(reads[0], folder, *other, *reads[1:])
+        assert f"{name} is not " in error
+        (folder / name).write_bytes(kept)
 
 
 def test_files_of_others_are_never_taken(

@@ -322,6 +322,7 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     from lmdiag.report.selections import ReportFigures, headlines
     from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.results import REPORT
+    from lmdiag.results.results import with_digest
 
     output = running.output
     finished = [[member.run for member in members if member.run] for members in models]
@@ -332,12 +333,12 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     figures = ReportFigures.of([run.results for runs in finished for run in runs])
     shown = concat([headlines(task, figures) for task in figures.tasks])
     of_all = multiverse_of(dict(zip(labels, models, strict=True)), shown, output)
-    text = json.dumps(of_all.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
+    document = of_all.to_json()
     clear_drafts(output)
-    write_atomically(output / MULTIVERSE, text.encode())
+    write_atomically(output / MULTIVERSE, with_digest(document))
     write_atomically(output / MULTIVERSE_PAGE, multiverse.render(of_all).encode())
     if running.json:
-        print(json.dumps(json.loads(text), indent=1))
+        print(json.dumps(document, indent=1))
         return
     console = output_console()
     print_multiverse(of_all, console)

@@ -287,9 +287,10 @@ def _tables(
             custom = options.runs_in(unknown, data)
             grids = [x for of in designs_of(custom, design) for x in (*of.tables, *of.further)]
             rows = {task: x.columns() for run in custom for task, x in run.stimuli.items()}
-        except BadInput:
+        except BadInput as error:
             if design.stored():
                 raise
+            say(f"lmdiag: without effects: {error}")
     return render_tables(format, [results[i] for i in order], chosen, grids, rows)
 
 

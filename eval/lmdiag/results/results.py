@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -333,6 +334,9 @@ class Results:
                 yield f"{where}: not a proportion in [0, 1] of at most all rows"
 
 
+_DIGEST = "sha256"
+"""Key of a file's own digest."""
+
 Record = TypeVar("Record", bound=Any)
 
 
@@ -344,14 +348,28 @@ def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Rec
     """
     from pydantic import TypeAdapter, ValidationError
 
-    document = json.dumps(read_json(file, most))
+    document = read_json(file, most)
+    digest = document.pop(_DIGEST, None) if isinstance(document, dict) else None
+    if digest is not None and digest != _digest_of(document):
+        raise BadInput(f"{file} is not as lmdiag wrote it (its {_DIGEST} is of another content)")
     try:
-        record: Record = TypeAdapter(kind).validate_json(document, strict=True)
+        record: Record = TypeAdapter(kind).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         raise BadInput(f"{file}: {first_problem(error)}") from None
     for problem in record.validation_errors():
         raise BadInput(f"{file}: {problem}")
     return record
+
+
+def _digest_of(document: Any) -> str:
+    """The SHA-256 of the values of a JSON file."""
+    return hashlib.sha256(json.dumps(document).encode()).hexdigest()
+
+
+def with_digest(document: Mapping[str, Any]) -> bytes:
+    """Returns the content of a JSON file with the SHA-256 of its values, for `read_record`."""
+    document = {**document, _DIGEST: _digest_of(document)}
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
 
 
 @contextmanager

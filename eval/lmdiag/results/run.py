@@ -24,6 +24,7 @@ from lmdiag.results.results import (
     Results,
     advice_to_overwrite,
     read_record,
+    with_digest,
 )
 from lmdiag.results.signatures import combine, signature
 from lmdiag.types import BadInput
@@ -120,8 +121,7 @@ class RunDirectory:
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
-        text = json.dumps(results.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
-        files.write_atomically(self.path / RESULTS, text.encode())
+        files.write_atomically(self.path / RESULTS, with_digest(results.to_json()))
         self._remove(IDENTITY)
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ def check_files(path: Path, results: Results) -> None:
     """Checks that results were computed from the predictions beside them; `BadInput` if not."""
     if not (path / PREDICTIONS).exists():
         raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
-    if results.files and results.files != digests(path):
+    if results.files != digests(path):
         raise BadInput(
             f"{path / PREDICTIONS} is not the file that this run wrote (its SHA-256 differs from "
             "the one in results.json): run again with --overwrite"
