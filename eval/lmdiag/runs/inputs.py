@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag import results
 from lmdiag.elicitation import wording_of
@@ -113,28 +113,11 @@ def load_inputs(
         known = stimuli.tasks(data, revision=revision)
         tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
-    owner: dict[str, str] = {}
-    loaded: dict[str, Stimuli] = {}
-    for task in protocol.tasks:
-        loaded[task] = stimuli.load(
-            data, task, revision=revision, limit=protocol.limit, seed=seed,
-            allow_duplicates=allow_duplicates,
-        )  # fmt: skip
-        for row in loaded[task].columns()["id"]:
-            if owner.setdefault(row, task) != task:
-                raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")
-    forms = {rows.diagnostic.asks: task for task, rows in loaded.items()}
-    if len(forms) > 1:
-        raise BadInput(
-            f"{forms['sentence']} has whole sentences and {forms['word']} has blanks: "
-            "run one after the other, with --tasks"
-        )
-    for name in protocol.perturb:
-        if not loaded.keys() & (made_for := tasks_with(name)):
-            raise BadInput(
-                f"--perturb {name} is made for {' and '.join(made_for)}, which is not among the "
-                f"tasks ({', '.join(loaded)}): add it to --tasks or leave {name} out"
-            )
+    how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": seed}
+    how["allow_duplicates"] = allow_duplicates
+    loaded = {task: stimuli.load(data, task, **how) for task in tasks}
+    _check_together(loaded, protocol.perturb)
+    check_columns(loaded, design)
     asked = [
         Setting(rows if name == NONE else perturb(rows, name, run, seed), name, run)
         for task, rows in loaded.items()
@@ -144,5 +127,25 @@ def load_inputs(
     if any(rows.diagnostic.has_verbs for rows in loaded.values()):
         pairs = stimuli.load_verbs(verbs or data, revision=revision)
     inputs = Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None), design)
-    check_columns(loaded, design)
     return inputs.asked_by(protocol)
+
+
+def _check_together(loaded: Mapping[str, Stimuli], perturbations: Sequence[str]) -> None:
+    """Refuses ids of two tasks, blanks beside whole sentences, perturbations of other tasks."""
+    owner: dict[str, str] = {}
+    for task, rows in loaded.items():
+        for row in rows.columns()["id"]:
+            if owner.setdefault(row, task) != task:
+                raise BadInput(f"id {row} is in both {owner[row]} and {task}: rename it in one")
+    forms = {rows.diagnostic.asks: task for task, rows in loaded.items()}
+    if len(forms) > 1:
+        raise BadInput(
+            f"{forms['sentence']} has whole sentences and {forms['word']} has blanks: "
+            "run one after the other, with --tasks"
+        )
+    for name in perturbations:
+        if not loaded.keys() & (made_for := tasks_with(name)):
+            raise BadInput(
+                f"--perturb {name} is made for {' and '.join(made_for)}, which is not among the "
+                f"tasks ({', '.join(loaded)}): add it to --tasks or leave {name} out"
+            )

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -106,11 +107,11 @@ def ask_about_words(
     identity = json.dumps(facts)
     name = f"words-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
     slug = model_slug(info.id, info.revision, info.name)
-    journal = Journal(output / slug / name, owner=identity) if output else None
-    words = word_surprisals(
-        model, [*texts.values()], entropy=ENTROPY in columns, batch_size=batch_size,
-        journal=journal, label=label,
-    )  # fmt: skip
+    with Journal(output / slug / name, owner=identity) if output else nullcontext() as journal:
+        words = word_surprisals(
+            model, [*texts.values()], entropy=ENTROPY in columns, batch_size=batch_size,
+            journal=journal, label=label,
+        )  # fmt: skip
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
     values = words[[*columns]].to_numpy().T[:, table.word] * in_units
     warning = text_warning(model, {f"text {name}": text for name, text in texts.items()}, "text")
