@@ -29,31 +29,26 @@ from lmdiag.runs.processes import SharedError
 from lmdiag.types import BadInput
 
 COMMANDS = {
-    "build": "write the data set directory",
-    "check": "say what a file of own rows is, and what looks wrong in it",
-    "run": "query models and score their answers",
-    "surprisal": "write the surprisal of every word of a text as a table",
-    "score": "compute the measures from predictions of any program",
-    "fit": "fit human measures such as reading times with and without surprisals",
-    "compare": "compare two or more runs on the same rows, with paired statistics",
-    "items": "write the items of runs as one table for R, Excel or pandas",
-    "analyse": "test the conditions of items: effects, cell means, mixed models",
-    "multiverse": "run every combination of knobs and show how far the figures depend on them",
-    "report": "write tables and charts of one or several runs",
-    "template": "write a starter file for your own diagnostic",
-    "publish": "push the data set, the metric or the leaderboard to the Hub",
-    "submit": "request a model on a leaderboard, or offer the figures of a run",
-    "leaderboard": "run what is requested and build a static leaderboard",
+    "build": ("data", "write the data set directory"),
+    "check": ("check", "say what a file of own rows is, and what looks wrong in it"),
+    "run": ("run", "query models and score their answers"),
+    "surprisal": ("texts", "write the surprisal of every word of a text as a table"),
+    "score": ("runs", "compute the measures from predictions of any program"),
+    "fit": ("texts", "fit human measures such as reading times with and without surprisals"),
+    "compare": ("runs", "compare two or more runs on the same rows, with paired statistics"),
+    "items": ("runs", "write the items of runs as one table for R, Excel or pandas"),
+    "analyse": ("runs", "test the conditions of items: effects, cell means, mixed models"),
+    "multiverse": (
+        "run",
+        "run every combination of knobs and show how far the figures depend on them",
+    ),
+    "report": ("runs", "write tables and charts of one or several runs"),
+    "template": ("data", "write a starter file for your own diagnostic"),
+    "publish": ("data", "push the data set, the metric or the leaderboard to the Hub"),
+    "submit": ("data", "request a model on a leaderboard, or offer the figures of a run"),
+    "leaderboard": ("data", "run what is requested and build a static leaderboard"),
 }
-"""Command name -> one line of help."""
-
-_MODULES = {
-    "check": ("check",),
-    "data": ("build", "template", "publish", "submit", "leaderboard"),
-    "run": ("run", "multiverse"), "texts": ("surprisal", "fit"),
-    "runs": ("score", "compare", "report", "items", "analyse"),
-}  # fmt: skip
-"""Module -> its commands, which are functions NAME_command."""
+"""Command -> the module that has its function NAME_command, and one line of help."""
 
 _STOPPED = {
     "fit": "the answers of models are kept in --output; run the same command again to continue",
@@ -131,9 +126,8 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
         # Lists take all values that follow; flags have no --no-FLAG.
         default_parameter=Parameter(consume_multiple=(1, None), negative=(), show_default=_shown),
     )
-    module_of = {name: module for module, names in _MODULES.items() for name in names}
-    for name, summary in COMMANDS.items():
-        target = f"lmdiag.cli.{module_of[name]}:{name}_command"
+    for name, (module, summary) in COMMANDS.items():
+        target = f"lmdiag.cli.{module}:{name}_command"
         app.command(target, name=name, help=f"{summary[0].upper()}{summary[1:]}.")
     function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
     return function, arguments
