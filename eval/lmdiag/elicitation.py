@@ -23,7 +23,7 @@ from lmdiag.types import Answer, BadInput, Query, Sentence
 
 _CONTEXT, _OPTIONS = "{context}", "{options}"
 _PART = re.compile(r"^-{3,}\n", re.MULTILINE)
-_GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
+GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
 """What follows a word without a space."""
 
 
@@ -129,7 +129,7 @@ def _sentence(
     if isinstance(text, Sentence):
         return text.text
     right = text.right_context or "."
-    space = "" if _GLUED.match(right) else " "
+    space = "" if GLUED.match(right) else " "
     return f"{text.context} {columns['target'][row]}{space}{right}".lstrip()
 
 

@@ -453,10 +453,13 @@ def swap_test(
     if math.isnan(observed) or np.array_equal(first, second):
         return math.nan
     n = len(first)
-    is_exact = len(first) <= 12
+    is_exact = n <= 12
+    n_ways = 2**n if is_exact else swaps
+    at_once = max(1, 4_000_000 // n)  # to bound the memory
     all_drawn = []
     rng = np.random.default_rng(0) if rng is None else rng
-    for size in [2**n] if is_exact else batch_sizes(swaps, n):
+    for start in range(0, n_ways, at_once):
+        size = min(at_once, n_ways - start)
         if is_exact:
             ways = (np.arange(size)[:, np.newaxis] >> np.arange(n) & 1).astype(bool)
         else:
@@ -470,12 +473,6 @@ def swap_test(
     is_far = drawn >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
     added = 0 if is_exact else 1
     return float((is_far.sum() + added) / (len(drawn) + added))
-
-
-def batch_sizes(resamples: int, n: int, cells: int = 4_000_000) -> list[int]:
-    """Returns sizes of batches of resamples that keep at most `cells` values in memory each."""
-    size = max(1, cells // n)
-    return [min(size, resamples - start) for start in range(0, resamples, size)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

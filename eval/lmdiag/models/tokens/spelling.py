@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from lmdiag.elicitation import GLUED
 from lmdiag.models.tokens.vocabulary import control_ids
 from lmdiag.types import BadInput, Query
 
@@ -58,9 +59,6 @@ _WITHOUT_SPACES = (
 
 _ENDS_JOINED = re.compile(rf"[{_WITHOUT_SPACES}]\d*\Z")
 _BEGINS_JOINED = re.compile(rf"[{_WITHOUT_SPACES}]")
-
-_GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
-"""What follows a word without a space."""
 
 
 class Spelling:
@@ -169,7 +167,7 @@ class Spelling:
     def _sentence(self, query: Query) -> tuple[str, str]:
         """Returns the text before and after the word."""
         right = query.right_context or ("." if self.ends_sentences else "")
-        is_glued = not right or _GLUED.match(right) or _BEGINS_JOINED.match(right)
+        is_glued = not right or GLUED.match(right) or _BEGINS_JOINED.match(right)
         return _before(query.context), right if is_glued else f" {right}"
 
     def _pieces(self, word: str, before: str, *afters: str, joined: bool = False) -> Pieces | None:
