@@ -300,5 +300,5 @@ def test_a_model_that_fails_at_its_first_text(unit: str) -> None:
 def test_unit_word_is_refused_with_quantized_weights() -> None:
     network = bert(len(TOKENIZER))
     network.is_quantized = True
-    with pytest.raises(BadInput, match="leave --quantization out and use --dtype float32"):
+    with pytest.raises(BadInput, match="use --dtype float32 without --quantization"):
         asked(network, TOKENIZER, "masked", unit="word")

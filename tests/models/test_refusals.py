@@ -99,7 +99,7 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     ("bert", config(model_type="vit", architectures=["ViTForImageClassification"]), {},
      "(ViTForImageClassification) is not a language model"),
     ("t5", partial(tokenizer_files.write, "bert"), {}, "is not supported: t5 is an encoder-dec"),
-    ("xmod", config(default_language=None), {}, 'no default: set "default_language" in its config'),
+    ("xmod", config(default_language=None), {}, "set_default_language"),
     ("gpt2", tokenizer(mask_token="<|endoftext|>"), {"kind": "masked"}, "choose another --kind"),
     ("bert", nothing, {"revision": "step1000"}, "no revision step1000"),
     ("bert", ADAPTER, {}, "adapter_config.json) beside its weights: merge"),
@@ -138,15 +138,13 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
     ("gpt2", one_embedding_less, {}, "ids up to 439 but the model only 439 embeddings"),
     # options
     ("bert", lambda _: os.environ.pop("WORLD_SIZE"), {"tp": True}, "several processes"),
-    ("bert", nothing, {"tp": True, "device_map": "auto"}, "exclude each other"),
-    ("gpt2", nothing, {"tp": True}, "no plan to split a gpt2"),
     ("llama", nothing, {"tp": True}, "1 key-value heads"),
     ("bert", nothing, {"attention": "sideways"}, "attention"),
-    ("bert", nothing, {"quantization": "4bit"}, "4bit weights need bitsandbytes"),
+    ("bert", nothing, {"quantization": "4bit"}, "requires bitsandbytes"),
     *(("bert", nothing, {option: name}, f"no device {name!r} here")
       for option in ("device", "device_map") for name in ("cuda:99", "meta", "")),
     ("bert", nothing, {"device_map": "cuda:99"}, "give auto"),
-    *((name, nothing, {"unit": "word", "dtype": "bfloat16"}, "with bfloat16 the probabilities of")
+    *((name, nothing, {"unit": "word", "dtype": "bfloat16"}, "with bfloat16 weights the")
       for name in ("gpt2", "bert", "t5")),
     # configuration
     *(("bert", write("config.json", content), {}, "configuration") for content in (

@@ -94,34 +94,26 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
     Returns:
         ids and log-probabilities, both (blanks, top).
     """
-    size = log_probs.shape[-1]
-    top = min(top, size)
-    values, ids = log_probs.topk(min(top + 1, size), dim=-1)
-    tied_at_end = (values[:, top:] == values[:, top - 1 : top]).any(-1)
-    values, ids = values[:, :top], ids[:, :top]
-    ids, order = ids.sort(dim=-1)
-    values, order = values.gather(-1, order).sort(dim=-1, descending=True, stable=True)
-    ids = ids.gather(-1, order)
-    for blank in tied_at_end.nonzero()[:, 0].tolist():
-        tied = (log_probs[blank] >= values[blank, -1]).nonzero()[:, 0]
-        order = log_probs[blank, tied].sort(descending=True, stable=True).indices[:top]
-        ids[blank] = tied[order]
-    return ids, torch.gather(log_probs, -1, ids)
+    top = min(top, log_probs.shape[-1])
+    least = log_probs.topk(top).values[:, -1:]
+    blanks, ids = (log_probs >= least).nonzero(as_tuple=True)  # of a blank, in ascending order
+    values = log_probs[blanks, ids]
+    order = values.sort(descending=True, stable=True).indices
+    order = order[blanks[order].sort(stable=True).indices]
+    firsts = torch.searchsorted(blanks, torch.arange(len(log_probs), device=blanks.device))
+    order = order[firsts[:, None] + torch.arange(top, device=blanks.device)]
+    return ids[order], values[order]
 
 
 def verb_agreement(
     batch: Sequence[EncodedQuestion], blanks: torch.Tensor, verbs: Sequence[tuple[int, int]] | None
 ) -> list[tuple[float | None, ...] | None]:
     """Returns EW and MW of each question with a number from its distribution, None for others."""
-    values: list[tuple[float | None, ...] | None] = [None] * len(batch)
     numbers = [encoded.question.number for encoded in batch]
-    asked = [index for index, number in enumerate(numbers) if number is not None]
-    if verbs is not None and asked:
-        plural = [numbers[index] == "plural" for index in asked]
-        some = blanks if len(asked) == len(batch) else blanks[asked]
-        for index, ew_and_mw in zip(asked, agreement_values(verbs, some, plural), strict=True):
-            values[index] = ew_and_mw
-    return values
+    if verbs is None or not any(numbers):
+        return [None] * len(batch)
+    values = agreement_values(verbs, blanks, [number == "plural" for number in numbers])
+    return [value if number else None for number, value in zip(numbers, values, strict=True)]
 
 
 def blank_entropies(batch: Sequence[EncodedQuestion], blanks: torch.Tensor) -> list[float | None]:

@@ -12,24 +12,17 @@ from typing import cast
 import torch
 
 from lmdiag.models.answers import answers, refuse_nan
-from lmdiag.models.encoding import (
-    longest_input,
-    padding_index,
-    question_encoder,
-    reads_bos,
-    sentence_encoder,
-)
 from lmdiag.models.forward.packing import plan_batches
 from lmdiag.models.forward.probing import choose_layout
 from lmdiag.models.forward.reader import Reader
-from lmdiag.models.loading.checks import check_precision
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
 from lmdiag.models.loading.load import Parts
 from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.positions import longest_input
 from lmdiag.models.sentences import SentenceScorer
-from lmdiag.models.tokens.encoders import QuestionEncoder
+from lmdiag.models.tokens.encoders import CausalEncoder, QuestionEncoder, question_encoder
 from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
+from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
 from lmdiag.models.tokens.spelling import is_cased, opens_line
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.models.whole_words.search import WordSearch
@@ -40,9 +33,6 @@ from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence,
 _BUDGET, _BUDGET_ON_CPU = 16_384, 1536
 """Tokens in a batch, halved until they fit; on processors, what suits their caches."""
 
-_VERB_QUERY = Query("The old man", "it.")
-"""Shows whether the form of a verb is a single token."""
-
 
 @dataclass(eq=False)
 class LocalModel:
@@ -51,11 +41,9 @@ class LocalModel:
     Attributes:
         info: what a run records about it.
         parts, options: what it was put together from.
-        encoder: turns questions into rows.
-        sentences: turns sentences into rows; None for encoder-decoders.
+        encoder: turns questions and sentences into rows.
         reader: turns rows into distributions.
         words: answers in unit `word`; None in unit `token`.
-        prompt: what stands around contexts; see `Model`.
         vocabulary: shows the items of the distributions.
     """
 
@@ -63,7 +51,6 @@ class LocalModel:
     parts: Parts
     options: LoadOptions
     encoder: QuestionEncoder
-    sentences: SentenceEncoder | None
     reader: Reader
     words: WordSearch | None = None
     _verbs: Sequence[tuple[int, int]] | None = None
@@ -71,6 +58,7 @@ class LocalModel:
 
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
+        self._sentences = self.encoder.sentences()
         self.vocabulary = Vocabulary(self.parts.tokenizer)
         self._budget = _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET
 
@@ -79,10 +67,9 @@ class LocalModel:
         return str(self.reader.model.device)
 
     def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """Sets the verbs of EW and MW; returns how many have two forms of a single token."""
         ids = []
         for forms in pairs:
-            question = Question(_VERB_QUERY, forms)
+            question = Question(Query("The old man", "it."), forms)
             singular, plural = map(self.encoder.encode(question).words.get, forms)
             if singular and plural and len(singular) == len(plural) == 1 and singular != plural:
                 ids.append((singular[0], plural[0]))
@@ -93,10 +80,6 @@ class LocalModel:
         return control_names(self.parts.tokenizer, texts)
 
     def with_options(self, options: LoadOptions) -> LocalModel | None:
-        """Returns the model with other options; None where its weights must be loaded again.
-
-        The options of loading must be those of this model.
-        """
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
         is_float32 = options.unit == "word" and self.parts.model.dtype == torch.float32
         keeps_dtype = options.dtype != "auto" or options.unit == self.options.unit
@@ -104,8 +87,7 @@ class LocalModel:
             return None
         return assemble(self.info.id, self.parts, options)
 
-    def key(self, encoded: EncodedQuestion | EncodedSentence, top: int) -> str:
-        """Returns what identifies a question: where two keys are equal, so are the answers."""
+    def key(self, encoded: Encoded, top: int) -> str:
         key = encoded.key
         if isinstance(encoded, EncodedQuestion):
             key = (*key, top, (self._verbs or []) if encoded.question.number else ())
@@ -113,24 +95,18 @@ class LocalModel:
                 key = (*key, self.words.reuse.__name__, opens_line(encoded.query.context))
         return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
-    def encode(self, question: Question | Sentence) -> EncodedQuestion | EncodedSentence:
-        """Returns a question as token ids; see `Model.encode` for the errors."""
+    def encode(self, question: Question | Sentence) -> Encoded:
         if isinstance(question, Question):
             return (self.words or self.encoder).encode(question)
-        if self.sentences is None:
+        if self._sentences is None:
             raise BadInput(
                 f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
                 "sentences: use a masked or a causal model"
             )
         refuse_for_sentences(self.options)
-        return self.sentences.encode(question)
+        return self._sentences.encode(question)
 
-    def plan(
-        self,
-        encoded: Sequence[EncodedQuestion | EncodedSentence],
-        batch_size: int | None = None,
-    ) -> list[list[int]]:
-        """Groups questions into batches, largest first; see `plan_batches`."""
+    def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
         reads_all = self.reader.causal and any(isinstance(x, EncodedSentence) for x in encoded)
         return plan_batches(
             encoded,
@@ -146,15 +122,10 @@ class LocalModel:
         boundaries = self.words.boundaries if self.words and self.reader.causal else None
         return SentenceScorer(self.reader, self.info.id, self.info.vocab_size, boundaries)
 
-    def answer(
-        self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int
-    ) -> list[Answer | SentenceAnswer]:
-        """Returns the answers to a batch of encoded questions, in their order.
+    def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
+        """See `Model.answer`; a batch that does not fit into memory is asked in halves.
 
-        A batch that does not fit into memory is asked in halves, and so are later ones of its size.
-
-        Raises:
-            BadInput: NaN or infinite logits; one question alone does not fit into memory.
+        So are later ones of its size.
         """
         if not batch:
             return []
@@ -170,9 +141,7 @@ class LocalModel:
         middle = len(batch) // 2
         return self.answer(batch[:middle], top) + self.answer(batch[middle:], top)
 
-    def _try(
-        self, batch: Sequence[EncodedQuestion | EncodedSentence], top: int
-    ) -> list[Answer | SentenceAnswer] | None:
+    def _try(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer] | None:
         """Returns the answers; None if memory runs out."""
         try:
             if isinstance(batch[0], EncodedSentence):
@@ -198,14 +167,10 @@ class LocalModel:
 
 
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
-    """Puts a loaded network and its tokenizer together as the model with an id.
-
-    Raises:
-        BadInput: it cannot be queried; names the model and the remedy.
-    """
-    limit = longest_input(parts)
+    """Puts a network and its tokenizer together; `BadInput` if the model cannot be queried."""
+    limit = longest_input(parts.model)
     encoder = question_encoder(model_id, parts, options, limit)
-    sentences = sentence_encoder(encoder, parts.tokenizer, options)
+    sentences = encoder.sentences()
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -218,26 +183,17 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
-        bos=reads_bos(encoder, parts.tokenizer),
+        bos=isinstance(encoder, CausalEncoder) and encoder.reads_bos,
         sentence_bos=parts.kind == "causal" and sentences is not None and bool(sentences.opening),
         tokenizer_bos=bool(encoder.spelling.opening) if parts.kind == "causal" else None,
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
     )
-    # Padding tokens that were added to a tokenizer after training often have no embedding.
-    pad = parts.tokenizer.pad_token_id
-    n_embeddings = len(cast("torch.Tensor", parts.model.get_input_embeddings().weight))
-    reader = Reader(
-        parts.model,
-        pad if pad is not None and pad < n_embeddings else 0,
-        causal=parts.kind == "causal",
-        padding_index=padding_index(parts),
-    )
-    model = LocalModel(info, parts, options, encoder, sentences, reader)
+    reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
+    model = LocalModel(info, parts, options, encoder, reader)
     with one_line_errors(model_id):
         choose_layout(reader, encoder)
         if options.unit == "word":
-            check_precision(parts.model, model_id)
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
     return model

@@ -75,7 +75,8 @@ class Model(Protocol):
             top: length of the list of the most probable items at a blank.
 
         Raises:
-            BadInput: the model cannot answer one of them; names the model and the context.
+            BadInput: NaN or infinite logits, a question that does not fit into memory, or whatever
+                else a server does; names the model and the context.
         """
         ...
 
@@ -90,6 +91,6 @@ class Model(Protocol):
     def with_options(self, options: LoadOptions) -> Model | None:
         """Returns a model that shares the weights and is asked with other options.
 
-        None where the weights must be loaded again.
+        None where the weights must be loaded again. The options of loading are those of this model.
         """
         ...

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import cast
+from itertools import accumulate, chain, islice
 
 import torch
 
@@ -58,40 +58,24 @@ class SentenceScorer:
         Raises:
             BadInput: NaN or infinite logits; a boundary without any probability in unit `word`.
         """
-        rows, ids, starts = list[TokenRow](), list[int](), [0]
-        for encoded in batch:
-            some = encoded.rows
-            rows += some
-            # the token of each read; after the last token none, for which 0 stands
-            tokens = [encoded.ids[number] for number in encoded.scored]
-            starts.append(starts[-1] + sum(len(row.reads) for row in some))
-            ids += tokens + [0] * (starts[-1] - len(ids) - len(tokens))
-        entropy = any(encoded.sentence.entropy for encoded in batch)
-        values: list[list[float]] = []
-        for chunk in filter(None, self._chunks(rows, len(batch), budget)):
-            stop = len(values) + sum(len(row.reads) for row in chunk)
-            values += self._read(chunk, ids[len(values) : stop], entropy)
-        return [
-            self._answer(encoded, values[start:stop])
-            for encoded, (start, stop) in zip(batch, pairwise(starts), strict=True)
-        ]
-
-    def _read(self, rows: Sequence[TokenRow], ids: Sequence[int], bits: bool) -> list[list[float]]:
-        """Returns for each token its log-probability, in unit `word` that of its boundary, and, if
-        `bits` are wanted, the entropy before it."""
-        wanted = torch.tensor(ids, device=self.reader.device)
+        bits = any(encoded.sentence.entropy for encoded in batch)
 
         def pick(
-            log_probs: torch.Tensor, reads: torch.Tensor, numbers: Sequence[int]
+            log_probs: torch.Tensor, reads: torch.Tensor, wanted: torch.Tensor
         ) -> torch.Tensor:
-            found = [log_probs[reads, wanted[numbers].to(reads.device)]]
+            picked = [log_probs[reads, wanted]]
             if self.boundaries is not None:
-                found.append(self.boundaries.whitespace_log_prob(log_probs)[reads])
+                picked.append(self.boundaries.whitespace_log_prob(log_probs)[reads])
             if bits:
-                found.append(entropies(log_probs)[reads])
-            return torch.stack(found, dim=1)
+                picked.append(entropies(log_probs)[reads])
+            return torch.stack(picked, dim=1)
 
-        return cast("list[list[float]]", self.reader.read(rows, pick).tolist())
+        rows = [row for encoded in batch for row in encoded.rows]
+        values: list[list[float]] = []
+        for chunk in filter(None, self._chunks(rows, len(batch), budget)):
+            values += self.reader.read(chunk, pick).tolist()
+        remaining = iter(values)
+        return [self._answer(x, [*islice(remaining, x.n_reads)]) for x in batch]
 
     def _chunks(
         self, rows: Sequence[TokenRow], n_sentences: int, budget: int
@@ -108,19 +92,13 @@ class SentenceScorer:
         for row in rows:
             for start in range(0, len(row.reads), most):
                 reads = row.reads[start : start + most]
-                is_whole = len(reads) == len(row.reads)  # as all rows of masked models are
-                parts.append(row if is_whole else TokenRow(row.ids[: reads[-1] + 1], reads))
-        total = sum(len(row.ids) for row in parts)
-        enough = total / math.ceil(total / (_OVERFULL * budget)) if parts else 0
-        chunk: list[TokenRow] = []
-        tokens = 0
-        for row in parts:
-            if chunk and tokens + len(row.ids) > enough:
-                yield chunk
-                chunk, tokens = [], 0
-            chunk.append(row)
-            tokens += len(row.ids)
-        yield chunk
+                ids = row.ids[: reads[-1] + 1] if self.reader.causal else row.ids
+                parts.append(TokenRow(ids, reads, wanted=row.wanted[start : start + most]))
+        ends = [0, *accumulate(len(part.ids) for part in parts)]
+        n_chunks = math.ceil(ends[-1] / (_OVERFULL * budget))
+        for number in range(n_chunks):  # of about the same size
+            first, last = (ends[-1] * n / n_chunks for n in (number, number + 1))
+            yield parts[bisect_left(ends, first) : bisect_left(ends, last)]
 
     def _answer(
         self, encoded: EncodedSentence, values: Sequence[Sequence[float]]

@@ -9,13 +9,11 @@ token, so that nothing can be shared: a pack is a row of blocks.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 
 import numpy as np
 
-from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import EncodedSentence
+from lmdiag.models.tokens.sentences import Encoded
 from lmdiag.models.tokens.spelling import Pieces
 
 PACK_WIDTH = 64
@@ -28,31 +26,8 @@ _FULL_BATCH = 15 / 16
 """Part of a batch's packs that can be filled: contexts do not add up to their width."""
 
 
-class PrefixTree:
-    """Numbers the prefixes of contexts: equal prefixes have one number.
-
-    Args:
-        shares: whether contexts share their common prefixes; else no two prefixes are equal.
-    """
-
-    def __init__(self, *, shares: bool) -> None:
-        self._shares = shares
-        self._children: dict[tuple[int, int], int] = {}
-        self.size = 0  # different prefixes: tokens that have to be read
-
-    def add(self, ids: Pieces) -> list[int]:
-        """Adds a context and returns the number of its prefix up to each token."""
-        path, parent = [], -1
-        for token in ids:
-            key = (parent, token) if self._shares else (-1, self.size)
-            parent = self._children.setdefault(key, self.size)
-            self.size += parent == self.size
-            path.append(parent)
-        return path
-
-
 def plan_batches(
-    encoded: Sequence[EncodedQuestion | EncodedSentence],
+    encoded: Sequence[Encoded],
     *,
     budget: int,
     count: int | None,
@@ -86,17 +61,17 @@ def plan_batches(
     else:
         if packed:  # a sentence of one token with nothing before it has no rows
             order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
-        batches, tree, total = [[]], PrefixTree(shares=True), 0
+        batches, tree, total = [[]], Pack(shares=True), 0
         for number in order:
             for _ in range(2):  # the second time in a new batch
                 for row in encoded[number].rows if packed else ():
                     tree.add(row.ids)
-                total = tree.size if packed else total + encoded[number].length
+                total = len(tree.ids) if packed else total + encoded[number].length
                 is_full = len(batches[-1]) >= count if count else total > limit
                 if not (batches[-1] and is_full):
                     break
                 batches.append([])
-                tree, total = PrefixTree(shares=True), 0
+                tree, total = Pack(shares=True), 0
             batches[-1].append(number)
     batches = [batch for batch in batches if batch]
     return sorted(batches, key=lambda batch: -sum(encoded[number].length for number in batch))
@@ -105,27 +80,39 @@ def plan_batches(
 class Pack:
     """Contexts side by side in one row.
 
+    Args:
+        shares: whether contexts share their common prefixes.
+
     Attributes:
         ids: tokens of the row.
         offsets: for each context, those of its tokens in the row.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, shares: bool) -> None:
         self.ids: list[int] = []
         self.offsets: list[list[int]] = []
-        self._offset_of: dict[int, int] = {}
+        self._shares = shares
+        self._next: dict[tuple[int, int], int] = {}  # offset and the token after it -> its offset
 
-    def n_shared(self, path: Sequence[int]) -> int:
-        """Returns how many tokens at the beginning of a context the pack has already."""
-        return bisect_left(path, True, key=lambda prefix: prefix not in self._offset_of)
+    def shared(self, ids: Pieces) -> list[int]:
+        """Returns the offsets of the tokens at the beginning of a context that the pack has."""
+        offsets: list[int] = []
+        for token in ids if self._shares else ():
+            offset = self._next.get((offsets[-1] if offsets else -1, token))
+            if offset is None:
+                break
+            offsets.append(offset)
+        return offsets
 
-    def add(self, ids: Pieces, path: Sequence[int]) -> list[int]:
-        """Adds a context, and what `PrefixTree.add` returned for it; returns its offsets."""
-        for depth in range(self.n_shared(path), len(ids)):
-            self._offset_of[path[depth]] = len(self.ids)
-            self.ids.append(ids[depth])
-        self.offsets.append([self._offset_of[prefix] for prefix in path])
-        return self.offsets[-1]
+    def add(self, ids: Pieces) -> list[int]:
+        """Adds a context and returns the offsets of its tokens."""
+        offsets = self.shared(ids)
+        for token in ids[len(offsets) :]:
+            self._next[offsets[-1] if offsets else -1, token] = len(self.ids)
+            offsets.append(len(self.ids))
+            self.ids.append(token)
+        self.offsets.append(offsets)
+        return offsets
 
     def mask(self, width: int, *, causal: bool) -> np.ndarray:
         """Returns which token attends to which: (width, width) booleans, [i, j] where i sees j.
@@ -155,8 +142,6 @@ def pack_contexts(
     Returns:
         The packs, and for each context the number of its pack and the offsets of its tokens there.
     """
-    tree = PrefixTree(shares=causal)
-    paths = [tree.add(ids) for ids in contexts]
     order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
     narrowest = max(width // 2, *map(len, contexts))
     tried = []
@@ -164,8 +149,8 @@ def pack_contexts(
         packs: list[Pack] = []
         packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
         for number in order:
-            ids, path = contexts[number], paths[number]
-            shared = [pack.n_shared(path) for pack in packs]
+            ids = contexts[number]
+            shared = [len(pack.shared(ids)) for pack in packs]
             fitting = [
                 (-n_shared, index)
                 for index, n_shared in enumerate(shared)
@@ -173,7 +158,7 @@ def pack_contexts(
             ]
             index = min(fitting)[1] if fitting else len(packs)
             if not fitting:
-                packs.append(Pack())
-            packed_at[number] = (index, packs[index].add(ids, path))
+                packs.append(Pack(shares=causal))
+            packed_at[number] = (index, packs[index].add(ids))
         tried.append((packs, packed_at))
     return min(tried, key=lambda packed: len(packed[0]) * max(len(pack.ids) for pack in packed[0]))

@@ -58,7 +58,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
         and {"attention_mask", "position_ids"} <= reader.accepted
         and reader.width >= _NARROWEST
     )
-    gains = _is_fine(reader) and reader.device.type == "cpu"
+    gains = is_precise(reader) and reader.device.type == "cpu"
     if probes and gains and takes_packs:
         reader.layout = "packed"
         if _agrees(reader, lambda: reader.read(rows), alone):
@@ -82,21 +82,18 @@ def probe_questions(reader: Reader, encoder: QuestionEncoder) -> list[Question]:
 
 
 def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id: str) -> None:
-    """Refuses a model that sees to the right.
+    """Refuses a model that sees to the right, as XLNet and prefix language models do.
 
-    Candidates of several pieces are read in rows that continue with their pieces, and contexts
-    share rows. Both are correct only if a token never changes the distributions before it. Some
-    models that transformers lists as causal read both sides (XLNet), and prefix language models
-    read both sides of their prompt: their numbers would depend on which other words are scored.
-
-    A text is cut after two tokens and in its middle, and its last token is replaced: none of this
-    may change the earlier distributions by more than the rounding of the model's dtype.
+    Rows continue with the pieces of candidates, and contexts share rows: the numbers of such a
+    model would depend on which other words are scored. A text is cut after two tokens and in its
+    middle, and its last token is replaced: none of this may change the earlier distributions by
+    more than the rounding of the model's dtype.
 
     `whole` has the (tokens, vocabulary) log-probabilities of the row, of four tokens or more, in
     nats, read without a projection module.
     """
     size = max(1.0, float(whole[whole.isfinite()].abs().mean()))
-    tolerance = (_ROUNDING if _is_fine(reader) else _COARSE_MEAN) * _epsilon(reader) * size
+    tolerance = (_ROUNDING if is_precise(reader) else _COARSE_MEAN) * _epsilon(reader) * size
     last, n_tokens = row.ids[-1], len(row.ids)
     other = next((token for token in reversed(row.ids) if token != last), 0)
     for ids in (row.ids[:2], row.ids[: n_tokens // 2], (*row.ids[:-1], other)):
@@ -121,7 +118,7 @@ def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> boo
     if log_probs.shape != expected.shape:  # its projection takes other inputs
         return False
     scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
-    tolerance = (_ROUNDING if _is_fine(reader) else _COARSE_ROUNDING) * _epsilon(reader) * scale
+    tolerance = (_ROUNDING if is_precise(reader) else _COARSE_ROUNDING) * _epsilon(reader) * scale
     return torch.allclose(log_probs, expected, rtol=0.0, atol=tolerance, equal_nan=True)
 
 
@@ -196,6 +193,6 @@ def _epsilon(reader: Reader) -> float:
     return max(torch.finfo(reader.model.dtype).eps, torch.finfo(least).eps)
 
 
-def _is_fine(reader: Reader) -> bool:
+def is_precise(reader: Reader) -> bool:
     """Whether the model computes in float32 or better, without quantized weights."""
     return _epsilon(reader) == torch.finfo(torch.float32).eps

@@ -23,6 +23,7 @@ from transformers import PreTrainedModel
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
 from lmdiag.models.forward.packing import PACK_WIDTH, pack_contexts
+from lmdiag.models.positions import padding_index
 from lmdiag.models.tokens.questions import TokenRow
 
 _AT_ONCE = 64
@@ -32,9 +33,9 @@ ModelInputs = dict[str, Any]
 Reads = Sequence[tuple[int, int]]
 """(row, position) of each distribution that is wanted."""
 
-Pick = Callable[[torch.Tensor, torch.Tensor, Sequence[int]], torch.Tensor]
-"""Takes a few numbers of some reads: given (distributions, vocabulary) log-probabilities, the
-distribution of each of these reads, and the number of each among all reads of the rows."""
+Pick = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+"""Takes a few numbers of some reads: given (distributions, vocabulary) log-probabilities, and for
+each read its distribution and its wanted token."""
 
 
 class Reader:
@@ -42,10 +43,8 @@ class Reader:
 
     Args:
         model: in evaluation mode, on its device.
-        pad: id that fills up short rows; any id that has an embedding, since it is masked.
+        pad: id of the tokenizer's padding token; None for no such token.
         causal: whether a token sees only the tokens before it.
-        padding_index: token id that the model leaves out when it counts positions, which then
-            begin at the number after it; None for no such id.
 
     Attributes:
         layout: packed (several rows side by side in one), equal (rows of one length at a time; of
@@ -53,19 +52,21 @@ class Reader:
             for models that take no more).
         width: tokens in a packed row; longer rows are read beside others of their length.
         projection_module: module that only the wanted positions go into; None for no such module.
+        padding_index: token id that the model leaves out when it counts positions, which then
+            begin at the number after it; None for no such id.
     """
 
-    def __init__(
-        self, model: PreTrainedModel, pad: int, *, causal: bool, padding_index: int | None = None
-    ) -> None:
+    def __init__(self, model: PreTrainedModel, pad: int | None, *, causal: bool) -> None:
         self.model = model
         self.causal = causal
         self.layout: Literal["packed", "equal", "alone"] = "equal"
         self.width = PACK_WIDTH
         self.projection_module: torch.nn.Module | None = None
-        self.padding_index = padding_index
+        self.padding_index = padding_index(model)
         self.accepted = frozenset(inspect.signature(model.forward).parameters)
-        self._pad = pad
+        # Fills up short rows, masked. One that was added after training often has no embedding.
+        n_embeddings = len(cast("torch.Tensor", model.get_input_embeddings().weight))
+        self._pad = pad if pad is not None and pad < n_embeddings else 0
         if model.device.type == "cpu" and model.dtype == torch.float32:
             # transformers computes the tanh form of GELU in seven operations: one takes a tenth
             # less time for the shape of gpt2.
@@ -108,12 +109,12 @@ class Reader:
         for group, members in groups.items():
             lay_out = self.side_by_side if group else self.packed
             inputs, reads = lay_out([rows[member] for member in members])
-            numbers = [n for member in members for n in range(*starts[member : member + 2])]
             if pick is None:
                 parts.append(self.run(inputs, reads))
             else:
-                parts.append(self._pick(inputs, reads, numbers, pick))
-            order += numbers
+                wanted = [token for member in members for token in rows[member].wanted]
+                parts.append(self._pick(inputs, reads, wanted, pick))
+            order += [n for member in members for n in range(*starts[member : member + 2])]
         if len(parts) == 1:
             return parts[0]
         return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
@@ -124,14 +125,9 @@ class Reader:
         return self.run(inputs, [(0, position) for position in range(len(row.ids))])
 
     def run(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
-        """Runs the model once.
+        """Runs the model once; returns (reads, vocabulary) log-probabilities as `read` does.
 
-        Args:
-            inputs: its arguments; tensors are moved to its device, unknown arguments left out.
-            reads: the distributions that are wanted.
-
-        Returns:
-            (reads, vocabulary) log-probabilities in nats, see `read`.
+        Tensors are moved to its device; arguments that it does not know are left out.
         """
         with torch.inference_mode():
             return _log_softmax(self.logits(inputs, reads))
@@ -221,7 +217,7 @@ class Reader:
 
     @torch.inference_mode()
     def _pick(
-        self, inputs: ModelInputs, reads: Reads, numbers: Sequence[int], pick: Pick
+        self, inputs: ModelInputs, reads: Reads, wanted: Sequence[int], pick: Pick
     ) -> torch.Tensor:
         """Runs the model once and takes what is wanted of its distributions.
 
@@ -231,15 +227,16 @@ class Reader:
         """
         distinct = {read: number for number, read in enumerate(dict.fromkeys(reads))}
         logits = self.logits(inputs, [*distinct])
-        index_of = np.array([distinct[read] for read in reads])
+        index_of = torch.tensor([distinct[read] for read in reads])
+        tokens = torch.tensor(wanted)
         parts, order = [], []
         for start in range(0, len(logits), _AT_ONCE):
             log_probs = _log_softmax(logits[start : start + _AT_ONCE])
-            chosen = np.flatnonzero((index_of >= start) & (index_of < start + _AT_ONCE)).tolist()
-            index = torch.from_numpy(index_of[chosen] - start).to(logits.device)
-            parts.append(pick(log_probs, index, [numbers[n] for n in chosen]))
-            order += chosen
-        return torch.cat(parts)[torch.tensor(order).argsort().to(logits.device)]
+            numbers = ((index_of >= start) & (index_of < start + _AT_ONCE)).nonzero()[:, 0]
+            index = (index_of[numbers] - start).to(logits.device)
+            parts.append(pick(log_probs, index, tokens[numbers].to(logits.device)))
+            order.append(numbers)
+        return torch.cat(parts)[torch.cat(order).argsort().to(logits.device)]
 
 
 def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> ModelInputs:

@@ -55,9 +55,6 @@ class Checkpoint:
 
     def file(self, name: str) -> Path | None:
         """Returns the path of a file, fetched if necessary; None if the checkpoint has none."""
-        if self.revision is None:
-            local = Path(self.location, name)
-            return local if is_file(local) else None
         from transformers.utils.hub import cached_file
 
         path = cached_file(  # as transformers will ask for it, so that it is asked for once
@@ -82,16 +79,17 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
         BadInput: no such model or revision, no access, no network, no `config.json`.
     """
     folder = user_path(model_id)
-    if is_folder(folder) and revision is not None:
-        raise BadInput(
-            f"model {model_id} is a folder, which has no revision {revision}: "
-            "name the folder of the checkpoint, or a Hub id"
-        )
     if is_folder(folder):
+        if revision is not None:
+            raise BadInput(
+                f"model {model_id} is a folder, which has no revision {revision}: "
+                "name the folder of the checkpoint, or a Hub id"
+            )
         if not has_file(folder / "config.json"):
-            adapter = is_file(folder / "adapter_config.json")
-            why = "merge the adapter into its base model" if adapter else "is it a model's folder?"
-            raise BadInput(f"model folder {model_id} has no config.json: {why}")
+            raise BadInput(
+                f"model folder {model_id} has no config.json: is it a model's folder? (An adapter "
+                "must first be merged into its base model.)"
+            )
         return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name))
     if is_file(folder):
         raise BadInput(f"model {model_id} is a file: give the folder that holds it")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import reprlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import psutil
@@ -117,8 +118,7 @@ def _check_weight_file(head: str, by: str, name: Any, options: LoadOptions) -> N
 def check_memory(checkpoint: Checkpoint, options: LoadOptions, device: torch.device) -> None:
     """Refuses weights whose files are larger than the free memory of their device.
 
-    Weights that are spread over devices or quantized are not checked, nor are those that are not
-    downloaded yet.
+    Weights that are spread over devices, quantized or not downloaded yet are not checked.
     """
     if options.device_map in DEVICE_MAPS or options.quantization or options.tp:
         return
@@ -127,12 +127,10 @@ def check_memory(checkpoint: Checkpoint, options: LoadOptions, device: torch.dev
     needed = sum(path.stat().st_size for path in files if path.is_file())
     if options.dtype in ("bfloat16", "float16"):
         needed //= 2  # the files may have float32
-    try:
-        free = psutil.virtual_memory().available
-        if device.type != "cpu":
+    free = psutil.virtual_memory().available
+    if device.type != "cpu":
+        with suppress(RuntimeError):  # a backend that does not tell, as one that shares the memory
             free = int(torch.accelerator.get_memory_info(device)[0])
-    except RuntimeError:
-        return  # a backend that does not tell
     if needed > free:
         raise BadInput(
             f"model {checkpoint.id} has {needed / 2**30:,.1f} GB of weights, and "
@@ -192,22 +190,3 @@ def check_weights(
             f"model {model_id}: its tokenizer has ids up to {largest} but the model only "
             f"{rows} embeddings: the tokenizer belongs to another model"
         )
-
-
-def check_precision(model: PreTrainedModel, model_id: str) -> None:
-    """Refuses unit `word` for models that compute in half precision or with quantized weights.
-
-    The search multiplies probabilities of many distributions that it reads in batches of changing
-    size. In half precision these vary by up to a tenth of a nat with the rest of the batch, and so
-    would the words of the list.
-    """
-    if getattr(model, "is_quantized", False):
-        weights, remedy = "quantized weights", "leave --quantization out and use --dtype float32"
-    elif torch.finfo(model.dtype).eps > torch.finfo(torch.float32).eps:
-        weights, remedy = str(model.dtype).removeprefix("torch."), "use --dtype float32"
-    else:
-        return
-    raise BadInput(
-        f"model {model_id}: with {weights} the probabilities of unit word depend on what else is "
-        f"in a batch: {remedy}, or --unit token"
-    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lmdiag.files import without_secrets
 from lmdiag.models.loading.checkpoint import Checkpoint
+from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 
@@ -69,11 +70,6 @@ def one_line_errors(model_id: str) -> Iterator[None]:
                 "runs out of memory on a short text: use a smaller --dtype, --device-map auto, or "
                 "another device"
             )
-        elif "set_default_language" in str(error):
-            problem = (
-                'has an adapter for each language and no default: set "default_language" in its '
-                "config.json to the language of the texts, e.g. en_XX"
-            )
         raise BadInput(f"model {model_id} {problem}") from error
 
 
@@ -88,7 +84,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def first_line(error: BaseException) -> str:
-    """Returns the first line of an exception's text, without anything that looks like a token.
+    """Returns the first line of an exception's text, without secrets.
 
     A first line that ends in a colon is followed by the next one. An exception whose text may not
     be a sentence (a KeyError has only the key) is named by its type.
@@ -97,6 +93,4 @@ def first_line(error: BaseException) -> str:
     line = " ".join(lines[:2] if lines and lines[0].rstrip().endswith(":") else lines[:1])
     if not isinstance(error, ValueError | OSError | ImportError):
         line = f"{type(error).__name__}: {line}"
-    line = re.sub(r"\bhf_\w{8,}|(?<=//)[^/@\s]+@", "***", line)
-    line = " ".join("".join(c if c.isprintable() else " " for c in line).split())
-    return line if len(line) <= 200 else line[:197] + "..."
+    return shortened(without_secrets(line[:2000]), 200)

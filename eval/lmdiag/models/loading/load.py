@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from threading import Thread
 from typing import Any
 
@@ -98,13 +97,12 @@ def _compute_commit(checkpoint: Checkpoint) -> None:
         _ = checkpoint.commit
 
 
-def load_tokenizer(model_id: str, *, trust_remote_code: bool = False) -> PreTrainedTokenizerFast:
+def load_tokenizer(model_id: str, options: LoadOptions) -> PreTrainedTokenizerFast:
     """Loads the tokenizer of a causal model alone, from the Hub or a folder.
 
     Raises:
         BadInput: it cannot be loaded or used; names the model and the remedy.
     """
-    options = LoadOptions(trust_remote_code=trust_remote_code)
     with _quiet():
         tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", resolve(model_id), options)
     return check_tokenizer(model_id, tokenizer, "causal")
@@ -191,37 +189,31 @@ def _load_weights(
         "trust_remote_code": options.trust_remote_code,
         "use_safetensors": None if options.allow_pickle else True,
         "dtype": dtype,
+        "device_map": options.device_map,
     }
     if options.attention is not None:
         arguments["attn_implementation"] = options.attention
-    if options.device_map is not None:
-        arguments["device_map"] = options.device_map
     if options.quantization is not None:
-        if find_spec("bitsandbytes") is None:
-            raise BadInput(
-                f"model {checkpoint.id}: {options.quantization} weights need bitsandbytes: "
-                "pip install bitsandbytes, or leave --quantization out"
-            )
         load_in = {f"load_in_{options.quantization}": True}
         arguments["quantization_config"] = transformers.BitsAndBytesConfig(**load_in)  # type: ignore[no-untyped-call]
-        arguments.setdefault("device_map", {"": device})
+        arguments["device_map"] = options.device_map or {"": device}
     if options.tp:
-        arguments["distributed_config"] = _tensor_parallel(checkpoint, config, options)
-    what = f"{kind} model"
+        arguments["distributed_config"] = _tensor_parallel(checkpoint.id, config)
     try:
         model, report = getattr(transformers, _KINDS[kind][0]).from_pretrained(
             checkpoint.location, config=config, output_loading_info=True, **arguments
         )
-        if "device_map" not in arguments and not options.tp:
+        if arguments["device_map"] is None and not options.tp:
             model = model.to(device)
     except Exception as error:  # torch, accelerate and quantizers raise all kinds
-        raise explain(checkpoint, what, error) from error
+        raise explain(checkpoint, f"{kind} model", error) from error
     except BaseException as error:
         failures = getattr(error, "failures", None)  # CheckpointException, not an Exception
         if not failures:
             raise
         first = next(iter(failures.values()))[0]
-        raise explain(checkpoint, what, first, source=" from shard-*.safetensors") from error
+        source = " from shard-*.safetensors"
+        raise explain(checkpoint, f"{kind} model", first, source=source) from error
     model.eval().requires_grad_(False)
     return model, report
 
@@ -241,28 +233,19 @@ def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
     raise BadInput(f"model {checkpoint.id}: there is no device {reprlib.repr(name)} here: {remedy}")
 
 
-def _tensor_parallel(
-    checkpoint: Checkpoint, config: PretrainedConfig, options: LoadOptions
-) -> DistributedConfig:
+def _tensor_parallel(model_id: str, config: PretrainedConfig) -> DistributedConfig:
     """Returns the plan that splits each layer over all processes, or refuses."""
-    head, text = f"model {checkpoint.id}", config.get_text_config()
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if processes < 2:
         raise BadInput(
-            f"{head}: --tp splits it over several processes, but there is one: "
+            f"model {model_id}: --tp splits it over several processes, but there is one: "
             "start with torchrun or accelerate launch --num_processes N"
         )
-    if options.device_map is not None:
-        raise BadInput(f"{head}: --tp and --device-map exclude each other")
-    if not text.base_model_tp_plan:
-        raise BadInput(
-            f"{head}: transformers has no plan to split a {text.model_type} model over "
-            "processes: leave --tp out, or try --device-map auto"
-        )
-    heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
+    text = config.get_text_config()
+    heads: int = getattr(text, "num_key_value_heads", 0) or getattr(text, "num_attention_heads", 0)
     if heads % processes:
         raise BadInput(
-            f"{head}: its {heads} key-value heads cannot be shared evenly by {processes} "
+            f"model {model_id}: its {heads} key-value heads cannot be shared evenly by {processes} "
             "processes: start a number of processes that divides them"
         )
     return DistributedConfig(tp_plan="auto")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lmdiag.models.encoding import causal_encoder, reads_bos, sentence_encoder
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.server.checks import CONTEXTS, REMEDY, Connection
 from lmdiag.models.server.client import Client, ServerRefusal, WrongReply
 from lmdiag.models.server.replies import Ids, ModelList, Reply, parsed
-from lmdiag.models.tokens.encoders import CausalEncoder
+from lmdiag.models.tokens.encoders import CausalEncoder, causal_encoder
 from lmdiag.models.tokens.questions import EncodedQuestion
-from lmdiag.models.tokens.sentences import EncodedSentence, SentenceEncoder
+from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
 from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.protocol import refuse_for_sentences
@@ -35,23 +34,11 @@ from lmdiag.types import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-_OF_WEIGHTS = (
-    "revision", "dtype", "device_map", "quantization", "attention", "allow_pickle", "tp",
-)  # fmt: skip
-"""Options that only weights in this process can follow."""
-
 _BATCH = 64
 """Questions in a batch: as many as are lost when a run is killed."""
 
 _LIST = 20
 """Top tokens that are asked for, if the protocol needs no more: a longer list gives more ranks."""
-
-_NO_ENTROPY = (
-    "an entropy needs the whole distribution, and a server tells its most probable tokens only: "
-    "leave entropy out"
-)
-
-ServedInput = EncodedQuestion | EncodedSentence
 
 
 @dataclass
@@ -60,18 +47,19 @@ class ServedModel:
 
     Attributes:
         info: what a run records about it.
-        prompt: what stands around contexts; see `Model`.
         connection: to the server.
         tokenizer: of the model.
-        encoder, sentences: turn questions and sentences into token ids.
+        encoder: turns questions and sentences into token ids.
     """
 
     info: ModelInfo
-    prompt: str
     connection: Connection
     tokenizer: PreTrainedTokenizerFast
     encoder: CausalEncoder
-    sentences: SentenceEncoder
+
+    def __post_init__(self) -> None:
+        self.prompt = self.encoder.framing.shown
+        self._sentences = self.encoder.sentences()
 
     @property
     def device(self) -> str:
@@ -85,35 +73,30 @@ class ServedModel:
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
         return control_names(self.tokenizer, texts)
 
-    def encode(self, question: Question | Sentence) -> ServedInput:
-        """Returns a question as token ids; see `Model.encode` for the errors."""
+    def encode(self, question: Question | Sentence) -> Encoded:
         if question.entropy:
-            raise BadInput(_NO_ENTROPY)
+            raise BadInput(
+                "an entropy needs the whole distribution, and a server tells its most probable "
+                "tokens only: leave entropy out"
+            )
         if isinstance(question, Question):
             return self.encoder.encode(question)
         refuse_for_sentences(self.encoder.framing.options)
-        return self.sentences.encode(question)
+        return self._sentences.encode(question)
 
-    def plan(
-        self, encoded: Sequence[ServedInput], batch_size: int | None = None
-    ) -> list[list[int]]:
+    def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
         """Groups questions in their order, however many requests are in flight."""
         numbers, size = [*range(len(encoded))], batch_size or _BATCH
         return [numbers[start : start + size] for start in range(0, len(numbers), size)]
 
-    def key(self, encoded: ServedInput, top: int) -> str:
-        """Returns what identifies a question: its tokens and those of its words."""
+    def key(self, encoded: Encoded, top: int) -> str:
         return hashlib.sha256(repr((encoded.key, top)).encode()).hexdigest()[:32]
 
     def with_options(self, options: LoadOptions) -> None:
         """Returns None: the checks of a server are made with its options."""
 
-    def answer(self, batch: Sequence[ServedInput], top: int) -> list[Answer | SentenceAnswer]:
-        """Returns the answers to a batch; its distinct prompts are asked side by side.
-
-        Raises:
-            BadInput: the server fails, refuses a request, or gives numbers that cannot be used.
-        """
+    def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
+        """See `Model.answer`; the distinct prompts of a batch are asked side by side."""
         longest = min(self.connection.longest, max(top, _LIST))
         # A list that lacks a token is asked for again, shorter.
         lengths = [longest, *range(min(top, longest - 1), 0, -1)]
@@ -199,12 +182,7 @@ def score_word(
 
 def sentence_prompts(encoded: EncodedSentence) -> list[Ids]:
     """Returns what is asked for a sentence: for each of its rows, the row and its last token."""
-    prompts, n_read = [], 0
-    for row in encoded.rows:
-        n_read += len(row.reads)
-        last = encoded.ids[encoded.scored[n_read - 1]]
-        prompts.append((*row.ids[: row.reads[-1] + 1], last))
-    return prompts
+    return [(*row.ids[: row.reads[-1] + 1], row.wanted[-1]) for row in encoded.rows]
 
 
 def _sentence_answer(encoded: EncodedSentence, replies: Mapping[Ids, Reply]) -> SentenceAnswer:
@@ -229,42 +207,15 @@ def _sentence_answer(encoded: EncodedSentence, replies: Mapping[Ids, Reply]) -> 
 
 
 def load_served(model_id: str, options: LoadOptions) -> ServedModel:
-    """Connects to a server's model and checks the server.
-
-    Args:
-        model_id: the server's name for it.
-        options: how it is queried; `server` is its address, `tokenizer` is required.
-
-    Raises:
-        BadInput: the server cannot be reached or used, or an option cannot be meant for it.
-    """
-    if options.tokenizer is None:
-        raise BadInput(
-            "--server needs the tokenizer of the server's model: add --tokenizer with a Hub id or "
-            "a folder"
-        )
-    if options.unit == "word":
-        raise BadInput(
-            "--unit word needs the whole distribution, and a server tells its most probable tokens "
-            "only: leave it out"
-        )
-    if options.entropy:
-        raise BadInput(_NO_ENTROPY)
+    """Connects to the model that a server calls so, and checks the server; see `models.load`."""
     if options.kind not in ("auto", "causal"):
         raise BadInput(f"--kind {options.kind} is not for a server: it continues a text (causal)")
-    for field in fields(LoadOptions):
-        if field.name in _OF_WEIGHTS and getattr(options, field.name) != field.default:
-            raise BadInput(
-                f"--{field.name.replace('_', '-')} is for weights in this process, and the model "
-                "is behind a server: leave it out, or --server"
-            )
     from lmdiag.models.loading.load import load_tokenizer
 
-    client = Client(options.server or "", options.in_flight)
+    client = Client(str(options.server), options.in_flight)
     limit = _longest_input(client, model_id)
-    tokenizer = load_tokenizer(options.tokenizer, trust_remote_code=options.trust_remote_code)
+    tokenizer = load_tokenizer(str(options.tokenizer), options)
     encoder = causal_encoder(model_id, tokenizer, options, limit)
-    sentences = cast("SentenceEncoder", sentence_encoder(encoder, tokenizer, options))
     connection = Connection(client, model_id, Vocabulary(tokenizer), len(tokenizer))
     info = ModelInfo(
         id=model_id,
@@ -278,14 +229,14 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         vocab_size=len(tokenizer),
         n_parameters=0,
         max_length=limit,
-        bos=reads_bos(encoder, tokenizer),
-        sentence_bos=bool(sentences.opening),
+        bos=encoder.reads_bos,
+        sentence_bos=bool(encoder.sentences().opening),
         tokenizer_bos=bool(encoder.spelling.opening),
         server=client.address,
     )
     questions = [Question(Query(text), ()) for text in CONTEXTS]
     connection.connect([encoder.encode(question).blank.left for question in questions])
-    return ServedModel(info, encoder.framing.shown, connection, tokenizer, encoder, sentences)
+    return ServedModel(info, connection, tokenizer, encoder)
 
 
 def _longest_input(client: Client, model_id: str) -> int | None:
@@ -296,12 +247,10 @@ def _longest_input(client: Client, model_id: str) -> int | None:
     """
     try:
         models = parsed(ModelList, client.gather([client.send("models")])[0]).data
-    except ServerRefusal as refusal:
-        if refusal.status in (401, 403):
+    except (ServerRefusal, WrongReply) as fault:
+        if isinstance(fault, ServerRefusal) and fault.status in (401, 403):
             raise
         return None
-    except WrongReply as wrong:
-        raise BadInput(f"server {client.address} {wrong}, asked for its models") from wrong
     lengths = {model.id: model.max_model_len for model in models}
     if lengths and model_id not in lengths:
         known = shortened(", ".join([*lengths][:5]), 300)

@@ -73,7 +73,7 @@ class Boundaries:
             torch.tensor([self.parse_prefix((t,), bare=bare) != _NO_PREFIX for t in range(size)])
             for bare in (False, True)
         ]
-        self.certain = vocabulary.marks_ends or not self._goes_on
+        self.certain = vocabulary.convention.marks_ends or not self._goes_on
 
     def parse_prefix(self, pieces: Pieces, *, bare: bool) -> Prefix:
         """Returns what pieces (at least one) are as the beginning of a word.
@@ -89,7 +89,7 @@ class Boundaries:
             text = decoder.decode(b"".join(surface or b"" for surface in surfaces))
         except UnicodeDecodeError:
             return _NO_PREFIX
-        marks_ends = self._vocabulary.marks_ends
+        marks_ends = self._vocabulary.convention.marks_ends
         if not marks_ends and not bare:
             if not text.startswith(" "):
                 return _NO_PREFIX
@@ -135,15 +135,15 @@ class Boundaries:
         )
 
     def _follows_whitespace(self, surface: bytes) -> bool:
-        if self._vocabulary.encodes_whitespace:
+        if self._vocabulary.convention.encodes_whitespace:
             return surface.decode("utf-8", "ignore")[:1].isspace()
         first = surface.decode("utf-8", "replace").strip()[:1] or " "
         kind = unicodedata.category(first)
-        starts_word = self._vocabulary.marks_ends or surface.startswith(b" ")
+        starts_word = self._vocabulary.convention.marks_ends or surface.startswith(b" ")
         return starts_word and (kind[0] != "P" or kind in ("Ps", "Pi"))
 
     def _continues(self, surface: bytes | None) -> bool:
-        if self._vocabulary.marks_ends:  # what comes after a piece without the mark
+        if self._vocabulary.convention.marks_ends:  # what comes after a piece without the mark
             return bool(surface)
         text = (surface or b"").decode("utf-8", "replace")
         return bool(_CONTINUING.match(_classes(text[:2])))

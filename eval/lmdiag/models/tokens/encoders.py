@@ -8,20 +8,24 @@ continues with the pieces; the distribution at the blank is read in such a row, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from lmdiag.models.tokens.framing import SLOT, Framing
-from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
+from lmdiag.models.tokens.framing import SLOT, Framing, chat_prompt
+from lmdiag.models.tokens.questions import Blank, EncodedQuestion, TokenRow
+from lmdiag.models.tokens.sentences import SentenceEncoder
 from lmdiag.models.tokens.spelling import Pieces, Spelling
+from lmdiag.protocol import Bos, QueryOptions
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, Query, Question
 
-LayOut = Callable[[Blank, Sequence[Pieces]], tuple[list[TokenRow], list[PartialWord]]]
-"""Given a blank and the pieces of words, returns rows and what each of their reads follows."""
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
 
-SENTINEL = "<extra_id_0>"
+    from lmdiag.models.loading.load import Parts
+
+_SENTINEL = "<extra_id_0>"
 """What stands at the first blank for the T5 family."""
 
 
@@ -49,12 +53,12 @@ class QuestionEncoder(ABC):
         """Returns the pieces of a word in a framed query; None if it is unscorable."""
         return self.spelling.in_sentence(word, query)
 
-    def encode(self, question: Question, lay_out: LayOut = Blank.rows) -> EncodedQuestion:
-        """Returns a question as rows.
+    def sentences(self) -> SentenceEncoder | None:
+        """Returns the encoder of whole sentences; None for an encoder-decoder."""
+        return None
 
-        Args:
-            question: the question.
-            lay_out: makes the rows of a blank and of the pieces of candidate words.
+    def encode(self, question: Question) -> EncodedQuestion:
+        """Returns a question as rows.
 
         Raises:
             BadInput: a row is longer than the model reads, or no token stands before the blank.
@@ -62,7 +66,7 @@ class QuestionEncoder(ABC):
         query = self.framing.apply(question.query)
         blank = self.blank(query)
         words = {word: self.spell(word, query) for word in question.words}
-        rows, partials = lay_out(blank, [pieces for pieces in words.values() if pieces])
+        rows, partials = blank.rows([pieces for pieces in words.values() if pieces])
         self.check_length(rows, question.query)
         bare = self.spelling.is_bare(query.context)
         return EncodedQuestion(question, query, blank, words, tuple(rows), tuple(partials), bare)
@@ -93,6 +97,12 @@ class MaskedEncoder(QuestionEncoder):
         opening, closing = self.spelling.opening, self.spelling.closing
         return Blank(opening + left, right + closing, self.mask)
 
+    def sentences(self) -> SentenceEncoder:
+        spelling = self.spelling
+        pll = self.framing.options.pll
+        special = spelling.opening, spelling.closing
+        return SentenceEncoder(spelling, self.limit, *special, mask=self.mask, pll=pll)
+
 
 @dataclass(frozen=True)
 class CausalEncoder(QuestionEncoder):
@@ -115,6 +125,24 @@ class CausalEncoder(QuestionEncoder):
 
     def spell(self, word: str, query: Query) -> Pieces | None:
         return self.spelling.after(word, query.context, joined=self.framing.is_joined)
+
+    def sentences(self) -> SentenceEncoder:
+        """Returns the encoder of whole sentences.
+
+        The model's own beginning-of-sequence token stands first where there is one and the
+        tokenizer puts nothing before a text: otherwise the first word would have no probability.
+        """
+        options = self.framing.options
+        lacks_one = not self.spelling.opening and self.spelling.bos is not None
+        bos = "always" if options.bos == "auto" and lacks_one else options.bos
+        opening = _opening(self.spelling, bos)
+        return SentenceEncoder(self.spelling, self.limit, opening, reads_end=options.unit == "word")
+
+    @property
+    def reads_bos(self) -> bool:
+        """Whether a special token stands before contexts."""
+        bos = self.spelling.name(self.spelling.bos)
+        return bool(self.opening) or (bos != "" and self.framing.prompt.startswith(bos))
 
 
 @dataclass(frozen=True)
@@ -141,3 +169,72 @@ class Seq2SeqEncoder(QuestionEncoder):
         left, right = self.spelling.opening + left, right + self.spelling.closing
         announced = (self.filler,) if self.repeats_filler else left
         return Blank((self.start, *announced), source=(*left, self.filler, *right))
+
+
+def question_encoder(
+    model_id: str, parts: Parts, options: QueryOptions, limit: int | None
+) -> QuestionEncoder:
+    """Returns the encoder of the model's kind; `limit` is the longest input in tokens."""
+    tokenizer = parts.tokenizer
+    if parts.kind == "causal":
+        return causal_encoder(model_id, tokenizer, options, limit)
+    given = "--prompt" if options.prompt else ""
+    given = "--chat" if options.chat else given
+    given = "--elicitation choice" if options.elicitation == "choice" else given
+    if given:
+        raise BadInput(
+            f"model {model_id} is not causal, and {given} is for models that continue a text: "
+            "leave it out"
+        )
+    spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
+    framing = Framing(options)
+    if parts.kind == "masked":
+        return MaskedEncoder(spelling, limit, framing, tokenizer.mask_token_id)
+    start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
+    sentinel = tokenizer.get_vocab().get(_SENTINEL)
+    filler = tokenizer.mask_token_id if sentinel is None else sentinel
+    if filler is None or start is None or (sentinel is None and model_type != "bart"):
+        raise BadInput(
+            f"model {model_id} is not supported: {model_type} is an encoder-decoder other than "
+            f"BART, and its tokenizer does not have T5's {_SENTINEL}"
+        )
+    return Seq2SeqEncoder(spelling, limit, framing, filler, start, sentinel is not None)
+
+
+def causal_encoder(
+    model_id: str, tokenizer: PreTrainedTokenizerFast, options: QueryOptions, limit: int | None
+) -> CausalEncoder:
+    """Returns the encoder of a causal model, of which only the tokenizer is needed."""
+    spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
+    prompt = options.prompt
+    if options.chat:
+        prompt = chat_prompt(tokenizer, options.instruction, model_id)
+    # an assistant's turn begins without a space, unless the template writes one
+    is_joined = options.chat and options.elicitation == "choice" and not prompt[-1].isspace()
+    framing = Framing(options, prompt or SLOT, is_joined)
+    bos = "never" if options.chat else options.bos  # a chat template has its own
+    opening = _opening(spelling, bos)
+    if opening and spelling.text(framing.prompt)[: len(opening)] == opening:
+        raise BadInput(
+            f"model {model_id}: the prompt begins with {tokenizer.bos_token}, which stands "
+            "before every context in any case: leave it out, or add --bos never"
+        )
+    return CausalEncoder(spelling, limit, framing, opening)
+
+
+def _opening(spelling: Spelling, bos: Bos) -> Pieces:
+    """Returns the special tokens that stand before every text of a causal model.
+
+    auto keeps what the tokenizer puts there, always adds the beginning-of-sequence token where it
+    is missing, never leaves all of them out.
+    """
+    if bos == "never":
+        return ()
+    if bos == "auto" or (spelling.opening and spelling.bos in (None, *spelling.opening)):
+        return spelling.opening
+    if spelling.bos is None:
+        raise BadInput(
+            f"model {spelling.model_id}: its tokenizer has no beginning-of-sequence token: "
+            "leave --bos always out"
+        )
+    return (spelling.bos, *spelling.opening)

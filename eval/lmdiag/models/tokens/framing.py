@@ -21,9 +21,6 @@ SLOT = "{context}"
 _CONTEXTS = ("The old man said that it was a", "Every morning she goes to the")
 """Contexts with which a chat template is tried: what stands around them must be the same."""
 
-_REPLY = "1"
-"""An assistant's turn with which it is tried where the context is the user's turn."""
-
 _TODAY = date(2024, 7, 26)
 """What templates that write the date take for today; Llama 3.1's own, where it knows no other."""
 
@@ -82,7 +79,7 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
         raise BadInput(f"{head} has no chat template: leave out --chat, or use --prompt")
     frames = set()
     for context in _CONTEXTS:
-        reply = context if instruction else _REPLY
+        reply = context if instruction else "1"
         turns = [
             {"role": "user", "content": instruction or context},
             {"role": "assistant", "content": reply},

@@ -23,11 +23,13 @@ class TokenRow:
         ids: token ids; the decoder's, for an encoder-decoder.
         reads: ascending positions of `ids` whose output distribution is wanted.
         source: token ids for the encoder; empty for other models.
+        wanted: for each read, the token whose log-probability is wanted; empty for all tokens.
     """
 
     ids: Pieces
     reads: tuple[int, ...]
     source: Pieces = ()
+    wanted: Pieces = ()
 
 
 class PartialWord(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from lmdiag.models.tokens.questions import TokenRow
+from lmdiag.models.tokens.questions import EncodedQuestion, TokenRow
 from lmdiag.models.tokens.spelling import Pieces, Spelling
 from lmdiag.protocol import Pll
 from lmdiag.types import BadInput, Sentence
@@ -78,6 +78,11 @@ class EncodedSentence:
         """Numbers of the tokens that have a probability: not the first if nothing precedes it."""
         has_first = bool(self.encoder.opening) or self.encoder.mask is not None
         return range(0 if has_first else 1, len(self.ids))
+
+    @property
+    def n_reads(self) -> int:
+        """Distributions that its rows read."""
+        return len(self.scored) + self.encoder.reads_end
 
     @property
     def longest(self) -> int:
@@ -179,15 +184,23 @@ class SentenceEncoder:
         for start, end, first, last in self.windows(n_tokens):
             if self.mask is None:  # the last token is in a row only if what follows it is read
                 tokens = [*range(max(first, encoded.scored.start), last)]
-                tokens += [n_tokens] if end == n_tokens and self.reads_end else []
+                wanted = encoded.ids[tokens[0] : last] if tokens else ()
+                if end == n_tokens and self.reads_end:
+                    tokens.append(n_tokens)
+                    wanted = (*wanted, 0)  # for none
                 reads = tuple(before + token - start - 1 for token in tokens)
                 ids = self.opening + encoded.ids[start:end]
                 if reads:
-                    yield TokenRow(ids[: reads[-1] + 1], reads)
+                    yield TokenRow(ids[: reads[-1] + 1], reads, wanted=wanted)
                 continue
             for token in range(first, last):
                 stop = min(stops[token], end) if self.pll == "within-word" else token + 1
                 masks = (self.mask,) * (stop - token)
                 inside = encoded.ids[start:token] + masks + encoded.ids[stop:end]
                 ids = self.opening + inside + self.closing
-                yield TokenRow(ids, (before + token - start,))
+                wanted = encoded.ids[token : token + 1]
+                yield TokenRow(ids, (before + token - start,), wanted=wanted)
+
+
+Encoded = EncodedQuestion | EncodedSentence
+"""What a model is asked, as rows of token ids."""

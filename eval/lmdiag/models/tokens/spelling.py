@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lmdiag.elicitation import GLUED
@@ -68,6 +66,7 @@ class Spelling:
         model_id: for messages.
         opening: special tokens that the tokenizer puts before a text.
         closing: special tokens that it puts after a text.
+        bos: its beginning-of-sequence token; None if it has none.
         ends_sentences: whether a period ends a sentence whose blank is its last word.
 
     Args:
@@ -84,6 +83,7 @@ class Spelling:
     ) -> None:
         self.model_id = model_id
         self.ends_sentences = final_period
+        self.bos: int | None = tokenizer.bos_token_id
         self._backend = tokenizer.backend_tokenizer
         self._backend.no_padding()
         self._backend.no_truncation()
@@ -211,23 +211,6 @@ def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:
         return False
     upper, lower = (backend.encode(text, add_special_tokens=False).ids for text in ("A", "a"))
     return bool(upper != lower or tokenizer.unk_token_id in upper)
-
-
-def split_scripts(
-    tokenizer: PreTrainedTokenizerFast, texts: Sequence[str]
-) -> list[dict[str, None]]:
-    """Returns the scripts of each text with a character that is several tokens, in order.
-
-    A script is called as Unicode calls its characters, e.g. "CYRILLIC".
-    """
-    scripts = []
-    for text in texts:
-        spans = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
-        pairs = pairwise(spans)
-        shared = [text[start] for (_, end), (start, _) in pairs if start < end]
-        names = (unicodedata.name(character, "UNNAMED").split()[0] for character in shared)
-        scripts.append(dict.fromkeys(names))
-    return scripts
 
 
 def opens_line(context: str) -> bool:

@@ -163,7 +163,7 @@ class Vocabulary:
         tokenizer: the model's.
 
     Attributes:
-        marks_ends, encodes_whitespace: see `Convention`.
+        convention: how they are written.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
@@ -171,10 +171,8 @@ class Vocabulary:
         self._added = tokenizer.added_tokens_decoder
         self._special = frozenset(tokenizer.all_special_ids)
         known = (convention(tokenizer) for convention in CONVENTIONS)
-        self._convention = next(convention for convention in known if convention.applies)
+        self.convention = next(convention for convention in known if convention.applies)
         self._items: dict[int, VocabularyItem] = {}
-        self.marks_ends = self._convention.marks_ends
-        self.encodes_whitespace = self._convention.encodes_whitespace
 
     def show(self, token: int, *, bare: bool = False) -> str:
         """Returns an item as it is shown in a list of answers.
@@ -201,9 +199,9 @@ class Vocabulary:
         if token in self._special or (added is not None and added.special):
             return VocabularyItem(name, True, None)
         if added is None:
-            item = self._convention.read(name)
+            item = self.convention.read(name)
         else:
-            item = self._convention.read_added(name, strips=added.lstrip)
+            item = self.convention.read_added(name, strips=added.lstrip)
         text = item.text.strip()
         if text and text.isprintable():
             return item._replace(text=text)

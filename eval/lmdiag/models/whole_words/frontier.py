@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.spelling import Pieces, opens_line
-from lmdiag.types import Answer, Query, WordScore
+from lmdiag.types import Answer, WordScore
 
-FIRST_WIDTH = 128
-"""Continuations of a node that are opened at first, the most probable ones."""
+if TYPE_CHECKING:
+    from lmdiag.models.whole_words.search import WordSearch
 
 _WIDER = 8
 """How many times as many are opened each time those are used up."""
@@ -53,37 +52,33 @@ class ListedWord(NamedTuple):
     word: str
 
 
-@dataclass(eq=False, kw_only=True)
+@dataclass(eq=False)
 class Frontier:
     """The search at one blank.
 
     Attributes:
+        search: its bounds, and the boundaries of words.
         encoded: the question. Its partial words are read in any case: those without pieces, from
             which the search begins, and those of candidate words.
-        boundaries: of words.
-        spell: from a word and the query to the word's pieces.
         top: length of the list.
-        start: log-probability of the partial words without pieces.
-        longest: largest `total` of the words that are looked for.
-        width: continuations of a node that are opened at first.
+        number: of the question in its batch.
         words: the most probable words so far, at most `top`.
         n_read: nodes that were handed out.
     """
 
+    search: WordSearch
     encoded: EncodedQuestion
-    boundaries: Boundaries
-    spell: Callable[[str, Query], Pieces | None]
     top: int
-    start: float
-    longest: int
-    width: int
+    number: int
 
     def __post_init__(self) -> None:
         self.words: list[ListedWord] = []
         self.n_read = 0
         known = self.encoded.partials
+        start = -math.log(self.search.longest or 1)  # lengths are equally likely
+        self._boundaries = self.search.boundaries
         self._opens_line = opens_line(self.encoded.query.context)
-        self._reached = {PartialWord((), partial.total): self.start for partial in known}
+        self._reached = {PartialWord((), partial.total): start for partial in known}
         self._ended: dict[PartialWord, float] = {}
         self._seen = set(known)
         self._open: list[Node] = []
@@ -127,7 +122,7 @@ class Frontier:
         reached = self._reached[partial]
         for token, log_prob in wanted.items():
             self._reached[PartialWord((*partial.pieces, token), partial.total)] = reached + log_prob
-        if partial.total > self.longest:
+        if partial.total > self.search.longest:
             return
         if first and partial.pieces and not partial.total:
             self._offer(reached + end, partial)
@@ -176,11 +171,14 @@ class Frontier:
             return True
         self._seen.add(child)
         complete = len(child.pieces) == child.total
-        if complete or (not child.total and self.boundaries.certain):
+        if complete or (not child.total and self._boundaries.certain):
             self._offer(log_prob, child)
-        if not complete and self.boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open:
+        if (
+            not complete
+            and self._boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open
+        ):
             self._reached[child] = log_prob
-            self._push(Node(-log_prob, child, self.width))
+            self._push(Node(-log_prob, child, self.search.width))
         return True
 
     def _push(self, node: Node) -> None:
@@ -191,8 +189,9 @@ class Frontier:
         """Puts a partial word into the list if it is a word and belongs there."""
         if log_prob == -math.inf or self._cannot_enter_list(-log_prob, partial):
             return
-        word = self.boundaries.parse_prefix(partial.pieces, bare=self.encoded.bare).word
-        if word is not None and self.spell(word, self.encoded.query) == partial.pieces:
+        word = self._boundaries.parse_prefix(partial.pieces, bare=self.encoded.bare).word
+        spell = self.search.encoder.spell
+        if word is not None and spell(word, self.encoded.query) == partial.pieces:
             insort(self.words, ListedWord(-log_prob, partial.pieces, word))
             del self.words[self.top :]
 

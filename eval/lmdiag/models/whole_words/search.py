@@ -13,28 +13,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
 
 from lmdiag.models.answers import blank_entropies, look_up, refuse_nan, verb_agreement
+from lmdiag.models.forward.probing import is_precise
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.forward.reuse import Continue, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
-from lmdiag.models.tokens.spelling import Pieces, is_joined
+from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
+from lmdiag.models.tokens.spelling import is_joined
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.models.whole_words.frontier import FIRST_WIDTH, Frontier, Node
+from lmdiag.models.whole_words.frontier import Frontier, Node
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Question
-
-LENGTHS = 3
-"""Most pieces of a word that is looked for with a masked model."""
-
-_MOST_NODES = 2_000
-"""Nodes of a blank that are read before the search is given up."""
 
 _ELEMENTS_ON_CPU, _ELEMENTS = 2**23, 2**28
 """Log-probabilities that are held at a time, on processors and on accelerators."""
@@ -42,7 +37,11 @@ _ELEMENTS_ON_CPU, _ELEMENTS = 2**23, 2**28
 
 @dataclass(eq=False)
 class WordSearch:
-    """Answers questions in unit `word`.
+    """Answers questions in unit `word`, of models that compute in float32 or better.
+
+    The search multiplies probabilities of many distributions that it reads in batches of changing
+    size. In half precision these vary by up to a tenth of a nat with the rest of the batch, and so
+    would the words of the list.
 
     Attributes:
         encoder: turns questions into rows.
@@ -50,20 +49,29 @@ class WordSearch:
         vocabulary: its items.
         info: of the model.
         lengths: most pieces of a word that is looked for with a masked model.
-        most_nodes: of a blank, before the search is given up.
-        width: continuations of a node that are opened at first.
+        most_nodes: nodes of a blank that are read before the search is given up.
+        width: continuations of a node that are opened at first, the most probable ones.
         reuse: what the continuations of a blank reuse, see `forward.reuse`.
+
+    Raises:
+        BadInput: the model computes in half precision or with quantized weights.
     """
 
     encoder: QuestionEncoder
     reader: Reader
     vocabulary: Vocabulary
     info: ModelInfo
-    lengths: int = LENGTHS
-    most_nodes: int = _MOST_NODES
-    width: int = FIRST_WIDTH
+    lengths: int = 3
+    most_nodes: int = 2_000
+    width: int = 128
 
     def __post_init__(self) -> None:
+        if not is_precise(self.reader):
+            raise BadInput(
+                f"model {self.info.id}: with {self.info.quantization or self.info.dtype} weights "
+                "the probabilities of unit word depend on what else is in a batch: use --dtype "
+                "float32 without --quantization, or --unit token"
+            )
         self.reuse = choose_reuse(self.reader, self.encoder)
 
     @cached_property
@@ -78,31 +86,29 @@ class WordSearch:
         return lengths if self.encoder.masked else 0
 
     def encode(self, question: Question) -> EncodedQuestion:
-        """Returns the rows that every search begins with: the blank and the candidates' pieces.
+        """Returns the rows that every search begins with, shorter partial words first.
+
+        There is one for the blank, and one for each partial word of the candidates.
 
         Raises:
             BadInput: see `QuestionEncoder.encode`; or words are not told apart in the script of the
                 context.
         """
-        encoded = self.encoder.encode(question, self._rows)
+        encoded = self.encoder.encode(question)
         if not self.encoder.masked and is_joined(encoded.query.context):
             raise BadInput(
                 f"the context {truncated(encoded.text)!r} ends in a script without spaces, in "
                 "which nothing tells where a word ends: use --unit token"
             )
-        return encoded
-
-    def _rows(
-        self, blank: Blank, words: Sequence[Pieces]
-    ) -> tuple[list[TokenRow], list[PartialWord]]:
-        """Returns a row for each partial word of the candidates, shorter ones first."""
         end = not (self.encoder.masked or self.boundaries.certain)  # read after a word, too
         partials = [PartialWord((), total) for total in range(1, self.longest + 1)]
         partials = partials or [PartialWord(())]
-        for word in words:
-            partials += blank.partial_words(word, end=end)
+        for pieces in filter(None, encoded.words.values()):
+            partials += encoded.blank.partial_words(pieces, end=end)
         partials = sorted(dict.fromkeys(partials), key=lambda partial: len(partial.pieces))
-        return [blank.row(partial) for partial in partials], partials
+        rows = tuple(encoded.blank.row(partial) for partial in partials)
+        self.encoder.check_length(rows, question.query)
+        return replace(encoded, rows=rows, partials=tuple(partials))
 
     def answer(
         self,
@@ -113,8 +119,7 @@ class WordSearch:
         """Returns the answers to a batch of questions, in their order.
 
         Args:
-            batch: the questions.
-            top: length of the list of the most probable words.
+            batch, top: see `Model.answer`.
             verbs: (singular, plural) ids, for EW and MW of questions with a `number`; or None.
 
         Raises:
@@ -122,34 +127,21 @@ class WordSearch:
                 hardly prefers any word to others; a word too long for the model.
         """
         continue_from = self.reuse(self.reader, [encoded.rows[0] for encoded in batch])
-        frontiers = [
-            Frontier(
-                encoded=encoded,
-                boundaries=self.boundaries,
-                spell=self.encoder.spell,
-                top=top,
-                start=-math.log(self.longest or 1),
-                longest=self.longest,
-                width=self.width,
-            )
-            for encoded in batch
-        ]
-        nodes = [(n, Node(0.0, encoded.partials[0], self.width)) for n, encoded in enumerate(batch)]
+        frontiers = [Frontier(self, encoded, top, number) for number, encoded in enumerate(batch)]
         agreement: list[tuple[float | None, ...] | None] = []
         bits: list[float | None] = []
-        for chunk, log_probs in self._read(frontiers, continue_from, nodes):
-            of_chunk = [batch[n] for n, _ in chunk]
-            agreement += verb_agreement(of_chunk, log_probs, verbs)
-            bits += blank_entropies(of_chunk, log_probs)
+        nodes = [(f, Node(0.0, f.encoded.partials[0], self.width)) for f in frontiers]
+        for log_probs in self._read(nodes, continue_from):
+            questions = batch[len(bits) : len(bits) + len(log_probs)]
+            agreement += verb_agreement(questions, log_probs, verbs)
+            bits += blank_entropies(questions, log_probs)
         nodes = [
-            (n, Node(0.0, partial, self.width))
-            for n, encoded in enumerate(batch)
-            for partial in encoded.partials[1:]
+            (frontier, Node(0.0, partial, self.width))
+            for frontier in frontiers
+            for partial in frontier.encoded.partials[1:]
         ]
-        while nodes := nodes + [
-            (n, node) for n, frontier in enumerate(frontiers) for node in frontier.next()
-        ]:
-            for _ in self._read(frontiers, continue_from, nodes):
+        while nodes := nodes + [(f, node) for f in frontiers for node in f.next()]:
+            for _ in self._read(nodes, continue_from):
                 pass
             nodes = []
             for frontier in frontiers:
@@ -166,29 +158,25 @@ class WordSearch:
         ]
 
     def _read(
-        self,
-        frontiers: Sequence[Frontier],
-        continue_from: Continue,
-        nodes: Sequence[tuple[int, Node]],
-    ) -> Iterator[tuple[Sequence[tuple[int, Node]], torch.Tensor]]:
-        """Reads nodes, each with the number of its search, and tells the frontiers.
+        self, nodes: Sequence[tuple[Frontier, Node]], continue_from: Continue
+    ) -> Iterator[torch.Tensor]:
+        """Reads nodes, each with its search, and tells the frontiers.
 
         Yields:
-            nodes whose distributions fit into memory, and their (nodes, vocabulary)
-            log-probabilities.
+            (nodes, vocabulary) log-probabilities of as many nodes as fit into memory.
         """
         elements = _ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else _ELEMENTS
         size = max(1, elements // self.info.vocab_size)
         for start in range(0, len(nodes), size):
             chunk = nodes[start : start + size]
-            requests = [(n, frontiers[n].encoded.blank.row(node.partial)) for n, node in chunk]
-            queries = [frontiers[n].encoded.question.query for n, _ in chunk]
+            requests = [(f.number, f.encoded.blank.row(node.partial)) for f, node in chunk]
+            queries = [frontier.encoded.question.query for frontier, _ in chunk]
             for (_, row), query in zip(requests, queries, strict=True):
                 self.encoder.check_length([row], query)
             log_probs = continue_from(requests)
             refuse_nan(queries, log_probs, self.info.id)
-            self._update_frontiers([(frontiers[n], node) for n, node in chunk], log_probs)
-            yield chunk, log_probs
+            self._update_frontiers(chunk, log_probs)
+            yield log_probs
 
     def _update_frontiers(
         self, nodes: Sequence[tuple[Frontier, Node]], log_probs: torch.Tensor

@@ -1,0 +1,52 @@
+"""How a model counts the positions of its input, and how many it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from transformers import PreTrainedModel
+
+_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_sequence_length")
+"""Where configurations keep the longest input."""
+
+_KEPT = ("index_topk", "indexer_budget", "keep_window_size")
+"""Where configurations keep how many tokens a token sees, the best ones of a longer text."""
+
+_UNLIMITED = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+"""Types whose `n_positions` is the length of their training inputs, not a limit."""
+
+
+def padding_index(model: PreTrainedModel) -> int | None:
+    """Returns the token id that a model leaves out when it counts positions; None for no such id.
+
+    The embedding of positions has it, and the first position has the number after it (RoBERTa).
+    """
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings"):  # of any class: I-BERT has its own
+            index = getattr(module, "padding_idx", None)
+            return None if index is None else int(index)
+    return None
+
+
+def longest_input(model: PreTrainedModel) -> int | None:
+    """Returns the longest input in tokens; None for a model without a limit.
+
+    `docs/specification.md` (section 2) says why LongRoPE models are read up to their first set of
+    rotation factors, and models in which a token sees the best `_KEPT` tokens up to that number.
+    """
+    config = model.config.get_text_config()
+    if config.model_type in _UNLIMITED:
+        return None
+    padding = padding_index(model)
+    first_position = 0 if padding is None else padding + 1
+    known = (getattr(config, name, None) for name in _LIMITS)
+    limits = [int(limit) - first_position for limit in known if limit and limit > 0][:1]
+    kept = (getattr(config, name, None) for name in _KEPT)
+    limits += [int(limit) for limit in kept if limit]
+    rope = getattr(config, "rope_parameters", None) or {}
+    for parameters in (rope, *rope.values()):  # of all layers, or by kind of layer
+        if isinstance(parameters, Mapping) and parameters.get("rope_type") == "longrope":
+            end = parameters.get("original_max_position_embeddings")
+            end = end or getattr(config, "original_max_position_embeddings", None)
+            limits += [int(end)] if end else []
+    return min(limits, default=None)
