@@ -173,31 +173,47 @@ def applicable(asks: str, kind: Kind | None = None) -> list[str]:
     ]
 
 
-_DEFAULTS = query_options(QueryOptions())
-
-_EXCLUDED = {
-    "chat": (("prompt", "bos"), "the chat template decides what stands before a context"),
-    "elicitation": (
+_EXCLUDED = (
+    (
+        "chat",
+        ("prompt", "bos"),
+        "the chat template decides what stands before a context",
+    ),
+    (
+        "elicitation",
         ("prompt", "instruction", "unit", "first_letter", "entropy"),
         "a choice has a text of its own (choice_prompt), and its labels are scored by their tokens",
     ),
-}
-"""Field -> fields that it excludes, and why."""
+    (
+        "server",
+        ("unit", "entropy"),
+        "it needs the whole distribution, and a server tells its most probable tokens only",
+    ),
+    (
+        "server",
+        ("revision", "dtype", "device_map", "quantization", "attention", "allow_pickle", "tp"),
+        "it is for weights in this process",
+    ),
+)
+"""Fields, the fields that they exclude, and why."""
 
 NEEDED: Mapping[str, tuple[str, Any, str]] = {
     "instruction": ("chat", True, "is the user's turn of a chat"),
     "choice_prompt": ("elicitation", "choice", "is the text of a choice"),
+    "server": ("tokenizer", "", "needs the tokenizer of the server's model"),
+    "tokenizer": ("server", "", "is for a model behind a server"),
+    "in_flight": ("server", "", "is for a model behind a server"),
 }
 """Field -> the field and value without which it has no meaning, and what it is."""
 
 
 def conflict(query: QueryOptions) -> str:
     """Returns which options exclude or lack each other, with the remedy; "" for none."""
-    given = {name for name, value in query_options(query).items() if value != _DEFAULTS[name]}
+    given = {x.name for x in fields(query) if getattr(query, x.name) != x.default}
     for name, (needed, _, what) in NEEDED.items():
         if name in given and needed not in given:
             return f"option {name} {what}: give {needed}, too"
-    for name, (others, why) in _EXCLUDED.items():
+    for name, others, why in _EXCLUDED:
         for other in others:
             if {name, other} <= given:
                 return f"options {name} and {other} exclude each other: {why}; leave {other} out"

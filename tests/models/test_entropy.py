@@ -94,4 +94,4 @@ def test_what_has_no_entropy_is_refused(command: Commands) -> None:
     assert "elicitation and entropy exclude" in command.refused("run", *choice, *data)
     served = ["--model", "tiny", "--server", "http://localhost:9", "--tokenizer", TOKENIZER]
     refused = command.refused("run", *served, *data)
-    assert "an entropy needs the whole distribution" in refused
+    assert "server and entropy exclude each other: it needs the whole distribution" in refused

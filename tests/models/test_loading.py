@@ -178,7 +178,7 @@ def test_weights_that_are_larger_than_the_free_memory(
         ({"trust_remote_code": "no"}, "option trust_remote_code must be True or False, not 'no'"),
         ({"allow_pickle": 1}, "option allow_pickle must be True or False"),
         ({"in_flight": 0}, "option in_flight must be a whole number from 1 up, not 0"),
-        ({"in_flight": 9}, "are for a server: give server, too"),
+        ({"in_flight": 9}, "is for a model behind a server: give server, too"),
         ({"device": ["cuda"]}, "option device must be a string"),
         ({"prompt": "Go on."}, "prompt must be a text, or a file with a text, that has {context}"),
         ({"prompt": "{context} {context}"}, "once, where the context goes, not '{context} {"),

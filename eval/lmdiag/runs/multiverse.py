@@ -58,8 +58,8 @@ def run_members(
     known_choices = list[dict[str, str]]()
     asked = set[tuple[str, ...]]()
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
-        chosen = replace(options, **fields)
         try:
+            chosen = replace(options, **fields)
             with processes.shared_errors():
                 variant = model.with_options(chosen)
             if variant is None:  # the unit needs weights of another dtype
@@ -72,7 +72,7 @@ def run_members(
                 asked_so = inputs.asked_by(chosen)
                 keys = _keys(variant, asked_so)
         except BadInput as error:
-            if chosen.bos == "always" and runs:
+            if fields.get("bos") == "always" and runs:
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             how = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
             raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None

@@ -21,9 +21,6 @@ Quantization = Literal["8bit", "4bit"]
 DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Ways to spread a model over devices; any other `device_map` is the name of one device."""
 
-IN_FLIGHT = 8
-"""Requests at the same time, where no other number is given."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Loading:
@@ -56,7 +53,7 @@ class Serving:
     http://localhost:8000/v1; the key is read from LMDIAG_SERVER_KEY or OPENAI_API_KEY"""
     tokenizer: str | None = None
     """Hub id or folder of the tokenizer of the server's model (needed with server)"""
-    in_flight: int = IN_FLIGHT
+    in_flight: int = 8
     """requests to the server at the same time"""
 
 
@@ -93,8 +90,6 @@ class LoadOptions(QueryOptions, Loading, Serving):
             raise BadInput(
                 f"option instruction must not have {SLOT} in it: the context begins the answer"
             )
-        if self.server is None and (self.tokenizer is not None or self.in_flight != IN_FLIGHT):
-            raise BadInput("options tokenizer and in_flight are for a server: give server, too")
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:

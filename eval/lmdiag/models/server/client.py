@@ -17,7 +17,7 @@ import httpx2
 from pydantic_core import from_json
 
 from lmdiag.files import without_secrets
-from lmdiag.text import truncated, visible
+from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 KEY_VARIABLES = ("LMDIAG_SERVER_KEY", "OPENAI_API_KEY")
@@ -34,9 +34,6 @@ MAX_SECONDS = 600.0
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds between two attempts: doubled each time, up to the longest one."""
-
-LONGEST_RETRY_AFTER = 300.0
-"""Seconds; a longer pause that a server asks for is ignored."""
 
 _MAX_ERROR_PAGE = 2**16
 """Bytes that are read of an answer that reports an error."""
@@ -137,20 +134,20 @@ class Client:
         with suppress(TimeoutError):
             async with self._slots, asyncio.timeout(MAX_SECONDS):
                 for attempt in range(self.attempts):
-                    pause = min(FIRST_PAUSE * 2.0**attempt, LONGEST_PAUSE)
-                    content, fault, asked = await self._try(path, body)
+                    if attempt:
+                        pause = min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE)
+                        await asyncio.sleep(pause * random.uniform(0.75, 1.0))
+                    content, fault = await self._try(path, body)
                     if not fault:
                         return content
-                    if attempt + 1 < self.attempts:
-                        await asyncio.sleep(asked or pause * random.uniform(0.75, 1.0))
                 how = f"in {self.attempts} attempts ({fault})"
         raise ServerFault(
             f"server {self.address} gave no answer {how}: check that it runs; the same command "
             "continues a run"
         )
 
-    async def _try(self, path: str, body: Mapping[str, Any] | None) -> tuple[bytes, str, float]:
-        """Returns an answer, or what failed and the pause in seconds that the server asks for."""
+    async def _try(self, path: str, body: Mapping[str, Any] | None) -> tuple[bytes, str]:
+        """Returns an answer, or what failed."""
         content, most = bytearray(), MAX_ANSWER
         try:
             method, url = "GET" if body is None else "POST", f"{self.address}/{path}"
@@ -164,11 +161,11 @@ class Client:
         except httpx2.DecodingError as error:
             raise WrongReply(f"gives a damaged answer ({self._plain(error)})") from error
         except httpx2.RequestError as error:
-            return b"", self._plain(str(error) or type(error).__name__), 0.0
+            return b"", self._plain(str(error) or type(error).__name__)
         if not failed and len(content) > most:
             raise WrongReply(f"gives an answer of more than {MAX_ANSWER >> 20} MiB")
         if not failed:
-            return bytes(content), "", 0.0
+            return bytes(content), ""
         status = response.status_code
         # what refuses a key may repeat it in a form that nobody can foresee
         reason = _reason(content) if status not in (401, 403) else ""
@@ -181,15 +178,12 @@ class Client:
                 advice = ": give --server the address that ends before /completions, often in /v1"
             message = f"server {self.address} refuses the request ({fault}){advice}"
             raise ServerRefusal(message, status)
-        asked = 0.0
-        with suppress(ValueError):  # no header, or a date
-            asked = float(response.headers.get("retry-after", ""))
-        return b"", fault, asked if 0 <= asked <= LONGEST_RETRY_AFTER else 0.0
+        return b"", fault
 
     def _plain(self, message: object) -> str:
         """A message of the server or of a library in one line, without any part of the key."""
         text = without_secrets(str(message)[: 10 * _MAX_REASON], *self._secrets)
-        return visible(truncated(" ".join(text.split()), _MAX_REASON))
+        return shortened(text, _MAX_REASON)
 
 
 @cache
