@@ -114,35 +114,32 @@ class SentenceScorer:
                 that white space stands there; where it is asked for, the entropy before it; last,
                 the same after the last token.
         """
-        text, offset = encoded.sentence.text, encoded.scored.start
+        text = encoded.sentence.text
         if any(map(math.isnan, chain.from_iterable(values))):
             raise BadInput(
                 f"model {self.model_id} gives NaN or infinite logits for the sentence "
                 f"{truncated(text)!r}: nothing can be scored; try --dtype float32"
             )
+        values = [(math.nan,) * 3] * encoded.scored.start + [*values]  # nothing precedes the first
         edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
         words = []
         for span in encoded.spans:
-            log_prob: float | None = None
-            n_tokens = span.last - span.first if span.spelled else 0
-            if span.spelled and (span.first >= offset or not n_tokens):
-                first, last = span.first - offset, span.last - offset
-                log_prob = sum((nats for nats, *_ in values[first:last]), 0.0)
-                if self.boundaries is not None and n_tokens:
-                    after = values[last][1] if span.last in edges else 0.0
-                    begins = span.first in edges and span.first > 0
-                    before = values[first][1] if begins else 0.0
-                    if -math.inf in (before, after):
-                        raise BadInput(
-                            f"model {self.model_id} gives no probability to a boundary of the word "
-                            f"{text[span.start : span.end]!r} in {truncated(text)!r}: use --unit "
-                            "token"
-                        )
-                    log_prob += after - before
-                log_prob = min(log_prob, 0.0)
-            words.append(WordSpan(span.start, span.end, log_prob, n_tokens))
+            of_tokens = values[span.first : span.last] if span.spelled else ()
+            log_prob = sum((nats for nats, *_ in of_tokens), 0.0)
+            if self.boundaries is not None and of_tokens:
+                after = values[span.last][1] if span.last in edges else 0.0
+                begins = span.first in edges and span.first > 0
+                before = values[span.first][1] if begins else 0.0
+                if -math.inf in (before, after):
+                    raise BadInput(
+                        f"model {self.model_id} gives no probability to a boundary of the word "
+                        f"{text[span.start : span.end]!r} in {truncated(text)!r}: use --unit token"
+                    )
+                log_prob += after - before
+            is_known = span.spelled and not math.isnan(log_prob)
+            known = min(log_prob, 0.0) if is_known else None
+            words.append(WordSpan(span.start, span.end, known, len(of_tokens)))
         if not encoded.sentence.entropy:
             return SentenceAnswer(tuple(words))
-        firsts = [span.first - offset if span.last > span.first else -1 for span in encoded.spans]
-        bits = (values[first][-1] if first >= 0 else None for first in firsts)
-        return SentenceAnswer(tuple(words), tuple(bits))
+        firsts = [values[x.first][-1] if x.last > x.first else math.nan for x in encoded.spans]
+        return SentenceAnswer(tuple(words), tuple(None if math.isnan(x) else x for x in firsts))

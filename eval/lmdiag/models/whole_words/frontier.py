@@ -132,7 +132,7 @@ class Frontier:
                 return
             width -= 1
         if not width:
-            self._push(Node(-(reached + log_prob), partial, node.width * _WIDER))
+            heappush(self._open, Node(-(reached + log_prob), partial, node.width * _WIDER))
 
     def answer(self, agreement: tuple[float | None, ...] | None, entropy: float | None) -> Answer:
         """Returns the answer once the search is at its end, with `Answer.agreement` and `entropy`.
@@ -178,12 +178,8 @@ class Frontier:
             and self._boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open
         ):
             self._reached[child] = log_prob
-            self._push(Node(-log_prob, child, self.search.width))
+            heappush(self._open, Node(-log_prob, child, self.search.width))
         return True
-
-    def _push(self, node: Node) -> None:
-        if not self._cannot_enter_list(node.cost, node.partial):
-            heappush(self._open, node)
 
     def _offer(self, log_prob: float, partial: PartialWord) -> None:
         """Puts a partial word into the list if it is a word and belongs there."""

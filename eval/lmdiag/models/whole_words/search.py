@@ -52,9 +52,6 @@ class WordSearch:
         most_nodes: nodes of a blank that are read before the search is given up.
         width: continuations of a node that are opened at first, the most probable ones.
         reuse: what the continuations of a blank reuse, see `forward.reuse`.
-
-    Raises:
-        BadInput: the model computes in half precision or with quantized weights.
     """
 
     encoder: QuestionEncoder
