@@ -6,8 +6,8 @@ reads a file, draws a random number or depends on a model.
 
 - `scores`: the records: rows with predictions, their contrasts, the scores of a measure.
 - `rows`: accuracy, determiners, surprisal, rank, correlations: no rows are compared.
-- `contrasts`: sensitivity, and what else compares the rows of a contrast; the human baseline.
-- `choices`: forced choices between the rows of a contrast.
+- `contrasts`: sensitivity, and what else compares the rows of a contrast; forced choices; the human
+  baseline.
 - `suites`: the predictions of test suites.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
@@ -17,8 +17,8 @@ Each file of `lmdiag.diagnostics` declares which of them it adds to those of `Di
 from __future__ import annotations
 
 from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, agreement
-from lmdiag.measures.choices import choice_measures
 from lmdiag.measures.contrasts import (
+    choice_measures,
     human,
     probability_difference,
     sensitivity,
