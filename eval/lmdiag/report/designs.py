@@ -77,20 +77,19 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         having = [run for run in runs if task in run.stimuli]
         rows = having[0].stimuli[task]
-        title = visible(task)
+        section = Section(visible(task))
         found = design_of(rows, options_of_all)
         warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
         has_items = any(rows.columns().get(arguments.get("item", "item"), ()))
-        if not has_items or task in diagnostics.built_in():
-            designs += [Section(title, [], warnings)] if warnings else []
-            continue
-        try:
-            section = _design(having, task, dict(arguments))
-            designs.append(section._replace(remarks=[*section.remarks, *warnings]))
-        except BadInput as error:
-            problems.append(error)
-            if arguments or warnings:
-                designs.append(Section(title, [], [f"conditions: {error}", *warnings]))
+        if has_items and task not in diagnostics.built_in():
+            try:
+                section = _design(having, task, dict(arguments))
+            except BadInput as error:
+                problems.append(error)
+                if arguments or warnings:
+                    section = section._replace(remarks=[f"conditions: {error}"])
+        if remarks := [*section.remarks, *warnings]:
+            designs.append(section._replace(remarks=remarks))
     if problems and options.stored() and not any(design.tables for design in designs):
         raise problems[0]
     return designs

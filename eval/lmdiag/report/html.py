@@ -131,7 +131,7 @@ def render(
         has_scale=any(row.is_percent for row in rows),
         grouped=_columns(figures) if is_table else [],
         **_sizes(results, content["trends"]),
-        samples=[*_samples(figures)],
+        samples=_samples(figures),
         comparison_notes=labels.notes(tests) + not_compared(several),
         **content, **frame("report", charts=any(shown)),
     )  # fmt: skip
@@ -151,11 +151,9 @@ def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:
     """The columns of the table of many models, with the title of their diagnostic."""
     columns = []
     for task in figures.tasks:
-        rows = [
-            row for row in headline_rows(task, figures) if any(x is not None for x in row.values)
-        ]
-        if rows:
-            columns.append((visible(figures.diagnostic(task).short_title), rows))
+        rows = headline_rows(task, figures)
+        if defined := [row for row in rows if row.values.count(None) < len(row.values)]:
+            columns.append((visible(figures.diagnostic(task).short_title), defined))
     return columns
 
 
@@ -175,15 +173,15 @@ def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]
     return {"size_heading": "parameters", "sizes": sizes}
 
 
-def _samples(figures: ReportFigures) -> Iterator[str]:
+def _samples(figures: ReportFigures) -> list[str]:
     """Lines on the diagnostics of which a sample of the rows was asked."""
-    for task in figures.tasks:
-        for source in figures.having(task):
-            if limit := source.results.protocol.limit:
-                n = source.results.data.tasks[task].n
-                title = figures.diagnostic(task).short_title
-                yield f"{title}: a sample of {n} rows (--limit {limit})."
-                break
+    results = {task: figures.having(task)[0].results for task in figures.tasks}
+    return [
+        f"{figures.diagnostic(task).short_title}: a sample of {run.data.tasks[task].n} rows "
+        f"(--limit {run.protocol.limit})."
+        for task, run in results.items()
+        if run.protocol.limit
+    ]
 
 
 def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, Any]:

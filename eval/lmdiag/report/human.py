@@ -260,11 +260,7 @@ def _marks(data: DataFrame, by: str, by_title: str, title: str) -> Any:
 
 
 def human_page(fit: HumanFit) -> str:
-    """Returns the page of a fit.
-
-    Raises:
-        BadInput: a data file of the package is missing.
-    """
+    """Returns the page of a fit."""
     return environment().get_template("human.html.j2").render(
         title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
         coefficients=coefficient_grid(fit),

@@ -133,25 +133,24 @@ class ItemWords(NamedTuple):
     alone: str
 
 
+_PREFERRED = {
+    "right": "✓ good preferred",
+    "wrong": "✗ bad preferred",
+    "unknown": "? cannot be compared",
+}
+"""Outcome of a contrast -> its words."""
+
 _WORDS = {
     "word": ItemWords(
-        "rows",
-        {"right": "✓ good preferred", "narrow": "≈ by little", "wrong": "✗ bad preferred",
-         "unknown": "? cannot be compared"},
+        "rows", {"right": "✓ good preferred", "narrow": "≈ by little"} | _PREFERRED,
         "p(good) − p(bad)", "p(good), highest first", "p(word), highest first",
     ),
     "sentence": ItemWords(
-        "sentences",
-        {"right": "✓ good preferred", "wrong": "✗ bad preferred",
-         "unknown": "? cannot be compared"},
-        "bits by which good is preferred", "surprisal of good, lowest first",
-        "surprisal, lowest first",
+        "sentences", _PREFERRED, "bits by which good is preferred",
+        "surprisal of good, lowest first", "surprisal, lowest first",
     ),
     "choice": ItemWords(
-        "rows",
-        {"right": "✓ good preferred", "wrong": "✗ bad preferred",
-         "unknown": "? cannot be compared"},
-        "share of good − share of bad", "share of good, highest first", "",
+        "rows", _PREFERRED, "share of good − share of bad", "share of good, highest first", "",
     ),
     "prediction": ItemWords(
         "items of suites",

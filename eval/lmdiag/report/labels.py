@@ -232,16 +232,13 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
     if are_checkpoints(runs):
         return [f"step {run.model.training_step}" for run in runs]
     labels = [model_label(run) for run in runs]
-    if len(set(labels)) < len(labels):
-        choices = [[knob.choice(run.protocol) for knob in KNOBS.values()] for run in runs]
-        varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
-        details = [", ".join(compress(chosen, varied)) for chosen in choices]
-        labels = [
-            f"{label} ({visible(detail)})" if detail else label
-            for label, detail in zip(labels, details, strict=True)
-        ]
+    choices = [[knob.choice(run.protocol) for knob in KNOBS.values()] for run in runs]
+    varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
+    differing_facts = [[", ".join(compress(chosen, varied)) for chosen in choices]]
     for key in ("dtype", "quantization", "commit"):
-        details = [short_commit(visible(getattr(run.model, key) or "")) for run in runs]
+        differing_facts.append([short_commit(getattr(run.model, key) or "") for run in runs])
+    for facts in differing_facts:
+        details = [*map(visible, facts)]
         names = Counter(label for label, _ in {*zip(labels, details, strict=True)})
         labels = [
             f"{label} ({detail})" if names[label] > 1 and detail else label

@@ -49,9 +49,6 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
     Args:
         name: of the style sheet and the script in `cards/`, without their endings.
         charts: whether the page draws charts; then it has the script and the theme for them.
-
-    Raises:
-        BadInput: a data file of the package is missing.
     """
     files = (f"{name}.js", "base.css", f"{name}.css")
     script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
