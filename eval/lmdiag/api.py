@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
-    "TaskPredictions",    "analyse", "compare", "fit",
-    "load_model", "load_multiverse", "load_run", "load_stimuli", "measure", "run",
+    "TaskPredictions", "analyse", "compare", "fit", "load_model", "load_multiverse", "load_run",
+    "load_stimuli", "measure", "run",
 ]  # fmt: skip
 
 

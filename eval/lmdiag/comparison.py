@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 CONTEXTUAL = ("ew", "mw")
 """Measures over contexts, which are others for a model that sees the left side alone."""
-TEST_OF = {"proportion": "mcnemar", "share": "sign-flip", "mean": "sign-flip"}
-"""Statistic -> name of its paired test; the others have a permutation test."""
 SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
 """Measure -> the measure with which it is equal by construction where both have the same items: all
 verbs are single tokens; each suite has one prediction."""
@@ -184,8 +182,8 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
         statistic = first.statistic
         rng = _generator(key, seed)
         values = stats.point(a, statistic), stats.point(b, statistic)
-        outcome = _paired_test(a, b, statistic, rng)
-        test = "none" if np.array_equal(a, b) else TEST_OF.get(statistic, "permutation")
+        name, outcome = _paired_test(a, b, statistic, rng)
+        test = "none" if np.array_equal(a, b) else name
         same_as = pairs[same[i]].key.measure if i in same else ""
         comparison = Comparison(
             *key, statistic, len(items), *values, values[0] - values[1], outcome.ci_low,
@@ -203,13 +201,13 @@ def compare_pairs(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
 
 def _paired_test(
     a: stats.Values, b: stats.Values, statistic: Statistic, rng: np.random.Generator
-) -> stats.PairedTest:
-    """The test of a difference with its interval; medians and correlations have none."""
+) -> tuple[str, stats.PairedTest]:
+    """The test of a difference with its name and interval; medians and correlations have none."""
     if statistic == "proportion":
-        return stats.mcnemar(a, b)
+        return "mcnemar", stats.mcnemar(a, b)
     if statistic in ("share", "mean"):
-        return stats.sign_flip(a - b, rng)
-    return stats.PairedTest(stats.swap_test(a, b, statistic, rng))
+        return "sign-flip", stats.sign_flip(a - b, rng)
+    return "permutation", stats.PairedTest(stats.swap_test(a, b, statistic, rng))
 
 
 def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:

@@ -17,16 +17,14 @@ from lmdiag.diagnostics.base import (
     Chart,
     Column,
     Diagnostic,
-    ExtendedSets,
     FigureSelection,
     LeaderboardColumn,
-    Perturbation,
     TableShape,
 )
 
 __all__ = [
-    "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "ExtendedSets", "FigureSelection",
-    "LeaderboardColumn", "Perturbation", "TableShape", "built_in", "declared", "get",
+    "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
+    "LeaderboardColumn", "TableShape", "built_in", "declared", "get",
 ]  # fmt: skip
 
 
