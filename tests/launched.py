@@ -38,12 +38,15 @@ def torchrun(count: int, *program: str) -> list[str]:
     return [*launcher, f"--master_port={free_port()}", *(program or [SCRIPT])]
 
 
-def finished(
-    command: list[str], *arguments: object, **more: str
-) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end; `more` is added to its environment."""
-    words, env = [*command, *map(str, arguments)], environment(**more)
-    return subprocess.run(words, capture_output=True, text=True, env=env, check=False)
+def finished(*command: object, cwd: Path | None = None, **more: str) -> str:
+    """Runs a program, which must succeed; returns its standard output.
+
+    `more` is added to its environment.
+    """
+    words, env = [*map(str, command)], environment(**more)
+    done = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=env, check=False)
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
 
 
 def outcome(output: Path) -> dict[str, bytes]:

@@ -9,7 +9,6 @@ that needs torch needs torch.
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
@@ -17,6 +16,7 @@ from pathlib import Path
 from symtable import symtable
 
 import grimp
+from launched import finished
 
 from lmdiag.cli import COMMANDS
 
@@ -124,6 +124,4 @@ for words in ([], *([name] for name in {COMMANDS!r})):
     found = {HEAVY!r} & {{name.split(".")[0] for name in sys.modules}}
     assert not found, (words, found)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Usage: lmdiag") == 1 + len(COMMANDS)
+    assert finished(sys.executable, "-c", code).count("Usage: lmdiag") == 1 + len(COMMANDS)

@@ -28,6 +28,7 @@ from typing import Any
 
 import pytest
 from huggingface_hub import HfApi
+from launched import finished
 
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
@@ -222,11 +223,7 @@ def run_command(command: str) -> str:
     if words[0] == "lmdiag":
         return printed(lambda: main(words[1:]))
     path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "HF_HUB_OFFLINE": "1", "COLUMNS": "100"}
-    environment.pop("MAKEFLAGS", None)
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+    return finished(*words, PATH=path, COLUMNS="100", MAKEFLAGS="")
 
 
 NUMBER = re.compile(r"-?\d*\.?\d+")

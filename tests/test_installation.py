@@ -3,9 +3,7 @@ the wheel that pip makes of it, are enough to run everything."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -13,7 +11,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from launched import HANG
+from launched import finished
 
 from lmdiag.files import resource_path
 from lmdiag.types import BadInput
@@ -22,16 +20,6 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("cards", "metrics/cloze_diagnostics", "datasets/lmdiag")
 OF_TOOLS = ("__pycache__", "*.egg-info", ".*cache")
 """Folders that tools leave in the working tree."""
-
-
-def run(*command: object, cwd: Path | None = None, **environment: str) -> str:
-    """Runs a program of the environment; returns its standard output."""
-    done = subprocess.run(
-        [str(word) for word in command], cwd=cwd, env=os.environ | environment,
-        capture_output=True, text=True, timeout=HANG, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def test_an_editable_install_reads_the_repository() -> None:
@@ -55,7 +43,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sdist(source: Path) -> Path:
     call = "from setuptools.build_meta import build_sdist as build; build('dist')"
-    run(sys.executable, "-c", call, cwd=source)
+    finished(sys.executable, "-c", call, cwd=source)
     (built,) = (source / "dist").glob("*.tar.gz")
     return built
 
@@ -72,7 +60,7 @@ def installed(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     install = [sys.executable, "-m", "pip", "--python", place / "bin/python", "install"]
     options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--ignore-installed"]
-    run(*install, *options, sdist)
+    finished(*install, *options, sdist)
     return place / "bin"
 
 
@@ -100,7 +88,7 @@ def test_an_installation_has_the_files_of_the_source_and_finds_them(
             assert place.read_bytes() == file.read_bytes(), path
     code = f"from lmdiag.files import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
     paths = [str(share / folder) for folder in FOLDERS]
-    assert run(installed / "python", "-I", "-c", code).splitlines() == paths
+    assert finished(installed / "python", "-I", "-c", code).splitlines() == paths
 
 
 @pytest.mark.slow
@@ -110,8 +98,8 @@ def test_an_installation_runs_the_demo_from_another_folder(
     monkeypatch.delenv("PYTHONPATH", raising=False)
 
     def lmdiag(*words: str) -> str:
-        environment = {"LMDIAG_CACHE": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "1"}
-        return run(installed / "lmdiag", *words, cwd=tmp_path, **environment)
+        cache = str(tmp_path / "cache")
+        return finished(installed / "lmdiag", *words, cwd=tmp_path, LMDIAG_CACHE=cache)
 
     lmdiag("build", "--source", "demo")
     assert (tmp_path / "lmdiag/provenance.json").is_file()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from browser import NewPage
-from launched import HANG
+from launched import finished
 
 pytest.importorskip("sphinx", reason="`make docs` installs Sphinx")
 
@@ -23,11 +22,7 @@ def test_it_is_built_without_a_warning_and_its_pages_fit_a_phone(
     """
     site = tmp_path / "html"
     options = ["-q", "-W", "--keep-going", "-d", tmp_path / "doctrees"]
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, root / "docs", site],
-        capture_output=True, text=True, timeout=2 * HANG, check=False,
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    finished(sys.executable, "-m", "sphinx", *options, root / "docs", site)
     page, pages = new_page(viewport={"width": 420, "height": 1000}), [*site.rglob("*.html")]
     assert len(pages) > 30
     for path in pages:

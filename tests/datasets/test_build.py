@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +15,7 @@ import pytest
 import yaml
 from commands import Commands
 from huggingface_hub import DatasetCard
-from launched import HANG, LEAVE
+from launched import LEAVE, finished
 
 import lmdiag
 from lmdiag import stimuli
@@ -82,8 +80,7 @@ def test_a_second_build_gives_the_same_bytes(
 
 @pytest.mark.slow
 def test_the_script_of_the_data_set_is_the_command(demo_dir: Path, tmp_path: Path) -> None:
-    command = [sys.executable, str(demo_dir / "build.py"), "out", "--source", "demo"]
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=HANG)
+    finished(sys.executable, demo_dir / "build.py", "out", "--source", "demo", cwd=tmp_path)
     assert contents(tmp_path / "out") == contents(demo_dir)
 
 
@@ -212,19 +209,15 @@ TYPES = ["List(Value('string'))", "Value('bool')"]
 @pytest.mark.slow
 def test_load_dataset_next_to_the_directory_after_each_build(tree: Path, tmp_path: Path) -> None:
     """The cache returns neither the rows of an earlier build nor those of another directory."""
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "caches")}
     source = tree / "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv"
     text = source.read_text("utf-8")
     for folder, subject in (("one", "trout"), ("one", "perch"), ("two", "tench"), ("one", "")):
         if subject:
             source.write_text(text.replace("A trout is", f"A {subject} is"), "utf-8")
             assert build(f"{folder}/lmdiag", "--source", tree, "--configs", "neg136") == 0
-        command = [sys.executable, "-c", LOAD + LEAVE]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, cwd=folder, env=environment
-        )
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout) == [104, f"A {subject or 'perch'} is a", *TYPES]
+        caches = str(tmp_path / "caches")
+        out = finished(sys.executable, "-c", LOAD + LEAVE, cwd=Path(folder), HF_HOME=caches)
+        assert json.loads(out) == [104, f"A {subject or 'perch'} is a", *TYPES]
 
 
 # ---- data sets that are built on first use -------------------------------------------------------
