@@ -5,6 +5,8 @@ What other programs compute is read from `tests/peers/records.json`, which `peer
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shlex
@@ -37,7 +39,7 @@ STUDY_FILES = (
 GARDEN_PATH_WORDS = ("critical", "next", "second")
 TRIALS = [
     ("boyce", "pythia-160m"),
-    ("boyce", "mamba-130m-hf"),
+    pytest.param("boyce", "mamba-130m-hf", marks=pytest.mark.slow),
     pytest.param("brothers", "pythia-160m", marks=pytest.mark.slow),
     pytest.param("brothers", "mamba-130m-hf", marks=pytest.mark.nightly),
 ]
@@ -130,29 +132,34 @@ def test_items_of_ito(human: Path, model: str, f: str, df: str) -> None:
     check(f"{label}: df", df, term["df"], tolerance=1e-3 * term["df"])
 
 
-@pytest.fixture
+def output(words: list[str]) -> str:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert not main(words)
+    return printed.getvalue()
+
+
+@pytest.fixture(scope="module")
 def effects(
-    human: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    human: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[str, str, str], dict[str, float]]:
     """Runs docs/studies.md on the authors' files: (response, column, level) -> effect."""
     if not (human.parent / "priming").is_dir():
         pytest.skip("no studies beside the human measures")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)  # the workers of pytest set it
-    for name in STUDY_FILES:
-        shutil.copy(human.parent / name, tmp_path)
     page, found, printed = STUDIES.read_text("utf-8"), {}, ""
-    for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
-        exec(code, {})
-    for command in re.findall(r"^lmdiag (analyse \S+-authors.csv .*)$", page, re.MULTILINE):
-        words = shlex.split(command)
-        assert not main(words)
-        printed += capsys.readouterr().out
-        assert not main([*words, "--json"])
-        options = dict(zip(words[2::2], words[3::2], strict=True))
-        for effect in json.loads(capsys.readouterr().out)["by"]:
-            key = (options.get("--response", ""), options["--by"], effect["level"])
-            found[key] = effect
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder := tmp_path_factory.mktemp("studies"))
+        patch.delenv("COLUMNS", raising=False)  # the workers of pytest set it
+        for name in STUDY_FILES:
+            shutil.copy(human.parent / name, folder)
+        for code in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+            exec(code, {})
+        for command in re.findall(r"^lmdiag (analyse \S+-authors.csv .*)$", page, re.MULTILINE):
+            words = shlex.split(command)
+            printed += output(words)
+            options = dict(zip(words[2::2], words[3::2], strict=True))
+            for effect in json.loads(output([*words, "--json"]))["by"]:
+                key = (options.get("--response", ""), options["--by"], effect["level"])
+                found[key] = effect
     assert all(x in printed for x in re.findall(r"^```none\n(.*?)^```", page, re.M | re.S))
     return found
 

@@ -254,26 +254,28 @@ UPLOADS = {
 """Case -> files of a model on the Hub, and why it is not run."""
 
 
-@pytest.mark.parametrize("case", UPLOADS)
 def test_uploads_and_files_of_strangers_are_not_used(
-    case: str, board: Board, hub: LoopbackHub, api: HfApi, monkeypatch: pytest.MonkeyPatch
+    board: Board, hub: LoopbackHub, api: HfApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a checkout with modules and a folder that have the names of a library and of the model."""
-    checkout, name = board.runs.with_name("checkout"), f"org/{case}"
-    (checkout / name).mkdir(parents=True)
+    checkout, reasons = board.runs.with_name("checkout"), []
+    for case, (files, reason) in UPLOADS.items():
+        name = f"org/{case}"
+        (checkout / name).mkdir(parents=True)
+        (checkout / name / "config.json").write_text("{}")
+        api.create_repo(name)
+        content = {key: x.encode() if isinstance(x, str) else x for key, x in files.items()}
+        commit = hub.repositories["models", name].add("main", content)
+        reasons.append((request(name, commit=commit), reason))
     for module in ("torch", "huggingface_hub", "pydantic"):
         (checkout / f"{module}.py").write_text("open('ran', 'w').close(); raise SystemExit(1)")
-    (checkout / name / "config.json").write_text("{}")
-    files, reason = UPLOADS[case]
-    api.create_repo(name)
-    content = {key: x.encode() if isinstance(x, str) else x for key, x in files.items()}
-    commit = hub.repositories["models", name].add("main", content)
     for variable, value in client_env(hub.url, checkout).items():
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(checkout)
     board = replace(board, most_parameters=100)
-    board.run_missing([request(name, commit=commit), LOCAL[0]], lambda line: None)
-    assert reason in board.failure(request(name, commit=commit))[0]
+    board.run_missing([*(wanted for wanted, _ in reasons), LOCAL[0]], lambda line: None)
+    for wanted, reason in reasons:
+        assert reason in board.failure(wanted)[0]
     assert not (checkout / "ran").exists()
     assert not [line for line in hub.log if line.startswith("GET") and line.endswith(".bin")]
 
