@@ -214,14 +214,12 @@ class RunPair(NamedTuple):
     Attributes:
         a, b: names of the models; differences are the first minus the second.
         comparisons: of the measures that both have, by their addresses.
-        colors: numbers of the models' colours on the page, from 1.
         number: of the pair, from 1.
     """
 
     a: str
     b: str
     comparisons: dict[FigureKey, Comparison]
-    colors: tuple[int, int]
     number: int
 
     @property
@@ -267,7 +265,7 @@ class RunPair(NamedTuple):
                 if c.statistic in ("proportion", "share")
             ]  # fmt: skip
             if rows and self.reach:
-                colors = [COLORS[n - 1] for n in self.colors]
+                colors = [COLORS[0], COLORS[min(self.number, MOST_BESIDE)]]
                 chart = difference_chart(DataFrame(rows), self.reach, colors)
                 caption = f"{title}: differences, {self.a} minus {self.b}, {rest}"
                 plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
@@ -290,7 +288,7 @@ def compared(
     checkpoints = labels.are_checkpoints([run.results for run in runs])
     shown = in_detail(runs) if checkpoints else range(len(runs))
     pairs = [
-        RunPair(sources[0].label, sources[i].label, {}, (1, min(number, MOST_BESIDE) + 1), number)
+        RunPair(sources[0].label, sources[i].label, {}, number)
         for number, i in enumerate(shown[1:], start=1)
     ]
     for c in compare_runs(*(sides[i] for i in shown), across=across):
