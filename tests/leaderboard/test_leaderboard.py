@@ -96,6 +96,24 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
         [*read_requests([str(tmp_path / "requests")])]
 
 
+def test_links_and_data_in_a_checkout_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Commands
+) -> None:
+    linked = write_request(tmp_path, request("org/linked"))
+    claims = write_request(tmp_path, request("org/model")).with_suffix(".json")
+    linked.rename(tmp_path / "outside")
+    for link in (linked, claims):
+        link.symlink_to(tmp_path / "outside")
+    entries = [*read_requests([str(tmp_path)])]
+    assert [(bool(x.request), x.reason[:12]) for x in entries] == [
+        (False, "it is a link"), (False, "it is a link"), (True, ""),
+    ]  # fmt: skip
+    (tmp_path / "lmdiag").mkdir()
+    monkeypatch.chdir(tmp_path)
+    error = command.refused("leaderboard", ".", "--out", tmp_path / "site")
+    assert "--data lmdiag is a folder of .: write ./lmdiag" in error
+
+
 def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(
     board: Board, demo_dir: Path
 ) -> None:

@@ -238,6 +238,11 @@ def leaderboard_command(
     check_target(out)
     out = real_path(out)  # a link is another name of the same site and its lock
     files = [place for place in requests if is_file(Path(place))]
+    folder = real_path(Path(data))
+    is_path = data.startswith((".", "/", "~"))
+    for place in requests:  # a name must not stand for a folder that strangers brought
+        if not is_path and exists(folder) and folder.is_relative_to(real_path(Path(place))):
+            raise BadInput(f"--data {data} is a folder of {place}: write ./{data} to read it")
     listed = [entry for file in files for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in files)
     runs = out.with_name(f"{out.name}-runs")

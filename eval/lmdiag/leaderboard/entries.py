@@ -155,7 +155,8 @@ def read_requests(places: Iterable[str]) -> Iterator[Entry]:
         # The page is public: it does not tell where on this machine a folder is.
         root = Path(place)
         name = real_path(Path(place)).name
-        if is_on_hub(place):
+        is_download = is_on_hub(place)
+        if is_download:
             files = [f"{REQUESTS}/*.{ending}" for ending in ("yaml", "json")]
             name = place
             with plain_errors(f"cannot read the requests of {place}"):
@@ -166,18 +167,22 @@ def read_requests(places: Iterable[str]) -> Iterator[Entry]:
             raise BadInput(f"{place} has no {REQUESTS}/: name a results repository, a folder with "
                            "requests, or a file with a model on each line")  # fmt: skip
         for path in paths:
-            yield from _read(path, root, name)
+            yield from _read(path, root, name, is_download)
 
 
-def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
+def _read(path: Path, root: Path, place: str, is_download: bool) -> Iterator[Entry]:
     """Yields the request of a file with the figures claimed beside it, and what is wrong."""
     request = None
     claimed = {}
     file = path
     try:
+        if not is_download:  # which has links of the cache
+            _refuse_link(path, root)
         request = parse_request(read_text(path, 4_000), path.relative_to(root).as_posix())
         file = path.with_suffix(".json")
         if file.exists():
+            if not is_download:
+                _refuse_link(file, root)
             claim = read_record(Results, file, MAX_CLAIM)
             figures = leaderboard_figures(claim)
             values = {key: figure.value or 0.0 for key, figure in figures.items()}
@@ -187,3 +192,9 @@ def _read(path: Path, root: Path, place: str) -> Iterator[Entry]:
         yield Entry(f"{place}/{inside}", reason=str(error).replace(str(file), inside))
     if request is not None:
         yield Entry(request.model, request, claimed)
+
+
+def _refuse_link(file: Path, root: Path) -> None:
+    """Refuses a link of a stranger: the page may quote what is wrong with the file behind it."""
+    if real_path(file) != real_path(root) / file.relative_to(root):
+        raise BadInput("it is a link, or in a linked folder: put the file itself there")
