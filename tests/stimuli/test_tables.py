@@ -251,6 +251,18 @@ def test_what_may_be_wrong_is_a_warning(tmp_path: Path, case: str, command: Comm
     ]
 
 
+def test_check_says_which_scripts_a_tokenizer_splits_into_bytes(
+    tmp_path: Path, command: Commands
+) -> None:
+    rows = "language,context,target\nrus,Это дом,и\neng,This is a,house\n"
+    path = written(tmp_path, ".csv", rows)
+    _, out, _ = command("check", path, "--model", "demo:causal")
+    assert out.splitlines()[-2:] == [
+        "bytes       demo:causal splits CYRILLIC characters into bytes in 1 of 2 rows",
+        "bytes       languages with such rows: rus",
+    ]
+
+
 def test_an_empty_region_has_no_surprisal_and_is_left_out_and_counted(tmp_path: Path) -> None:
     data = written(tmp_path, ".csv", put("region_3", ""))
     run = lmdiag.load_run(make_run(tmp_path / "run", data, Protocol(tasks=("own",))))

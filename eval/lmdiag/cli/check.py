@@ -19,12 +19,14 @@ def check_command(
     *,
     design: Annotated[DesignOptions, options.section("Design of own data")] = DesignOptions(),
     allow_duplicates: bool = False,
+    model: str | None = None,
 ) -> None:
     """Prints what is read, or the first mistake.
 
     Args:
         file: file of own rows, or any other data set
         allow_duplicates: keep one of identical rows, instead of an error
+        model: model whose tokenizer is tried on the texts: Hub id or local folder
     """
     from lmdiag import stimuli
     from lmdiag.stimuli.design import check_columns, design_of
@@ -35,6 +37,7 @@ def check_command(
         check_columns({task: rows}, design)
         found = design_of(rows, design)
         lines = [*(_lines(rows, found) if found else [f"{task}: {len(rows):,} rows"])]
+        lines += _split_lines(rows, model) if model else []
         for line in (*lines, *(f"warning: {line}" for line in (found.warnings if found else ()))):
             print(visible(line))
 
@@ -58,3 +61,29 @@ def _lines(rows: Stimuli, design: Design) -> Iterator[str]:
             yield f"            {cell}: {n_items:,} items, {n_rows:,} rows"
     for name, use in design.others.items():
         yield f"column      {name}: {use}"
+
+
+def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
+    """Yields which scripts and languages a tokenizer splits into bytes, and in how many rows."""
+    from collections import Counter
+
+    from lmdiag.models import LoadOptions
+    from lmdiag.models.demo import demo_folder
+    from lmdiag.models.loading.load import load_tokenizer
+    from lmdiag.models.tokens.spelling import split_scripts
+
+    columns = rows.columns()
+    names = [name for name in ("context", "target", "right_context", "sentence") if name in columns]
+    texts = map(" ".join, zip(*(columns[name] for name in names), strict=True))
+    place = str(demo_folder(model[5:])) if model.startswith("demo:") else model
+    scripts = split_scripts(load_tokenizer(place, LoadOptions()), texts)
+    counts = Counter(script for of_text in scripts for script in of_text)
+    languages = columns.get("language", [""] * len(rows))
+    split = sorted({str(x) for x, of_text in zip(languages, scripts, strict=True) if of_text and x})
+    for script, n in counts.most_common():
+        of_rows = f"in {n:,} of {len(rows):,} rows"
+        yield f"bytes       {model} splits {script} characters into bytes {of_rows}"
+    if split:
+        yield f"bytes       languages with such rows: {', '.join(split)}"
+    if not counts:
+        yield f"bytes       {model} splits no character into bytes"

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lmdiag.elicitation import GLUED
@@ -211,6 +213,19 @@ def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:
         return False
     upper, lower = (backend.encode(text, add_special_tokens=False).ids for text in ("A", "a"))
     return bool(upper != lower or tokenizer.unk_token_id in upper)
+
+
+def split_scripts(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> list[set[str]]:
+    """Returns the scripts of each text of which a character is several tokens.
+
+    A script is called as Unicode calls its characters, e.g. "CYRILLIC".
+    """
+    scripts = []
+    for text in texts:
+        spans = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
+        shared = [text[start] for (_, end), (start, _) in pairwise(spans) if start < end]
+        scripts.append({unicodedata.name(x, "UNNAMED").split()[0] for x in shared})
+    return scripts
 
 
 def opens_line(context: str) -> bool:
