@@ -146,6 +146,9 @@ def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path: 
         flipped[bit // 8] ^= 1 << bit % 8
         path.write_bytes(flipped)
         assert journal.read() == second, bit
+    other = b'{"d": {"words": 1}}'  # a record with the checksum, in another form
+    path.write_bytes(content + b"%b %b\n" % (journal._checksum(other), other))
+    assert journal.read() == first | second
     path.write_bytes(content[:-1])  # torn
     assert journal.read() == first
     assert Journal(journal.folder, owner="model b").read() == {}  # records of another run

@@ -2,7 +2,8 @@
 
 Every process appends to its own file. A record is one line: a CRC-32 and a JSON text. The checksum
 covers the identity of the run and the JSON text. A line that a killed process left torn, a line
-with a flipped bit and a line of another run therefore fail it alike, and are not read.
+with a flipped bit and a line of another run therefore fail it alike, and are not read; neither is
+a record that does not have the fields of an answer.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import time
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -36,7 +38,7 @@ class Journal:
 
     def read(self) -> dict[str, Any]:
         """Returns every answer that was saved whole, by any process of any earlier run."""
-        from pydantic import TypeAdapter
+        from pydantic import TypeAdapter, ValidationError
 
         adapter = TypeAdapter(dict[str, Answer | SentenceAnswer])
         answers: dict[str, Any] = {}
@@ -45,7 +47,8 @@ class Journal:
                 for line in lines:
                     checksum, _, text = line.rstrip(b"\n").partition(b" ")
                     if line.endswith(b"\n") and checksum == self._checksum(text):
-                        answers |= adapter.validate_json(text)
+                        with suppress(ValidationError):  # of a version with other fields
+                            answers |= adapter.validate_json(text)
         return answers
 
     def _checksum(self, text: bytes) -> bytes:
