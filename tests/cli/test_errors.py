@@ -97,6 +97,27 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     assert " of them saved before" in err
 
 
+LATE = {
+    "in a destructor, which ignores it": (
+        "class Ends:\n"
+        "    def __del__(self): signal.raise_signal(signal.SIGTERM)\n"
+        "cli.parse = lambda _: [Ends() and None, time.sleep(60)]",
+        "lmdiag: terminated; nothing was written\n",
+    ),
+    "after the command": ("cli.main = lambda _: signal.raise_signal(signal.SIGTERM)", ""),
+}
+"""When a signal comes -> code that sends it, and what is printed."""
+
+
+@pytest.mark.parametrize("case", LATE)
+def test_a_signal_at_any_moment_ends_without_a_traceback(case: str) -> None:
+    code, printed = LATE[case]
+    script = f"import signal, time\nfrom lmdiag import cli\n{code}\ncli.program(['report'])"
+    words = [sys.executable, "-c", script]
+    ended = subprocess.run(words, capture_output=True, text=True, env=environment(), check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", printed)
+
+
 def test_other_commands_have_written_nothing(
     command: Commands, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,8 @@ def start(arguments: list[str], log: Path, most_bytes: int = 0) -> int:
         code = 99
         try:
             for number, name in ((1, "out"), (2, "err")):
-                os.dup2(os.open(log.with_suffix(f".{name}"), os.O_WRONLY | os.O_CREAT), number)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND  # two commands may share it
+                os.dup2(os.open(log.with_suffix(f".{name}"), flags), number)
             if most_bytes:
                 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
                 resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
@@ -135,7 +136,8 @@ def start(arguments: list[str], log: Path, most_bytes: int = 0) -> int:
             code = int(stop.code or 0)
         except BaseException:
             traceback.print_exc()
-        os._exit(code)
+        finally:  # also where the full disk has no room for the traceback
+            os._exit(code)
     return child
 
 
@@ -192,7 +194,9 @@ def random_moments(folder: Path, arguments: list[str], moments: int) -> Counter[
         both = [begun(attempt), begun(attempt)] if moment % 5 == 0 else []
         facts["refused"] += sum(map(bool, map(ended, both)))
         for log in folder.glob(f"log-{attempt}.*"):
-            facts["tracebacks"] += "Traceback" in log.read_text()
+            if "Traceback" in log.read_text():
+                facts["tracebacks"] += 1
+                print(f"{attempt}: {log.read_text()}", file=sys.stderr)
             log.unlink()
         assert ended(begun(attempt)) == 0, (folder / f"log-{attempt}.err").read_text()
         found = files_of(folder / attempt), printed(attempt)

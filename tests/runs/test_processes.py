@@ -104,7 +104,7 @@ def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
     done = subprocess.run(program, capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, done.stderr
     facts = Counter(json.loads(done.stdout))
-    assert (facts["same"], facts["tracebacks"]) == (30, 0), facts
+    assert (facts["same"], facts["tracebacks"]) == (30, 0), f"{facts}\n{done.stderr}"
     sent = [repository.files("main") for repository in hub.repositories.values()]
     assert all(files == sent[0] for files in sent)
 

@@ -17,6 +17,7 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from inspect import BoundArguments
@@ -64,6 +65,7 @@ _STOPPED = {
 
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _PROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST}
@@ -82,15 +84,35 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
         raise Terminated
 
     signal.signal(signal.SIGTERM, terminate)
+    sys.unraisablehook = _send_again
     gc.set_threshold(200_000)  # the default collects hundreds of times while torch is imported
-    code = main(argv)
+    try:
+        code = main(argv)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+    except KeyboardInterrupt as error:  # before or after the command, or while it was ending
+        code = _exit_code(error)
     if code in (INTERRUPTED, TERMINATED):  # threads at work would abort the interpreter's shutdown
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
     gc.freeze()  # no last collection over some 400,000 objects of torch and transformers
     sys.exit(code)
+
+
+def _send_again(lost: sys.UnraisableHookArgs) -> None:
+    """Repeats a signal whose exception was raised in a callback or destructor, which ignores it."""
+    if isinstance(lost.exc_value, KeyboardInterrupt):
+        number = _exit_code(lost.exc_value) - 128
+        threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _exit_code(error: KeyboardInterrupt) -> int:
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -158,12 +180,12 @@ def end(error: BaseException, command: str, state: str) -> int:
     """
     is_first = os.environ.get("RANK", "0") == "0"
     if isinstance(error, KeyboardInterrupt):
-        is_terminated = isinstance(error, Terminated)
+        code = _exit_code(error)
         if is_first:
             below = "\n" if sys.stderr.isatty() else ""  # the terminal shows ^C on the line before
-            line = f"lmdiag: {'terminated' if is_terminated else 'interrupted'}; {state}"
+            line = f"lmdiag: {'terminated' if code == TERMINATED else 'interrupted'}; {state}"
             print(f"{below}{line}", file=sys.stderr, flush=True)
-        return TERMINATED if is_terminated else INTERRUPTED
+        return code
     code = 2
     message = str(error)
     if isinstance(error, OSError):
