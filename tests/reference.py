@@ -22,6 +22,8 @@ from lmdiag.types import WordSpan
 
 PUNCTUATION = ".,;:!?"
 JOINERS = "-'’‐‑\u200c\u200d"
+CLOSE = 1e-4
+"""Nats or bits by which float32 may differ between batches, processors and float64."""
 LENGTHS = 3
 """Most pieces of a word that unit `word` looks for with a masked model."""
 
@@ -125,7 +127,7 @@ class Reference:
         return text.strip() if text.startswith(" ") else "##" + text
 
     def score(
-        self, context: str, right: str, word: str, unit: str = "token", tolerance: float = 1e-5
+        self, context: str, right: str, word: str, unit: str = "token", tolerance: float = CLOSE
     ) -> Scored | None:
         """Returns the word's score; None for a word that the vocabulary cannot spell."""
         pieces = self.spell(word)

@@ -13,6 +13,7 @@ from commands import Commands
 from invented_runs import predictions_of
 from pandas import read_parquet
 from pandas.testing import assert_frame_equal
+from reference import CLOSE
 
 import lmdiag
 from lmdiag.cli import main
@@ -53,7 +54,7 @@ def test_measures_are_those_of_the_command(api: Any, name: str, task: str) -> No
     for measure, expected in run.measures.items():
         for part in ("value", "ci_low", "ci_high"):
             known = getattr(expected, part)
-            assert measures[measure][part] == (known and pytest.approx(known, abs=1e-6))
+            assert measures[measure][part] == (known and pytest.approx(known, abs=CLOSE))
         assert measures[measure]["n"] == expected.n
     read = lmdiag.load_run(api.runs[name]).predictions[task]["none", 0]
     assert dict(lmdiag.measure(read, api.rows[task])) == run.measures
@@ -118,7 +119,7 @@ def test_two_models_are_compared_as_by_the_command(api: Any, command: Commands) 
     pair = [api.measures[name, "role88"] for name in NAMES]
     of_measures = {x.measure: x.difference for x in lmdiag.compare(*pair)}
     of_runs = {x.measure: x.difference for x in compared if x.task == "role88"}
-    assert of_measures == pytest.approx(of_runs, abs=1e-6)
+    assert of_measures == pytest.approx(of_runs, abs=CLOSE)
     assert "sensitivity@0.01" in str(compared)
 
 
@@ -221,6 +222,6 @@ def test_python_does_what_the_command_line_does(tmp_path: Path) -> None:
     effects.append(
         lmdiag.analyse(run.predictions["mine"]["none", 0], stimuli).effects["estimate"].tolist()
     )
-    assert effects == [pytest.approx(effects[0])] * 6
+    assert effects == [pytest.approx(effects[0], abs=CLOSE)] * 6
     with pytest.raises(BadInput, match="predictions with their stimuli"):
         lmdiag.analyse(run.predictions["mine"]["none", 0])

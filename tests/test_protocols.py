@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from commands import Commands
 from invented_runs import model_info
+from reference import CLOSE
 
 import lmdiag
 from lmdiag import stimuli
@@ -160,7 +161,7 @@ def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
     predictions = lmdiag.load_model(str(chatty), chat=True).predict(rows)
     with_chat, without = (run.predictions["neg136"]["none", 0] for run in (chat, plain))
     assert predictions.prompt == with_chat.prompt == CHAT
-    assert predictions.log_prob == pytest.approx(with_chat.log_prob, abs=1e-5)
+    assert predictions.log_prob == pytest.approx(with_chat.log_prob, abs=CLOSE)
     assert f"|prompt:{digest(CHAT)}" in lmdiag.measure(predictions, rows).signature
     assert with_chat.log_prob != pytest.approx(without.log_prob, abs=1e-3)
 

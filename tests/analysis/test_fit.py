@@ -406,7 +406,9 @@ def test_surprisals_of_a_model_are_those_of_its_words_and_an_interrupted_fit_res
     assert asked == [0, 1]  # the third text alone, once
     read = lmdiag.fit(frame, surprisal="bits", response="rt").models[0]
     for fit in again:
-        assert fit.models[0].delta_log_likelihood == pytest.approx(read.delta_log_likelihood)
+        assert fit.models[0].delta_log_likelihood == pytest.approx(
+            read.delta_log_likelihood, rel=1e-3
+        )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from reference import Reference
+from reference import CLOSE, Reference
 from verbs_by_definition import literal
 
 from lmdiag import api
@@ -55,12 +55,12 @@ def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Pa
             assert name not in measures
             continue
         assert measures[name].n == len(values), name
-        assert measures[name].value == pytest.approx(values.mean(), abs=1e-5), name
+        assert measures[name].value == pytest.approx(values.mean(), abs=CLOSE), name
         for template, asked in rows.groupby("template")["asked"]:
             values = scores.loc[asked.unique(), name].dropna()
             if len(values):
                 level = measures[name].by["template"][template]
-                assert level.value == pytest.approx(values.mean(), abs=1e-5), name
+                assert level.value == pytest.approx(values.mean(), abs=CLOSE), name
 
     verdicts = []
     for _, pair in rows.sort_values("good", ascending=False).groupby("contrast"):

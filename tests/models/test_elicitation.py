@@ -172,7 +172,7 @@ def test_the_log_probabilities_are_those_of_transformers(
                 )
         for labels in found:
             for of_row, of_reference in zip(labels, expected, strict=True):
-                assert of_row == pytest.approx(of_reference, abs=2e-5)
+                assert of_row == pytest.approx(of_reference, abs=reference.CLOSE)
 
 
 # ---- runs ----------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import reference
 from commands import Commands
 from engines import TOKENIZER
 from families import FAMILIES, family_params
+from reference import CLOSE
 from sentence_texts import SOME
 
 import lmdiag
@@ -44,10 +45,10 @@ def test_the_entropies_are_those_of_transformers(
     for unit, size in product(("token", "word"), (1, 9)):
         model = models.load(str(folder), LoadOptions(unit=unit))  # type: ignore[arg-type]
         found = ask(model, QUESTIONS, top=1, batch_size=size)
-        assert [answer.entropy for answer in found] == pytest.approx(blanks, abs=2e-5)
+        assert [answer.entropy for answer in found] == pytest.approx(blanks, abs=CLOSE)
         found = ask(model, SENTENCES, top=0, batch_size=size) if words else []
         for sentence, answer, expected in zip(SENTENCES, found, words, strict=False):
-            known = [None if bits is None else pytest.approx(bits, abs=2e-5) for bits in expected]
+            known = [None if bits is None else pytest.approx(bits, abs=CLOSE) for bits in expected]
             assert [*answer.entropies] == known, sentence
 
 
@@ -74,7 +75,7 @@ def test_runs_tables_and_fits(command: Commands) -> None:
     texts = [folder / "texts.txt", "--quiet", "--entropy", "--output", made]
     assert command("surprisal", "--model", model, *texts)[0] == 0
     frame = pd.read_csv(made)
-    assert frame["entropy"].tolist() == pytest.approx(words["entropy"].tolist(), abs=1e-5)
+    assert frame["entropy"].tolist() == pytest.approx(words["entropy"].tolist(), abs=CLOSE)
 
     table = frame[["text", "position", "word"]].assign(rt=[1.0, 2, 4, 3, 5, 2, 1, 3])
     chosen: dict[str, Any] = {"predictors": ("surprisal", "entropy"), "controls": (), "lags": 0}

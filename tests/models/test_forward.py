@@ -12,6 +12,7 @@ import torch
 from families import CAUSAL, SEEING_RIGHT, Family, family_params
 from hypothesis import given
 from hypothesis import strategies as st
+from reference import CLOSE
 from tokenizer_files import byte_level, wordpiece
 
 from lmdiag.models import LoadOptions, load
@@ -107,7 +108,7 @@ class TestLayout:
         rows = [row for question in some_questions(25) for row in model.encode(question).rows]
         assert {len(row.ids) > 24 for row in rows} == {True, False}
         packed, reader.layout = reader.read(rows), "alone"
-        assert (packed - reader.read(rows)).abs().max() < 3e-5
+        assert (packed - reader.read(rows)).abs().max() < CLOSE
 
     @pytest.mark.parametrize(
         ("positions", "change", "layout"),
@@ -126,7 +127,7 @@ class TestLayout:
         assert reader.layout == layout
         exact = gpt2(len(BYTES), n_positions=positions).to(network.dtype)
         expected = [alone(exact, row.ids, read) for row in ROWS for read in row.reads]
-        tolerance = 1e-5 if network.dtype == torch.float32 else 0.5
+        tolerance = CLOSE if network.dtype == torch.float32 else 0.5
         assert (reader.read(ROWS) - torch.stack(expected)).abs().max() < tolerance
 
     @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ class TestProjectionModule:
         cut = reader.read(rows)
         assert sum(seen) == sum(len(row.reads) for row in rows)  # no logits that nobody reads
         reader.projection_module = None
-        assert (cut - reader.read(rows)).abs().max() < 1e-5
+        assert (cut - reader.read(rows)).abs().max() < CLOSE
 
     def test_a_module_that_changes_the_numbers(
         self, family_dir: FamilyDir, monkeypatch: pytest.MonkeyPatch
@@ -221,7 +222,7 @@ class TestNumbers:
     def test_the_softmax_is_never_in_half_precision(self, dtype: torch.dtype) -> None:
         log_probs = asked(gpt2(len(BYTES)).to(dtype), BYTES, "causal").reader.read(ROWS)
         assert log_probs.dtype == torch.promote_types(dtype, torch.float32)
-        assert float(log_probs[0].exp().sum()) == pytest.approx(1, abs=1e-6)
+        assert float(log_probs[0].exp().sum()) == pytest.approx(1, abs=CLOSE)
 
     @given(
         st.lists(st.lists(st.integers(-3, 0), min_size=7, max_size=7), min_size=1, max_size=4),
@@ -280,7 +281,7 @@ class TestMemory:
                 assert answer.top_words == known.top_words
                 for word, score in answer.words.items():
                     assert score.rank == known.words[word].rank
-                    assert score.log_prob == pytest.approx(known.words[word].log_prob, abs=1e-5)
+                    assert score.log_prob == pytest.approx(known.words[word].log_prob, abs=CLOSE)
         assert sum(tried) <= failed + 1  # it has learnt
         largest = 0
         with pytest.raises(BadInput, match="model toy runs out of memory on the one text 'a'"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from reference import ends_a_word
+from reference import CLOSE, ends_a_word
 from tokenizer_files import byte_level, sentencepiece, wordpiece, write
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
@@ -212,7 +212,7 @@ class TestPrompts:
         names = PROMPTED.convert_ids_to_tokens(range(len(PROMPTED)))
         ends = torch.tensor([ends_a_word(name, "byte-level") for name in names])
         exact = alone(network, ids, 1)[ids[2]] + alone(network, ids, 2)[ends].logsumexp(-1)
-        assert answer.words["bird"].log_prob == pytest.approx(float(exact), abs=1e-5)
+        assert answer.words["bird"].log_prob == pytest.approx(float(exact), abs=CLOSE)
 
     def test_length(self) -> None:
         with pytest.raises(BadInput, match=r"'a' takes 100 tokens with its prompt and its longest"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from reference import CLOSE
 from tokenizer_files import sentencepiece, trained_bytes
 from transformers import PreTrainedTokenizerFast
 
@@ -51,7 +52,7 @@ def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -
         whole = tokenizer(context + word, add_special_tokens=False).input_ids
         assert whole[: len(ids)] == ids  # guards the test
         expected = chain(network, ids, whole[len(ids) :])
-        assert answer.words[word].log_prob == pytest.approx(expected, abs=1e-4)
+        assert answer.words[word].log_prob == pytest.approx(expected, abs=CLOSE)
         assert answer.words[word].n_tokens == len(whole) - len(ids)
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from reference import CLOSE
 from tokenizer_files import byte_level, ending, sentencepiece, wordlevel, wordpiece
 from transformers import PreTrainedTokenizerFast
 
@@ -197,15 +198,15 @@ def check(model: Model, context: str, said: dict[str, float], top: int, **bounds
     words = tuple(said)[:: max(1, len(said) // 6)]
     (answer,) = search.answer([search.encode(Question(Query(context), words))], top)
     best = sorted(said.values(), reverse=True)[:top]
-    assert answer.top_log_probs == pytest.approx(best, abs=2e-5)
-    assert [said[word] for word in answer.top_words] == pytest.approx(best, abs=2e-5)
+    assert answer.top_log_probs == pytest.approx(best, abs=CLOSE)
+    assert [said[word] for word in answer.top_words] == pytest.approx(best, abs=CLOSE)
     assert len(set(answer.top_words)) == len(answer.top_words) == min(top, len(said))
     for word in words:
         score, log_prob = answer.words[word], said[word]
-        assert score.log_prob == pytest.approx(log_prob, abs=2e-5)
-        n_above = sum(other > log_prob + 4e-5 for other in said.values())
-        n_from = sum(other > log_prob - 4e-5 for other in said.values())  # the word is one of them
-        is_below = len(best) == top and log_prob - 4e-5 < best[-1]
+        assert score.log_prob == pytest.approx(log_prob, abs=CLOSE)
+        n_above = sum(other > log_prob + 2 * CLOSE for other in said.values())
+        n_from = sum(other > log_prob - 2 * CLOSE for other in said.values())
+        is_below = len(best) == top and log_prob - 2 * CLOSE < best[-1]
         assert n_above < score.rank <= n_from if score.rank else is_below
 
 
@@ -217,7 +218,7 @@ def test_causal(name: str, data: st.DataObject, seed: int, width: int) -> None:
     context = data.draw(st.sampled_from(["a", "ab b", "b a"]))
     said, bound = every_word(TOYS[name], model, context)
     # Longer words than those tried may come after so many of them, not before.
-    certain = sum(log_prob > bound + 1e-4 for log_prob in said.values())
+    certain = sum(log_prob > bound + 2 * CLOSE for log_prob in said.values())
     assume(certain)
     check(model, context, said, data.draw(st.integers(1, certain)), width=width)
 

@@ -17,6 +17,7 @@ import engines
 import pytest
 from engines import TOKENIZER, Answer, Document, Engine, faults, honest, refusal
 from launched import HANG
+from reference import CLOSE
 
 import lmdiag
 from lmdiag import models, types
@@ -25,7 +26,6 @@ from lmdiag.models.server import client as requests
 from lmdiag.models.server.served import score_word
 from lmdiag.types import BadInput, Query, Question, Sentence
 
-TOLERANCE = 1e-4
 TEXTS = (
     "The robin is a bird.",
     "“A robin’s nest,” she said, “is naïve.”",
@@ -70,11 +70,11 @@ def test_numbers_are_those_of_the_weights(
         for task in ("cprag102", "neg136"):
             rows = lmdiag.load_stimuli(str(demo_dir), task)
             expected, given = local.predict(rows), served.predict(rows)
-            assert given.log_prob == pytest.approx(expected.log_prob, abs=TOLERANCE)
+            assert given.log_prob == pytest.approx(expected.log_prob, abs=CLOSE)
             assert given.n_tokens == expected.n_tokens
             assert given.top_words == expected.top_words
             for a, b in zip(given.top_log_probs, expected.top_log_probs, strict=True):
-                assert a == pytest.approx(b, abs=TOLERANCE)
+                assert a == pytest.approx(b, abs=CLOSE)
             ranks = [*zip(given.rank, expected.rank, strict=True)]
             assert any(rank is not None for rank, _ in ranks)
             assert all(a == b or (a is None and b > 20) for a, b in ranks)
@@ -92,7 +92,7 @@ def test_a_prompt_reaches_the_server() -> None:
         words = ("a robin is a", ("bird", "<|endoftext|>"))
         given, expected = (asked(model, *words).words for model in (served, local))
     assert served.prompt == local.prompt
-    assert given["bird"].log_prob == pytest.approx(expected["bird"].log_prob, abs=TOLERANCE)
+    assert given["bird"].log_prob == pytest.approx(expected["bird"].log_prob, abs=CLOSE)
     assert given["<|endoftext|>"] == (None, None, 0)  # unscorable
     assert served.control_names(["a <|endoftext|>"]) == [["<|endoftext|>"]]
     assert "leave it out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))

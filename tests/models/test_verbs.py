@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import CLOSE
 from tokenizer_files import wordpiece
 from verbs_by_definition import literal
 
@@ -77,4 +78,4 @@ def test_a_model_with_verbs() -> None:
     ids = [tuple(tokenizer.convert_tokens_to_ids(list(pair))) for pair in pairs]
     for question, answer in zip(questions[1:], numbered, strict=True):
         row = model.reader.read(model.encode(question).rows)[0]
-        check(answer.agreement or (), row, ids, question.number == "plural", 1e-6)
+        check(answer.agreement or (), row, ids, question.number == "plural", CLOSE)

@@ -19,6 +19,7 @@ from commands import Commands
 from families import FAMILIES
 from hostile import HOSTILE
 from invented_runs import FakeModel, model_info
+from reference import CLOSE
 from rich.console import Console
 
 import lmdiag
@@ -92,7 +93,7 @@ def test_each_member_has_the_figures_of_the_run_alone(
             pq.read_table(folder / path / "predictions.parquet").to_pydict()
             for folder in (output, alone)
         )
-        assert table.pop("log_prob") == pytest.approx(expected.pop("log_prob"), abs=1e-5)
+        assert table.pop("log_prob") == pytest.approx(expected.pop("log_prob"), abs=CLOSE)
         assert {**table, "top_log_probs": 0} == {**expected, "top_log_probs": 0}
         other = json.loads((alone / path / "results.json").read_text())
         assert document["identity"] == other["identity"]

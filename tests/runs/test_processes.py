@@ -21,6 +21,7 @@ from engines import TOKENIZER, Engine, faults
 from families import FAMILIES
 from hub import LoopbackHub, client_env
 from launched import HANG, SCRIPT, environment, finished, free_port, outcome, torchrun
+from reference import CLOSE
 from sentence_texts import write_table
 
 from lmdiag.runs.processes import Processes, SharedError
@@ -154,7 +155,7 @@ def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     assert json.loads((split.parent / "results.json").read_text())["device"]["processes"] == 2
     tables = [pq.read_table(path).to_pydict() for path in (whole, split)]
     assert tables[0]["id"] == tables[1]["id"]
-    assert tables[0]["log_prob"] == pytest.approx(tables[1]["log_prob"], abs=1e-5)
+    assert tables[0]["log_prob"] == pytest.approx(tables[1]["log_prob"], abs=CLOSE)
 
 
 @pytest.mark.parametrize(
