@@ -6,8 +6,9 @@ import math
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,8 +131,8 @@ def fit_mixed(
     """
     parsed = _parsed(formula, table)
     used = table[sorted(parsed.all_variables)].dropna()
-    coded = _coded(used, parsed.grouping_factors, coding)
-    fit, effects = _fitted(formula, parsed, coded, reml)
+    rows, contrasts, labels = _coded(used, parsed.grouping_factors, coding)
+    fit, effects = _fitted(formula, parsed, rows, reml=reml, contrasts=contrasts)
     problems = {
         "singular fit: a variance is estimated as 0 or a correlation as 1 or -1; simplify the "
         "random effects": fit.isSingular(),
@@ -139,13 +140,13 @@ def fit_mixed(
     }
     random_sd: dict[str, dict[str, float]] = {}
     for group in fit.VarCorr().groups.values():
-        sds = {coded.label(term): sd for term, sd in group.stddev.items()}
+        sds = {labelled(term, labels): sd for term, sd in group.stddev.items()}
         random_sd.setdefault(group.grouping_factor, {}).update(sds)
     return LinearFit(
         formula=formula,
         n=len(used),
         left_out=len(table) - len(used),
-        terms=_with_intervals(effects.set_index("term").rename(index=coded.label)),
+        terms=_with_intervals(effects.rename(index=partial(labelled, labels=labels))),
         random_sd=random_sd,
         residual_sd=float(fit.sigma),
         groups={name: int(n) for name, n in fit.ngrps().items()},
@@ -176,71 +177,69 @@ def _parsed(formula: str, table: DataFrame) -> Any:
     return parsed
 
 
-class _Coded(NamedTuple):
-    """The rows of a mixed model with coded factors.
+def labelled(term: str, labels: Mapping[str, str]) -> str:
+    """Returns a term with labels in the place of its factors, e.g. "a:c[z]" for "a:c.2"."""
+    return ":".join(labels.get(part, part) for part in term.split(":"))
 
-    Attributes:
-        rows: factors of two levels are numbers, those of more are categories.
-        contrasts: of the categories: a matrix or what `mixedlm` calls it.
-        labels: coefficient of a category as `mixedlm` numbers it, c.1, c.2 -> c[level].
+
+def _coded(
+    rows: DataFrame, grouping: Collection[str], coding: Coding
+) -> tuple[DataFrame, dict[str, Any], dict[str, str]]:
+    """Codes the columns that are not numeric, but for grouping columns.
+
+    Factors of two levels become numbers, those of more categories. Returned are the rows; the
+    contrasts of the categories, a matrix or what `mixedlm` calls it; and the labels of their
+    coefficients, which `mixedlm` numbers: c.1, c.2 -> c[level].
     """
-
-    rows: DataFrame
-    contrasts: dict[str, Any]
-    labels: dict[str, str]
-
-    def label(self, term: str) -> str:
-        """Returns the name of a coefficient, e.g. "a:c[z]" for "a:c.2"."""
-        return ":".join(self.labels.get(part, part) for part in term.split(":"))
-
-
-def _coded(rows: DataFrame, grouping: Collection[str], coding: Coding) -> _Coded:
-    """Codes the columns that are not numeric, but for grouping columns."""
-    coded = _Coded(rows.copy(), {}, {})
+    coded = rows.copy()
+    contrasts: dict[str, Any] = {}
+    labels = {}
     for name in rows.columns:
         if name in grouping or is_numeric_dtype(rows[name]):
             continue
         levels = _levels(rows[name])
         if len(levels) == 2:
             upper = 1.0 if coding == "treatment" else 0.5
-            coded.rows[name] = (rows[name] == levels[1]).astype(float) + upper - 1
+            coded[name] = (rows[name] == levels[1]).astype(float) + upper - 1
             continue
-        coded.rows[name] = Categorical(rows[name], levels)
+        coded[name] = Categorical(rows[name], levels)
         named = levels[:-1] if coding == "sum" else levels[1:]
-        coded.contrasts[name] = coding
+        contrasts[name] = coding
         if coding == "difference":
             from formulaic.transforms.contrasts import DiffContrasts
 
             named = [f"{high} - {low}" for low, high in pairwise(levels)]
             matrix = DiffContrasts().get_coding_matrix(levels, sparse=False)
-            coded.contrasts[name] = matrix.to_numpy()
+            contrasts[name] = matrix.to_numpy()
         for number, level in enumerate(named, start=1):
-            coded.labels[f"{name}.{number}"] = f"{name}[{level}]"
-    return coded
+            labels[f"{name}.{number}"] = f"{name}[{level}]"
+    return coded, contrasts, labels
 
 
-def _fitted(formula: str, parsed: Any, coded: _Coded, reml: bool) -> tuple[Any, DataFrame]:
-    """The fit, and its fixed effects: term, estimate, se, df, t, p."""
+def _fitted(
+    formula: str, parsed: Any, rows: DataFrame, *, reml: bool, contrasts: Mapping[str, Any]
+) -> tuple[Any, DataFrame]:
+    """The fit, and its fixed effects by term: estimate, se, df, t, p."""
     import mixedlm
 
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
-    options = {"REML": reml, "contrasts": coded.contrasts, "control": control}
+    options = {"REML": reml, "contrasts": contrasts, "control": control}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what they say is in `LinearFit.warning`
-            fit = mixedlm.lmer(parsed, coded.rows, **options)
+            fit = mixedlm.lmer(parsed, rows, **options)
             effects = mixedlm.tidy(fit, effects="fixed")
     except Exception as error:  # the library raises errors of many types
         raise BadInput(f"formula {formula!r} cannot be fitted: {error}") from None
     for random in fit.matrices.random_structures:  # as lme4 checks it
         n = random.n_levels * random.n_terms
-        if n >= len(coded.rows):
+        if n >= len(rows):
             raise BadInput(
-                f"formula {formula!r} cannot be fitted: {len(coded.rows)} rows for {n} random "
+                f"formula {formula!r} cannot be fitted: {len(rows)} rows for {n} random "
                 f"effects of {random.grouping_factor}; simplify the random effects"
             )
     effects = effects.rename(columns={"std.error": "se", "statistic": "t", "p.value": "p"})
-    return fit, effects[["term", "estimate", "se", "df", "t", "p"]]
+    return fit, effects.set_index("term")[["estimate", "se", "df", "t", "p"]]
 
 
 def _with_intervals(terms: DataFrame) -> DataFrame:

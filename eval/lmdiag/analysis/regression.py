@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from formulaic import Formula, model_matrix
 from formulaic.errors import FormulaicError
 from pandas import DataFrame
 
-from lmdiag.analysis.linear import LinearFit, fit_least_squares, fit_mixed
+from lmdiag.analysis.linear import LinearFit, fit_least_squares, fit_mixed, labelled
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
@@ -150,8 +151,4 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
     plain = _COMPUTED.sub(lambda match: names[match[0]], formula)
     fit = fit_mixed(plain, rows.assign(**values).reset_index(drop=True), reml=False)
     shown = {name: part for part, name in names.items()} | {"(Intercept)": "Intercept"}
-
-    def label(term: str) -> str:
-        return ":".join(shown.get(part, part) for part in term.split(":"))
-
-    return replace(fit, terms=fit.terms.rename(index=label))
+    return replace(fit, terms=fit.terms.rename(index=partial(labelled, labels=shown)))
