@@ -283,35 +283,22 @@ def _column(table: DataFrame, name: str) -> str:
     return f"{name}{_DATA}" if name in _OWN and f"{name}{_DATA}" in table else name
 
 
-def _name(column: str) -> str:
-    """The user's name of a column of the data; the inverse of `_column`."""
-    name = column.removesuffix(_DATA)
-    return name if name in _OWN else column
-
-
-def levels_in_order(column: Series, order: Sequence[object] = ()) -> tuple[str, ...]:
-    """Returns the levels of a column in the given order, or else by `lmdiag.text.in_order`.
-
-    Raises:
-        BadInput: the order does not name each level once.
-    """
-    levels = in_order(level_texts(column).dropna().unique())
-    given = tuple(level_texts(Series(order, dtype=object)))
+def _levels(table: DataFrame, name: str, orders: Orders) -> tuple[str, ...]:
+    """The levels of a column in the user's order, or else by `lmdiag.text.in_order`."""
+    levels = in_order(level_texts(table[_column(table, name)]).dropna().unique())
+    given = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
     if given and sorted(given) != sorted(levels):
         raise BadInput(
-            f"the order {','.join(given)} does not name each level of {_name(str(column.name))} "
-            f"once: {', '.join(levels)}"
+            f"the order {','.join(given)} does not name each level of {name} once: "
+            f"{', '.join(levels)}"
         )
     return given or levels
 
 
 def _factors(table: DataFrame, names: Iterable[str], orders: Orders) -> DataFrame:
     """The columns of the design, by the user's names, as categories with their levels in order."""
-    factors = {}
-    for name in names:
-        column = table[_column(table, name)]
-        levels = levels_in_order(column, orders.get(name, ()))
-        factors[name] = Categorical(level_texts(column), levels)
+    texts = {name: level_texts(table[_column(table, name)]) for name in names}
+    factors = {name: Categorical(x, _levels(table, name, orders)) for name, x in texts.items()}
     return DataFrame(factors, table.index)
 
 
@@ -320,8 +307,10 @@ def _factors(table: DataFrame, names: Iterable[str], orders: Orders) -> DataFram
 
 def _conditions_of(table: DataFrame) -> list[str]:
     """The conditions that are found among the columns of the data; see `find_conditions`."""
-    never = _RUN_COLUMNS | (set(PARTS) if set(PARTS) <= set(table.columns) else set())
-    return find_conditions(table.drop(columns=[name for name in never if name in table]))
+    users = {f"{name}{_DATA}": name for name in _OWN if f"{name}{_DATA}" in table}
+    never = {*_RUN_COLUMNS, *users.values(), *(PARTS if {*PARTS} <= {*table.columns} else ())}
+    data = table.drop(columns=[name for name in never if name in table])
+    return find_conditions(data.rename(columns=users))
 
 
 def _means(
@@ -363,26 +352,23 @@ def _means_of_suite(
     """The means of one suite, or of a table without suites; see `_means`."""
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    names = list(conditions) or [_name(column) for column in _conditions_of(table)]
+    names = list(conditions) or _conditions_of(table)
     if not names:
         raise BadInput(
             "no column with 2 to 6 levels differs within items: name the conditions with "
             "--conditions, and the items in the column item"
         )
-    columns = {name: table[_column(table, name)] for name in names}
-    levels = [levels_in_order(column, orders.get(name, ())) for name, column in columns.items()]
+    columns = ["item", *(_column(table, name) for name in names)]
+    levels = [_levels(table, name, orders) for name in names]
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
-    item = level_texts(table["item"])
-    values_of = table[response]
-    keys = [item, *(level_texts(column) for column in columns.values())]
     means = {}
-    for model, numbers in table.groupby("model", sort=False).indices.items():
-        items = item.iloc[numbers].dropna().unique()
+    for model, rows in table.groupby("model", sort=False):
+        keys = [level_texts(rows[column]) for column in columns]
+        items = keys[0].dropna().unique()
         every = MultiIndex.from_product([items, *levels])
-        of_model = values_of.iloc[numbers].groupby([key.iloc[numbers] for key in keys]).mean()
-        values = of_model.reindex(every).to_numpy()
+        values = rows[response].groupby(keys).mean().reindex(every).to_numpy()
         wide = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
         if wide.isna().any(axis=1).all():
             raise BadInput(
