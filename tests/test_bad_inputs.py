@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -79,6 +80,8 @@ NOT_VALID = "cannot be read: not valid Parquet"
 FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]] = {
     "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), files.read_text,
                   "file:2: not UTF-8"),
+    "long text": (lambda path: (path.touch(), os.truncate(path, 2**31 + 1)), files.read_text,
+                  "has 2,147,483,649 bytes; at most 2,147,483,648 are read"),
     "too long": (lambda path: path.write_text("x" * 9), lambda path: files.read_text(path, 8),
                  "has 9 bytes; at most 8 are read"),
     "loop": (lambda path: path.symlink_to(path), files.read_text,

@@ -114,7 +114,7 @@ def read_bytes(path: Path, limit: int | None = None) -> bytes:
         return path.read_bytes()
 
 
-def read_text(path: Path, limit: int | None = None) -> str:
+def read_text(path: Path, limit: int = MAX_TABLE) -> str:
     """Returns a file as text, see `read_bytes` and `decoded`."""
     return decoded(read_bytes(path, limit), str(path))
 

@@ -117,6 +117,9 @@ def test_tables_and_files(fit: tuple[object, ...], command: Commands) -> None:
     assert power["surprisal"] == pytest.approx(float(first["mean_surprisal"]))
     assert power["value"] == pytest.approx(float(first["per_word"]))
     assert "exists already" in command.refused(*fit, "--report", page)
+    human = command.folder / "human.csv"
+    human.write_text(human.read_text().replace("<b>", "\u202e\x9b"))
+    assert command(*fit[:-1], "\u202e\x9b", "--json")[1].isascii()
 
 
 def test_a_table_of_lmdiag_surprisal_is_a_source(command: Commands) -> None:

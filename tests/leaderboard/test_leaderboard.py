@@ -122,7 +122,7 @@ def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(
         add(board, model, commit="b" * 40)
     for number in range(6):
         write_request(root, request("org/many", commit=f"{number:040}"))
-    write_request(root, request("org/many", commit="0" * 40, quantization="8bit"))
+    write_request(root, request("Org/Many", commit="0" * 40, quantization="8bit"))
     write_request(root, request("org/many", commit="0" * 40, dtype="float16"))
     edit(board.folder(request("a/copy", commit="b" * 40)),
          lambda run: run.update(finished="2026-01-01T00:00:00+00:00"))  # fmt: skip

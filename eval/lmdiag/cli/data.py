@@ -14,6 +14,7 @@ from cyclopts import Parameter, Token
 from lmdiag.cli import options, say
 from lmdiag.files import exists, is_file, read_json_lines, read_text, real_path, resource_path
 from lmdiag.stimuli.building import script
+from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 _MOST_ITEMS = 24
@@ -37,7 +38,7 @@ def build_command(
     """
     for name, rows in script("directory").build(out, source, configs).items():
         print(f"{name:<10} {rows:>8,} rows")
-    print(f"written: {out}")
+    print(f"written: {visible(str(out))}")
 
 
 def template_command(
@@ -253,4 +254,4 @@ def leaderboard_command(
             board.run_missing([entry.request for entry in entries if entry.request], say)
         rows, others = board.rows(entries)
         write_site(out, rows, others, board)
-    print(f"{out}/index.html: {len(rows)} runs, {len(others)} requests without a run")
+    print(f"{visible(str(out))}/index.html: {len(rows)} runs, {len(others)} requests without a run")

@@ -157,7 +157,7 @@ def fit_command(
         **vars(procedure),
     )
     if as_json:
-        print(json.dumps(result.to_json(), ensure_ascii=False))
+        print(json.dumps(result.to_json()))
     elif format == "table":
         print_section(shown.fit_section(result), output_console())
     else:

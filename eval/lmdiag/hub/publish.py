@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import find_secret, is_file, is_folder, read_bytes, read_json, resource_path
 from lmdiag.hub.client import check_repo_id, plain_errors
+from lmdiag.text import visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Commit:
         total = f"{len(self.files)} files, {sum(map(len, self.files.values())):,} bytes"
         lines = [f"{self.repo_id} ({kind}, {how}): {total}; {self.title}"]
         for path, content in sorted(self.files.items()):
-            lines.append(f"  {len(content):>11,}  {path}")
+            lines.append(f"  {len(content):>11,}  {visible(path)}")
             if path.endswith(".yaml"):
                 lines.append(textwrap.indent(content.decode().rstrip(), "    "))
         return "\n".join([*lines, textwrap.indent(self.description, "  ")]).rstrip()

@@ -131,8 +131,9 @@ class Board:
         for entry in entries:
             request = entry.request
             if request and not is_file(self.folder(request) / RESULTS):
-                known = commits.setdefault(request.model, set())
-                key = request.model, request.commit, request.dtype
+                model = request.model.lower()  # as on the Hub, letter case makes no other name
+                known = commits.setdefault(model, set())
+                key = model, request.commit, request.dtype
                 if key in dtypes or len(known | {request.commit}) > MAX_COMMITS:
                     reason = f"at most {MAX_COMMITS} commits of a model wait, in each dtype once"
                     yield Entry(request.path, claimed=entry.claimed, reason=reason)

@@ -43,7 +43,7 @@ _parsed = lru_cache(maxsize=8)(files.parse_yaml)
 
 def _read_lines(path: Path) -> RawTable:
     """The lines of a text file as one column, as `datasets` reads them."""
-    lines = files.read_text(path, files.MAX_TABLE).removesuffix("\n").split("\n")
+    lines = files.read_text(path).removesuffix("\n").split("\n")
     return RawTable(str(path), {TEXT: lines}, RowNumbers(range(1, len(lines) + 1), "line"))
 
 
