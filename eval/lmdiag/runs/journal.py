@@ -20,9 +20,6 @@ from typing import IO, Any
 from lmdiag.files import readable
 from lmdiag.types import Answer, SentenceAnswer
 
-_FORM = 2
-"""Of records; another one fails the checksum."""
-
 
 class Journal:
     """Answers by the key of their question (`Model.key`), kept in a folder.
@@ -35,7 +32,7 @@ class Journal:
 
     def __init__(self, folder: Path, rank: int = 0, owner: str = "") -> None:
         self.folder = folder
-        self._seed = zlib.crc32(owner.encode(), _FORM)
+        self._seed = zlib.crc32(owner.encode())
         self._path = folder / f"{rank:05d}-{time.time_ns():x}-{os.getpid()}.jsonl"
         self._file: IO[bytes] | None = None
 
