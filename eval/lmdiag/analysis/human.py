@@ -22,7 +22,7 @@ from lmdiag.analysis.procedures import (
     Profile,
     procedure_for,
 )
-from lmdiag.files import exists, is_folder, parse_json, read_text, user_path
+from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.stats import Values
 from lmdiag.table_files import MISSING, read_frame
 from lmdiag.text import shortened, suggest
@@ -295,7 +295,7 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
 
 def _from_json(table: HumanTable, path: Path) -> Values:
     """Surprisals of texts and sentences, as Kuribayashi et al. (2024) publish them."""
-    content = parse_json(read_text(path), path.name)
+    content = parse_json(read_text(path, MAX_DOCUMENT), path.name)
     texts = Counter(table.texts(table.procedure.text)[table.first_rows])
     if not isinstance(content, Mapping) or set(content) != set(texts):
         raise BadInput(
