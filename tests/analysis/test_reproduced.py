@@ -129,7 +129,8 @@ def test_items_of_ito(human: Path, model: str, f: str, df: str) -> None:
     term = fit.terms.iloc[1]
     label = model.partition(".")[0]
     check(f"{label}: F", f, term["t"] ** 2, tolerance=1e-3 * term["t"] ** 2)
-    check(f"{label}: df", df, term["df"], tolerance=1e-3 * term["df"])
+    # by numerical derivatives, which differ between processors: 82.20 to 82.25 for ALBERT
+    check(f"{label}: df", df, term["df"], tolerance=2e-3 * term["df"])
 
 
 def output(words: list[str]) -> str:
