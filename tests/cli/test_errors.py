@@ -143,15 +143,16 @@ def test_only_the_first_of_several_processes_speaks(
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
 
 
-def test_a_process_collects_garbage_neither_while_it_imports_nor_at_its_end() -> None:
+def test_a_process_neither_collects_while_it_imports_nor_takes_modules_down() -> None:
     """Collections among the objects of torch and transformers take a fifth of a short run."""
     program = (
-        "import atexit, gc; from lmdiag.cli import program;"
-        "atexit.register(lambda: print(gc.get_threshold()[0], gc.get_freeze_count() > 0));"
-        "program(['--version'])"
+        "import atexit, gc; from lmdiag import cli;"
+        "cli.main = lambda _: print(gc.get_threshold()[0]) or atexit.register(print, 'done') and 3;"
+        "cli.kept = type('Kept', (), {'__del__': lambda _: print('taken down')})();"
+        "cli.program()"
     )
-    out = subprocess.check_output([sys.executable, "-c", program], text=True)
-    assert out.splitlines()[-1] == "200000 True"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (3, "200000\ndone\n"), run.stderr
 
 
 # ---- starter files -------------------------------------------------------------------------------
