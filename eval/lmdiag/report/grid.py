@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
-from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS
+from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS, Figure
+from lmdiag.results.published import PublishedFigure
 from lmdiag.text import visible
 
 
 class CellText(NamedTuple):
-    """A figure as text; an empty one where there is no figure.
+    """A figure as text, and its interval in brackets; "" without one.
 
-    Attributes:
-        value, interval: the figure, and its interval in brackets; "" without one.
-        n, chance: of the figure, for a column or a heading that says them.
-        published: the published figure of the same address; "" without one.
-        is_percent: whether it is in percent.
+    `figure` is what it shows and `published` the published figure beside it, None in other texts.
     """
 
     value: str
     interval: str = ""
-    n: int | None = None
-    chance: float | None = None
-    published: str = ""
-    is_percent: bool = True
+    figure: Figure | None = None
+    published: PublishedFigure | None = None
 
     def __str__(self) -> str:
         return f"{self.value} {self.interval}".strip()
+
+    @property
+    def n(self) -> int | None:
+        """The number of items of the figure."""
+        return self.figure.n if self.figure else None
+
+
+def cell_of(
+    figure: Figure | None, published: PublishedFigure | None = None, is_plain: bool = False
+) -> CellText:
+    """Returns the cell of a figure; one that is plain has neither interval nor n."""
+    if figure is None:
+        return CellText("")
+    if is_plain:
+        figure = replace(figure, n=None, ci_low=None, ci_high=None)
+    return CellText(numbers.value(figure), numbers.interval(figure), figure, published)
 
 
 class Heading(NamedTuple):
@@ -73,7 +85,7 @@ class Grid(NamedTuple):
         rows: of the table, published figures in rows of their own.
         unit: after the title, e.g. ", percent".
         source: the table of a paper that has this shape, or "".
-        is_of_results: whether `grid_of` made it.
+        has_intervals: whether the caption says that figures have intervals.
     """
 
     title: str
@@ -82,12 +94,12 @@ class Grid(NamedTuple):
     rows: tuple[GridRow, ...]
     unit: str = ""
     source: str = ""
-    is_of_results: bool = False
+    has_intervals: bool = False
 
     @property
     def caption(self) -> str:
         """Title, unit and source in one line."""
-        interval = f"{'' if self.unit else ','} with 95% interval" if self.is_of_results else ""
+        interval = f"{'' if self.unit else ','} with 95% interval" if self.has_intervals else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.title}{self.unit}{interval}{source}"
 
@@ -100,103 +112,20 @@ class Grid(NamedTuple):
         others = [i for i in range(len(self.headings)) if i not in facts]
         half = (len(others) + 1) // 2
         halves = []
-        for part in (others[:half], others[half:]) if len(others) > 1 else ():
-            columns = part if self.is_of_results else sorted((*facts, *part))
+        for part in (others[:half], others[half:]) if half < len(others) else ():
+            columns = part if self.has_intervals else sorted((*facts, *part))
+            rows = [
+                row._replace(cells=tuple(row.cells[i] for i in columns))
+                for row in self.rows
+                if not row.is_published and any(row.cells[i].value for i in part)
+            ]
             headings = tuple(self.headings[i] for i in columns)
-            rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows]
-            grid = self._replace(headings=headings, rows=tuple(rows))
-            if self.is_of_results:  # n and chance may be the same within a half
+            if self.has_intervals:  # n and chance may be the same within a half
                 names = [heading.label for heading in headings]
-                grid = grid_of(self.title, self.label_headings, names, rows)
-            halves.append(grid)
+                halves.append(figure_grid(self.title, self.label_headings, names, rows))
+            else:
+                halves.append(self._replace(headings=headings, rows=tuple(rows)))
         return halves
-
-
-def text_grid(
-    title: str,
-    label_headings: tuple[str, ...],
-    rows: Iterable[tuple[tuple[str, ...], Mapping[str, str | CellText]]],
-    facts: Collection[str] = (),
-) -> Grid:
-    """Returns a table of texts.
-
-    Args:
-        title, label_headings: see `Grid`.
-        rows: labels, and heading -> text for the same headings in every row.
-        facts: headings of columns that are not of figures.
-    """
-    texts = [(tuple(map(visible, labels)), cells) for labels, cells in rows]
-    headings = [Heading(name, (), name not in facts) for _, cells in texts[:1] for name in cells]
-    made = [
-        GridRow(
-            labels, 0, tuple(x if isinstance(x, CellText) else CellText(x) for x in of.values())
-        )
-        for labels, of in texts
-    ]
-    return Grid(title, label_headings, tuple(headings), tuple(made))
-
-
-def grid_of(
-    title: str,
-    label_headings: tuple[str, ...],
-    columns: Sequence[str],
-    rows: Iterable[GridRow],
-    source: str = "",
-) -> Grid:
-    """Returns a table of figures; columns and rows without any figure are left out.
-
-    n and the chance level have columns of their own, unless the headings of the columns say all
-    that the cells would. Published figures get rows of their own, and rows of them that are given
-    are left out. `columns` are the headings of the figures.
-    """
-    rows = [r for r in rows if not r.is_published and any(cell.value for cell in r.cells)]
-    kept = [i for i in range(len(columns)) if any(row.cells[i].value for row in rows)]
-    rows = [row._replace(cells=tuple(row.cells[i] for i in kept)) for row in rows]
-    facts_of = [_facts(cells) for cells in zip(*(row.cells for row in rows), strict=True)]
-    has_n = any(len(n) != 1 for n, _ in facts_of) or all(len(_facts(x.cells)[0]) <= 1 for x in rows)
-    has_chance = any(any(of) for _, of in facts_of) and any(len(of) > 1 for _, of in facts_of)
-    headings = []
-    for i, (n, chance) in zip(kept, facts_of, strict=True):
-        facts = [] if has_n else [f"n = {n[0]}"]
-        facts += [] if has_chance else [f"chance {level}" for level in chance if level]
-        headings.append(Heading(columns[i], tuple(facts), is_figure=True))
-    texts = []
-    empty = CellText("")
-    for row in rows:
-        known = ([*filter(None, of)] for of in _facts(row.cells))
-        common, level = ("–".join(of[:1] + of[1:][-1:]) for of in known)  # e.g. 31–33
-        cells = (*(CellText(common),) * has_n, *row.cells, *(CellText(level),) * has_chance)
-        texts.append(row._replace(cells=cells))
-        if any(cell.published for cell in row.cells):
-            labels = ("published", *[""] * (len(row.labels) - 1))
-            reported = (CellText(cell.published) for cell in row.cells)
-            cells = (*(empty,) * has_n, *reported, *(empty,) * has_chance)
-            texts.append(GridRow(labels, row.depth + 1, cells, is_published=True))
-    is_percent = all(cell.is_percent for row in rows for cell in row.cells if cell.value)
-    every = (*(Heading("n"),) * has_n, *headings, *(Heading("chance"),) * has_chance)
-    unit = ", percent" if is_percent else ""
-    return Grid(title, label_headings, every, tuple(texts), unit, source, is_of_results=True)
-
-
-def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
-    """The distinct n and chance levels of some figures in ascending order; "" for no level."""
-    n = sorted({cell.n for cell in cells if cell.n is not None})
-    defined = {cell.chance for cell in cells if cell.value not in ("", numbers.UNDEFINED)}
-    levels = sorted(-1.0 if level is None else level for level in defined)
-    return [f"{x:,}" for x in n], ["" if x < 0 else numbers.number(x, "share") for x in levels]
-
-
-def signs(grids: Iterable[Grid]) -> list[str]:
-    """Returns a line for each sign that figures of the tables have, with its meaning."""
-    rows = [row for grid in grids for row in grid.rows]
-    published = " ".join(cell.value for row in rows if row.is_published for cell in row.cells)
-    computed = " ".join(cell.value for row in rows if not row.is_published for cell in row.cells)
-    lines = {
-        "* the published figure lies outside our 95% interval": "*" in published,
-        CHANCE_LEGEND: any(sign in computed for sign in CHANCE_SIGNS.values()),
-        "± standard deviation over shuffles": "±" in computed,
-    }
-    return [line for line, is_needed in lines.items() if is_needed]
 
 
 class Section(NamedTuple):
@@ -218,3 +147,95 @@ class Section(NamedTuple):
     signatures: Sequence[str] = ()
     task: str = ""
     plots: Sequence[Plot] = ()
+
+
+def text_grid(
+    title: str,
+    label_headings: tuple[str, ...],
+    rows: Iterable[tuple[tuple[str, ...], Mapping[str, str | CellText]]],
+    facts: Collection[str] = (),
+) -> Grid:
+    """Returns a table of texts.
+
+    Args:
+        title, label_headings: see `Grid`.
+        rows: labels, and heading -> text for the same headings in every row.
+        facts: headings of columns that are not of figures.
+    """
+    names = list[str]()
+    made = []
+    for labels, texts in rows:
+        names = [*texts]
+        cells = (x if isinstance(x, CellText) else CellText(x) for x in texts.values())
+        made.append(GridRow(tuple(map(visible, labels)), 0, tuple(cells)))
+    headings = tuple(Heading(name, (), name not in facts) for name in names)
+    return Grid(title, label_headings, headings, tuple(made))
+
+
+def figure_grid(
+    title: str,
+    label_headings: tuple[str, ...],
+    columns: Sequence[str],
+    rows: Sequence[GridRow],
+    source: str = "",
+) -> Grid:
+    """Returns a table of figures with the headings `columns`.
+
+    n and the chance level have columns of their own, unless the headings of the columns say all
+    that the cells would. Published figures get rows of their own.
+    """
+    facts_of = [_facts(cells) for cells in zip(*(row.cells for row in rows), strict=True)]
+    has_n = any(len(n) != 1 for n, _ in facts_of) or all(len(_facts(x.cells)[0]) < 2 for x in rows)
+    has_chance = any(any(of) for _, of in facts_of) and any(len(of) > 1 for _, of in facts_of)
+
+    def with_facts(
+        cells: Iterable[CellText], n: str = "", chance: str = ""
+    ) -> tuple[CellText, ...]:
+        return (*[CellText(n)] * has_n, *cells, *[CellText(chance)] * has_chance)
+
+    headings = [Heading("n")] * has_n
+    for column, (n, chance) in zip(columns, facts_of, strict=True):
+        facts = [] if has_n else [f"n = {n[0]}"]
+        facts += [] if has_chance else [f"chance {level}" for level in chance if level]
+        headings.append(Heading(column, tuple(facts), is_figure=True))
+    headings += [Heading("chance")] * has_chance
+    shown = []
+    for row in rows:
+        n_and_chance = map(_span, _facts(row.cells))
+        shown.append(row._replace(cells=with_facts(row.cells, *n_and_chance)))
+        published = [x.figure and numbers.published(x.published, x.figure) for x in row.cells]
+        if any(published):
+            labels = ("published", *[""] * (len(row.labels) - 1))
+            cells = with_facts(CellText(text or "") for text in published)
+            shown.append(GridRow(labels, row.depth + 1, cells, is_published=True))
+    is_percent = all(x.figure.is_percent for row in rows for x in row.cells if x.figure)
+    unit = ", percent" if is_percent else ""
+    return Grid(title, label_headings, tuple(headings), tuple(shown), unit, source, True)
+
+
+def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
+    """The distinct n and chance levels of some figures in ascending order; "" for no level."""
+    known = [cell.figure for cell in cells if cell.figure]
+    n = sorted({figure.n for figure in known if figure.n is not None})
+    levels = {figure.chance for figure in known if figure.value is not None}
+    chance = sorted({-1.0 if x is None else round(x, 9) for x in levels})  # means of thirds
+    return [f"{x:,}" for x in n], ["" if x < 0 else numbers.number(x, "share") for x in chance]
+
+
+def _span(texts: Sequence[str]) -> str:
+    """The first and the last of some facts, e.g. 31–33."""
+    known = [text for text in texts if text]
+    return "–".join(known[:1] + known[1:][-1:])
+
+
+def signs(grids: Iterable[Grid]) -> list[str]:
+    """Returns a line for each sign that figures of the tables have, with its meaning."""
+    rows = [row for grid in grids for row in grid.rows]
+    published = " ".join(cell.value for row in rows if row.is_published for cell in row.cells)
+    computed = " ".join(cell.value for row in rows if not row.is_published for cell in row.cells)
+    lines = {
+        "* the published figure lies outside our 95% interval": "*" in published,
+        CHANCE_LEGEND: any(sign in computed for sign in CHANCE_SIGNS.values()),
+        "± standard deviation over shuffles": "±" in computed,
+    }
+    return [line for line, is_needed in lines.items() if is_needed]

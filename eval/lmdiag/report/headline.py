@@ -9,11 +9,9 @@ import pandas as pd
 
 from lmdiag.diagnostics.base import FigureSelection
 from lmdiag.report import numbers
-from lmdiag.report.grid import CellText
+from lmdiag.report.grid import CellText, cell_of
 from lmdiag.report.selections import ReportFigures, headlines
-from lmdiag.report.tables import cell_of
 from lmdiag.results import CHANCE_LEGEND, Figure, FigureKey
-from lmdiag.results.published import PublishedFigure
 
 
 class HeadlineRow(NamedTuple):
@@ -22,29 +20,26 @@ class HeadlineRow(NamedTuple):
     Attributes:
         label: its heading.
         key: its address.
-        figures, published: one per model, None where it has none.
+        cells: the figure of each model.
         human: the human baseline; None where the data do not contain it.
-        cells: the figures as texts.
         facts: n, chance, published and human -> text; "" where it is not known.
     """
 
     label: str
     key: FigureKey
-    figures: Sequence[Figure | None]
-    published: Sequence[PublishedFigure | None]
-    human: Figure | None
     cells: Sequence[CellText]
+    human: Figure | None
     facts: dict[str, str]
 
     @property
     def is_percent(self) -> bool:
         """Whether it has a place on a scale from 0 to 100."""
-        return next(figure.is_percent for figure in self.figures if figure)
+        return next(cell.figure.is_percent for cell in self.cells if cell.figure)
 
     @property
     def values(self) -> list[float | None]:
         """The value of each model, None where it is not defined."""
-        return [figure.value if figure else None for figure in self.figures]
+        return [cell.figure.value if cell.figure else None for cell in self.cells]
 
     @property
     def shades(self) -> list[int]:
@@ -60,24 +55,22 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
     rows = []
     chosen = figures.selected(task, FigureSelection(("position_bias", "labels_mass")))
     shown = [headlines(task, figures), chosen.assign(human=None)]
-    for _, table in pd.concat([x for x in shown if len(x)] or shown).groupby("address", sort=False):
-        first = table.iloc[0]
-        of_runs = table.set_index("run")
-        key = FigureKey(*first[[*FigureKey._fields]])
-        known, reported = (
-            [of_runs[name].get(number) for number in range(len(figures.sources))]
-            for name in ("figure", "reported")
-        )
+    table = pd.concat([part for part in shown if len(part)] or shown)
+    for _, of_figure in table.groupby("address", sort=False):
+        first = of_figure.iloc[0]
+        of_runs = of_figure.set_index("run")
+        cells = {run: cell_of(row["figure"], row["reported"]) for run, row in of_runs.iterrows()}
         figure = first["figure"]
         human = first["human"]
         facts = {
             "n": "" if figure.n is None else f"{figure.n:,}",
             "chance": "" if figure.chance is None else numbers.number(figure.chance, "share"),
-            "published": numbers.published(reported[0], figure),
+            "published": numbers.published(of_runs["reported"].get(0), figure),
             "human": numbers.value(human) if human else "",
         }
-        cells = [cell_of(figure) for figure in known]
-        rows.append(HeadlineRow(first["heading"], key, known, reported, human, cells, facts))
+        of_models = [cells.get(run, CellText("")) for run in range(len(figures.sources))]
+        key = FigureKey(*first[[*FigureKey._fields]])
+        rows.append(HeadlineRow(first["heading"], key, of_models, human, facts))
     return rows
 
 
@@ -98,7 +91,8 @@ def headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table:
         n: number of models that are shown.
         is_table: whether they are in the rows of a table of many models.
     """
-    kinds = {figure.is_percent for row in rows for figure in row.figures if figure}
+    cells = [cell for row in rows for cell in row.cells if cell.figure]
+    kinds = {cell.figure.is_percent for cell in cells if cell.figure}
     units = "surprisal in bits"
     units += "" if asks == "sentences" else ", and rank as the place among all words"
     parts = [f"Percent with 95% intervals{f'; {units}' if False in kinds else ''}."]
@@ -106,7 +100,7 @@ def headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table:
         parts = [f"{units[0].upper()}{units[1:]}, with 95% intervals."]
     of_model = "a" if n > 1 else "this"
     lines = {
-        f"◇ is the published figure of {of_model} model.": any(any(x.published) for x in rows),
+        f"◇ is the published figure of {of_model} model.": any(cell.published for cell in cells),
         "❘ is the human baseline.": any(row.human for row in rows),
     }
     if is_table:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.comparison import Comparison, differing
+from lmdiag.diagnostics import Diagnostic
 from lmdiag.protocol import KNOBS, Protocol, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.results import Results
@@ -45,6 +46,12 @@ def measure_label(measure: str) -> str:
     name, at, cutoff = measure.partition("@")
     label = _SPELLED.get(name, name.replace("_", " "))
     return f"{label}, {cutoff.replace('=', ' ')}" if "=" in cutoff else f"{label}{at}{cutoff}"
+
+
+def figure_label(diagnostic: Diagnostic, measure: str, by: str, level: str) -> str:
+    """Returns the usual name of a figure: its measure and, of a break-down, the level."""
+    words = diagnostic.level_label(by, level) if by else ""
+    return ", ".join(filter(None, (measure_label(measure), words)))
 
 
 # ---- models --------------------------------------------------------------------------------------
@@ -301,10 +308,9 @@ class ComparisonTexts(NamedTuple):
 
 def comparison_texts(c: Comparison) -> ComparisonTexts:
     """Returns the texts of a comparison."""
-    words = diagnostics.get(c.task).level_label(c.by, c.level) if c.by else ""
     p = numbers.p_value(c.p)
     return ComparisonTexts(
-        ", ".join(filter(None, (measure_label(c.measure), words))),
+        figure_label(diagnostics.get(c.task), c.measure, c.by, c.level),
         numbers.number(c.a, c.statistic),
         numbers.number(c.b, c.statistic),
         numbers.signed(c.difference, c.statistic),

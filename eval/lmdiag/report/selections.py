@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import pandas as pd
@@ -13,7 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, FigureSelection
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Results
-from lmdiag.results.figures import figure_records, select
+from lmdiag.results.figures import figure_records, in_patterns, select
 
 HUMAN = "human"
 """Setting of the human baseline, which the results have as measures `human_...`."""
@@ -36,8 +35,9 @@ class ReportFigures:
             run, `low` and `high` are the ends of intervals and `published` is in [0, 1]; and `run`
             (position of the run among the sources), `figure` and `reported` (the figure and the
             published one as records), `is_percent`, `score` and `cutoff` (the parts of the name of
-            a measure), `address` (measure, break-down and level as one text), and `level_rank`
-            (position of the level in the order of its break-down).
+            a measure), `address` (measure, break-down and level as one text), `level_rank` and
+            `setting_rank` (positions in the order of the break-down and of the settings), and
+            `measure_label`, `level_label`, `setting_label` and `address_label` (words for these).
     """
 
     sources: Sequence[LabelledRun]
@@ -48,24 +48,44 @@ class ReportFigures:
         """Returns the figures of some runs."""
         sources = [LabelledRun(*pair) for pair in zip(runs, run_labels(runs), strict=True)]
         table = figure_records(runs).rename(columns={"ci_low": "low", "ci_high": "high"})
-        table["model"] = [sources[number].label for number in table["run"]]
-        table["is_percent"] = [figure.is_percent for figure in table["figure"]]
         is_human = table["measure"].str.startswith("human_")
         table["measure"] = table["measure"].str.removeprefix("human_")
         table.loc[is_human, "setting"] = HUMAN
         parts = table["measure"].str.extract(r"([^@]*)@?(.*)")  # two columns even without rows
         table = table.assign(
-            score=parts[0],
-            cutoff=parts[1],
-            address=table["measure"] + "|" + table["by"] + "|" + table["level"],
+            model=[sources[number].label for number in table["run"]],
+            is_percent=[figure.is_percent for figure in table["figure"]],
             published=table["published"] / 100,
+            score=parts[0],
+            cutoff=parts[1].str.replace("=", " "),
+            address=table["measure"] + "|" + table["by"] + "|" + table["level"],
             level_rank=0,
+            measure_label=table["measure"].map(measure_label),
+            level_label="All",
+            setting_rank=0,
+            setting_label="",
         )
         of_runs = cls(sources, table)
-        for (task, by), rows in table[table["by"] != ""].groupby(["task", "by"], sort=False):
-            levels = of_runs.diagnostic(task).levels_in_order(by, rows["level"].unique())
-            table.loc[rows.index, "level_rank"] = rank_in(rows["level"], levels)
+        of_runs._name_values()
         return of_runs
+
+    def _name_values(self) -> None:
+        """Fills the columns that the declaration of a task decides."""
+        table = self.table
+        for task, rows in table.groupby("task"):
+            diagnostic = self.diagnostic(task)
+            settings = diagnostic.settings_in_order(rows["setting"].unique())
+            labels = {name: diagnostic.setting_label(name) for name in settings}
+            labels[HUMAN] = "Human baseline"
+            table.loc[rows.index, "setting_rank"] = rank_in(rows["setting"], settings)
+            table.loc[rows.index, "setting_label"] = rows["setting"].map(labels)
+            for by, rows_of in rows[rows["by"] != ""].groupby("by"):
+                levels = diagnostic.levels_in_order(by, rows_of["level"].unique())
+                labels = {level: diagnostic.level_label(by, level) for level in levels}
+                table.loc[rows_of.index, "level_rank"] = rank_in(rows_of["level"], levels)
+                table.loc[rows_of.index, "level_label"] = rows_of["level"].map(labels)
+        with_level = table["measure_label"] + ", " + table["level_label"]
+        table["address_label"] = table["measure_label"].mask(table["by"] != "", with_level)
 
     def of_runs(self, numbers: Sequence[int]) -> ReportFigures:
         """Returns the figures of some of the runs."""
@@ -88,38 +108,40 @@ class ReportFigures:
         """Returns the declaration of a task."""
         return self.having(task)[0].results.diagnostic(task)
 
+    def select(
+        self,
+        task: str,
+        measures: Sequence[str] = ("*",),
+        by: Sequence[str] = ("",),
+        levels: Sequence[str] = (),
+        settings: Sequence[str] = ("none",),
+    ) -> pd.DataFrame:
+        """Returns figures of a task in the order of break-downs, levels, measures and runs.
+
+        Arguments are those of `lmdiag.results.figures.select`. Further columns: `by_rank`,
+        `measure_rank`.
+        """
+        table = select(self.table[self.table["task"] == task], measures, by, levels, settings)
+        names = in_patterns(table["measure"].unique(), measures)
+        ranked = table.assign(
+            by_rank=rank_in(table["by"], by),
+            level_rank=rank_in(table["level"], levels) if levels else table["level_rank"],
+            measure_rank=rank_in(table["measure"], names),
+        )
+        return ranked.sort_values(["by_rank", "level_rank", "measure_rank", "run"])
+
     def selected(
         self, task: str, selection: FigureSelection, setting: str = "none"
     ) -> pd.DataFrame:
         """Returns the selected figures of a task by level, measure and run, with `heading`."""
-        of_task = self.table[self.table["task"] == task]
         by = (selection.by,)
-        found = select(of_task, selection.measures, by, selection.levels, (setting,))
-        measures = in_patterns(found["measure"].unique(), selection.measures)
-        ranks = {"measure_rank": rank_in(found["measure"], measures)}
-        if selection.levels:
-            ranks["level_rank"] = rank_in(found["level"], selection.levels)
-        ordered = found.assign(**ranks).sort_values(["level_rank", "measure_rank", "run"])
-        diagnostic = self.diagnostic(task)
-        addresses = zip(ordered["measure"], ordered["by"], ordered["level"], strict=True)
-        names = [selection.label or figure_label(diagnostic, *address) for address in addresses]
-        return ordered.assign(heading=names)
+        table = self.select(task, selection.measures, by, selection.levels, (setting,))
+        return table.assign(heading=selection.label or table["address_label"])
 
 
 def rank_in(values: pd.Series[str], names: Sequence[str]) -> pd.Series[int]:
     """Returns the position of each value among some names."""
     return values.map({name: number for number, name in enumerate(names)})
-
-
-def in_patterns(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Returns the names that match a pattern, in the order of the patterns."""
-    return [*dict.fromkeys(x for pattern in patterns for x in names if fnmatchcase(x, pattern))]
-
-
-def figure_label(diagnostic: Diagnostic, measure: str, by: str, level: str) -> str:
-    """Returns the usual name of a figure: its measure and, of a break-down, the level."""
-    words = diagnostic.level_label(by, level) if by else ""
-    return ", ".join(filter(None, (measure_label(measure), words)))
 
 
 def headlines(task: str, of_runs: ReportFigures) -> pd.DataFrame:
@@ -128,13 +150,13 @@ def headlines(task: str, of_runs: ReportFigures) -> pd.DataFrame:
     Where no run has those that the diagnostic declares, they are the usual ones. Further columns:
     `heading`; `human`, the human baseline as a record, None where the data do not contain it.
     """
-    baselines = of_runs.table[of_runs.table["setting"] == HUMAN]
-    baselines = baselines[baselines["task"] == task].drop_duplicates("address")
-    human = dict(zip(baselines["address"], baselines["figure"], strict=True))
     table = of_runs.table[:0].assign(heading="")
     for declared in (of_runs.diagnostic(task).headlines, diagnostics.get("").headlines):
         if declared and table.empty:
             table = pd.concat([of_runs.selected(task, selection) for selection in declared])
+    baselines = of_runs.table[of_runs.table["setting"] == HUMAN]
+    baselines = baselines[baselines["task"] == task]
+    human = dict(zip(baselines["address"], baselines["figure"], strict=True))
     return table.assign(human=[human.get(address) for address in table["address"]])
 
 
@@ -150,8 +172,8 @@ def figures_of_sets(task: str, of_runs: ReportFigures) -> pd.DataFrame:
     parts = []
     for selection in sets.columns:
         for name in tasks:
-            part = of_runs.selected(name, selection).assign(set=sets.labels[name])
+            part = of_runs.selected(name, selection)
             # without the name of a level, which the sets have different words for
-            usual = part["measure"].map(measure_label)
-            parts.append(part.assign(heading=selection.label or usual))
+            heading = selection.label or part["measure_label"]
+            parts.append(part.assign(set=sets.labels[name], heading=heading))
     return pd.concat(parts)

@@ -86,11 +86,16 @@ def select(
         levels: of the break-downs; none of them for all.
         settings: perturbations; none of them for all.
     """
-    names = table["measure"].unique()
-    wanted = {name for name in names if any(fnmatchcase(name, x) for x in measures)}
-    is_selected = table["measure"].isin(wanted) & table["by"].isin(by)
+    names = in_patterns(table["measure"].unique(), measures)
+    is_selected = table["measure"].isin(names) & table["by"].isin(by)
     if levels:
         is_selected &= (table["by"] == "") | table["level"].isin(levels)
     if settings:
         is_selected &= table["setting"].isin(settings)
     return table[is_selected]
+
+
+def in_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """Returns the names that match a pattern, in the order of the patterns."""
+    known = [*names]
+    return [*dict.fromkeys(x for pattern in patterns for x in known if fnmatchcase(x, pattern))]

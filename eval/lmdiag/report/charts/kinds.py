@@ -16,8 +16,9 @@ from lmdiag.report.charts.items import cloze, scatter
 from lmdiag.report.charts.task_runs import DRAWN, TaskRuns
 from lmdiag.report.items import run_scores
 from lmdiag.report.labels import measure_label
-from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, in_patterns, rank_in
+from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, rank_in
 from lmdiag.results import FigureKey, Results
+from lmdiag.results.figures import in_patterns
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 

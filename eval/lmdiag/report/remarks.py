@@ -1,0 +1,103 @@
+"""What a reader of the tables of a diagnostic has to know, in lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lmdiag.report import numbers
+from lmdiag.report.labels import measure_label
+from lmdiag.report.selections import ReportFigures, headlines
+from lmdiag.results import SettingResults
+from lmdiag.results.published import citation, has_published_rows, human_facts
+from lmdiag.text import visible
+from lmdiag.types import DIAGNOSTICS
+
+
+def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
+    """Returns lines on measures that are not there, and on samples."""
+    lines = list[str]()
+    sources = figures.having(task)
+    of_task = figures.table[figures.table["task"] == task]
+    measures = set(of_task["measure"])
+    if measures & {"surprisal", "surprisal_per_word"} and "sensitivity" not in measures:
+        lines.append("the rows have no columns good and contrast, so there is no sensitivity")
+        if "surprisal" in measures and "rank" not in measures:
+            why = "some words have no rank; in unit word, only words of the top list have one"
+            lines.append(f"the median rank is not known, because {why}")
+    for run, label in sources:
+        protocol = run.protocol
+        names = set(of_task["measure"][of_task["model"] == label])
+        absent = [f"accuracy@{k}" for k in protocol.k if f"accuracy@{k}" not in names]
+        # Data of one's own may have no expected words, and then there is no accuracy in any case.
+        is_known = len(absent) < len(protocol.k) or task in DIAGNOSTICS
+        if run.model.server is not None:
+            if run.diagnostic(task).has_verbs and "ew" not in names:
+                why = "they need the whole distribution, and a server tells its top tokens only"
+                lines.append(f"EW and MW are not computed: {why}")
+            if absent and is_known and protocol.elicitation == "probability":
+                why = "the server's list of top tokens is shorter"
+                lines.append(f"{', '.join(absent)} not computed: {why}")
+        if protocol.limit is not None:
+            n = sources[0].results.data.tasks[task].n
+            how = f"drawn evenly over the break-downs (--limit {protocol.limit})"
+            lines.append(f"a sample of {n} rows, {how}; the figures over all rows differ")
+    return [*dict.fromkeys(lines)]
+
+
+def remarks_below(task: str, figures: ReportFigures) -> list[str]:
+    """Returns tests against chance, averages of human studies, and what has no figure."""
+    sources = figures.having(task)
+    several = len(figures.sources) > 1
+    lines = [*_tests(task, figures)] if len(figures.sources) < 3 else []
+    if has_published_rows(sources[0].results, task):
+        for fact in human_facts(task):
+            section = f"{citation(fact['source'])}, section {fact['section']}"
+            lines.append(f"human baseline: {fact['fact']} {fact['value']} ({section})")
+    undefined = dict[str, list[str]]()
+    left_out = list[str]()
+    for run, label in sources:
+        by = f" by {label}" if several else ""
+        for setting, content in run.tasks[task].items():
+            words = run.diagnostic(task).setting_label(setting)
+            where = "" if setting == "none" else f" in {words}"
+            for name, measure in content.measures.items():
+                if measure.not_defined:
+                    reason = f"{where} not defined: {visible(measure.not_defined)}"
+                    undefined.setdefault(reason, []).append(measure_label(name))
+            left_out += _left_out(content, f"{by}{where}")
+    for reason, names in undefined.items():
+        lines.append(f"{numbers.UNDEFINED} {', '.join(dict.fromkeys(names))}{reason}")
+    return lines + left_out
+
+
+def _tests(task: str, figures: ReportFigures) -> Iterator[str]:
+    """A line per model with the tests of its headline figures against chance."""
+    tested = headlines(task, figures).dropna(subset="p_chance")
+    for model, rows in tested.groupby("model", sort=False):
+        texts = []
+        for heading, p_chance in zip(rows["heading"], rows["p_chance"], strict=True):
+            p = numbers.p_value(p_chance)
+            texts.append(f"{visible(heading)} p {'' if p[0] == '<' else '= '}{p}")
+        of = f" of {model}" if len(figures.sources) > 1 else ""
+        yield f"exact binomial test against chance{of}: {'; '.join(texts)}"
+
+
+def _left_out(content: SettingResults, where: str) -> Iterator[str]:
+    """How many rows of a setting have no figure, and which.
+
+    `where` is what stands after the reason: model and setting.
+    """
+    for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
+        words = list(dict.fromkeys(visible(row.word) for row in rows))
+        if rows:
+            named = ", ".join(words[:5]) + (", …" if len(words) > 5 else "")
+            count = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
+            yield f"{state}{where}: {count} ({named})"
+    n = content.equal_contrasts
+    compared = content.measures.get("sensitivity")
+    if n and compared and compared.value is not None:
+        contrasts = f"{n:,} contrast{'s' * (n > 1)} whose good and bad rows have the same text"
+        yield f"not compared{where}: {contrasts} or the same tokens"
+    if content.without_first:
+        first = f"the first word of {content.without_first:,} sentences"
+        yield f"not scored{where}: {first}, which has nothing before it"
