@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -119,16 +119,17 @@ def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
     is how far the order of the words changes the figure. n is that of a run.
     """
 
-    def mean(name: str, *place: str) -> Figure:
-        of_runs = [run[name].at(*place) if place else run[name] for run in runs if name in run]
+    def mean(name: str, *address: str) -> Figure:
+        of_runs = [run[name].at(*address) for run in runs if name in run]
         figures = [figure for figure in of_runs if figure]
-        columns = {x: [figure[x] for figure in figures] for x in _AVERAGED}
-        means: dict[str, Any] = {
-            x: None if None in of else statistics.fmean(of) for x, of in columns.items()
-        }
-        sd = None if means["value"] is None else statistics.pstdev(columns["value"])
+        averaged: dict[str, Any] = {}
+        for field in _AVERAGED:
+            values = [figure[field] for figure in figures]
+            averaged[field] = None if None in values else statistics.fmean(values)
+        if averaged["value"] is not None:
+            averaged["sd"] = statistics.pstdev(figure.value or 0.0 for figure in figures)
         n = min(figure.n or 0 for figure in figures)
-        return replace(figures[0], **means, sd=sd, n=n, runs=len(figures), not_defined=None)
+        return replace(figures[0], **averaged, n=n, runs=len(figures), not_defined=None)
 
     merged = {}
     for name, first in runs[0].items():
@@ -187,20 +188,20 @@ def evaluate_complete(
     """
     measured = evaluate(stimuli, runs, protocol, cased, kind)
     reasons = not_computed(stimuli, runs[0], protocol)
-    incomplete = list[str]()
-    known = [*measured.measures]
+    names = [*measured.measures]
+    incomplete = set[str]()
     if missing or asked:
         n_all = _n_items(stimuli, (), protocol, kind)
         n_present = _n_items(stimuli, missing, protocol, kind)
-        incomplete = [name for name, n in n_all.items() if n > n_present.get(name, 0)]
-        known = [*dict.fromkeys([*n_all, *known])]
+        incomplete = {name for name, n in n_all.items() if n > n_present.get(name, 0)}
+        names = [*dict.fromkeys([*n_all, *names])]
     if incomplete:
-        absent = f"{ids(missing)} missing, and they need these rows"
-        reasons.insert(0, f"{', '.join(incomplete)}: {absent}")
-    wanted = chosen_measures(asked, known) if asked else known
+        needing = ", ".join(name for name in names if name in incomplete)
+        reasons.insert(0, f"{needing}: {ids(missing)} missing, and they need these rows")
+    wanted = chosen_measures(asked, names) if asked else names
     complete = {
-        name: measure
-        for name, measure in measured.measures.items()
+        name: measured.measures[name]
+        for name in measured.measures
         if name in wanted and name not in incomplete
     }
     lacking = [name for name in wanted if name not in complete]
@@ -266,60 +267,50 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
         return []
     columns_of = ("log_prob", "n_tokens", "top_words")
     lacks = {x for x in columns_of if all(value is None for value in getattr(run, x))}
-    declared = stimuli.diagnostic
-    nothing = "the rows have no columns good and contrast, so no rows are compared"
-    reasons = {
-        f"sensitivity: {nothing}": not stimuli.compared and not declared.has_regions,
-        "all measures of probabilities: the predictions have no log_prob": "log_prob" in lacks,
-    }
-    if declared.asks == "sentence":
-        reasons |= _reasons_of_sentences(stimuli, run, lacks)
-    else:
-        reasons |= _reasons_of_words(stimuli, run, lacks, protocol.k)
-    return [line for line, applies in reasons.items() if applies]
-
-
-_WHOLE = "which `lmdiag run` has"
+    lines = []
+    if not stimuli.compared and not stimuli.diagnostic.has_regions:
+        nothing = "the rows have no columns good and contrast, so no rows are compared"
+        lines.append(f"sensitivity: {nothing}")
+    if "log_prob" in lacks:
+        lines.append("all measures of probabilities: the predictions have no log_prob")
+    if stimuli.diagnostic.asks == "sentence":
+        return [*lines, *_reasons_of_sentences(stimuli, run, lacks)]
+    return [*lines, *_reasons_of_words(stimuli, run, lacks, protocol.k)]
 
 
 def _reasons_of_sentences(
     stimuli: Stimuli, run: Predictions, lacks: Collection[str]
-) -> dict[str, bool]:
-    """Reason -> whether it applies, of whole sentences; `lacks` are columns without a value."""
-    no_tokens = stimuli.compared and "n_tokens" in lacks
-    reasons = {"sensitivity_mean: the predictions have no n_tokens": no_tokens}
-    if stimuli.diagnostic.has_regions:
-        no_words = f"formulas on regions: the predictions have no words, {_WHOLE}"
-        reasons[no_words] = not any(run.words)
-        scores = stimuli.diagnostic.score(stimuli.columns(), vars(run))
-        accuracy = next((x for x in scores if x.name == "prediction_accuracy"), None)
-        if accuracy:
-            n = len(accuracy.left_out)
-            counts = f"{n} of {len(accuracy.items) + n}"
+) -> Iterator[str]:
+    """The reasons that concern whole sentences; `lacks` are columns without a value."""
+    if stimuli.compared and "n_tokens" in lacks:
+        yield "sensitivity_mean: the predictions have no n_tokens"
+    if not stimuli.diagnostic.has_regions:
+        return
+    if not any(run.words):
+        yield "formulas on regions: the predictions have no words, which `lmdiag run` has"
+    for score in stimuli.diagnostic.score(stimuli.columns(), vars(run)):
+        if score.name == "prediction_accuracy" and score.left_out:
+            counts = f"{len(score.left_out)} of {len(score.items) + len(score.left_out)}"
             line = "predictions on items read a region without a probability"
-            reasons[f"prediction_accuracy: {counts} {line}"] = n > 0
-    return reasons
+            yield f"{score.name}: {counts} {line}"
 
 
 def _reasons_of_words(
     stimuli: Stimuli, run: Predictions, lacks: Collection[str], k: Sequence[int]
-) -> dict[str, bool]:
-    """The same, of words at blanks."""
+) -> Iterator[str]:
+    """The reasons that concern words at blanks."""
     ranks = zip(run.log_prob, run.rank, strict=True)
     unranked = sum(p is not None and rank is None for p, rank in ranks)
-    listed = "in unit word, only words of the top list have one"
-    no_lists = "top_words" in lacks
-    no_expected = not any(stimuli.columns()["expected"])
-    reasons = {
-        f"rank: {unranked} of {len(run.id)} words have none; {listed}": unranked > 0
-        and not stimuli.compared,
-        "all measures of the top words: the predictions have no top_words": no_lists,
-        f"accuracy: no row of {stimuli.task} has expected words": not no_lists and no_expected,
-    }
-    reasons |= dict.fromkeys(beyond_lists(stimuli.columns(), run, k), True)
-    if stimuli.diagnostic.has_verbs:
-        reasons |= {
-            "tse: the predictions have no n_tokens": "n_tokens" in lacks,
-            f"ew and mw: they need the whole distribution, {_WHOLE}": not any(run.agreement),
-        }
-    return reasons
+    if unranked and not stimuli.compared:
+        listed = "in unit word, only words of the top list have one"
+        yield f"rank: {unranked} of {len(run.id)} words have none; {listed}"
+    rows = stimuli.columns()
+    if "top_words" in lacks:
+        yield "all measures of the top words: the predictions have no top_words"
+    elif not any(rows["expected"]):
+        yield f"accuracy: no row of {stimuli.task} has expected words"
+    yield from beyond_lists(rows, run, k)
+    if stimuli.diagnostic.has_verbs and "n_tokens" in lacks:
+        yield "tse: the predictions have no n_tokens"
+    if stimuli.diagnostic.has_verbs and not any(run.agreement):
+        yield "ew and mw: they need the whole distribution, which `lmdiag run` has"
