@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from lmdiag.measures import Scores
-    from lmdiag.report.charts import Plot
     from lmdiag.stimuli import Stimuli
 
 
@@ -51,11 +49,6 @@ class Printable:
         console = Console(file=file, record=True, width=100, highlight=False, force_jupyter=False)
         self.show(console)
         return console
-
-
-def _charts(plots: Iterable[Plot]) -> dict[str, altair.TopLevelMixin]:
-    """The plots of a report as altair charts, by name."""
-    return {plot.name: notebook(plot) for plot in plots}
 
 
 class Measures(Printable, dict[str, Measure]):
@@ -80,7 +73,8 @@ class Measures(Printable, dict[str, Measure]):
         self.protocol = protocol
         self.cased = cased
         model = predictions.model
-        self.name, self.kind = (model.id, model.kind) if model else ("unknown model", "masked")
+        self.name = model.id if model else "unknown model"
+        self.kind = model.kind if model else "masked"
         found = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
         super().__init__(found.measures)
         self.results = of_setting(stimuli.task, predictions.perturbation, found, stimuli.form)
@@ -136,11 +130,7 @@ class TaskPredictions(Predictions):
     stimuli: Stimuli | None = None
 
     def items(self, per: Per = "row") -> DataFrame:
-        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
-
-        Args:
-            per: "row" for a row per row of the data, "region" or "word" for those of sentences.
-        """
+        """Returns the items as a pandas table; see `FinishedRun.items`."""
         if self.stimuli is None:
             raise BadInput("the predictions have no rows: `LanguageModel.predict` gives them")
         return items_of_predictions(self, self.stimuli, per)
@@ -161,7 +151,7 @@ class FinishedRun(Run):
         """Returns the charts of the report as altair charts, by name."""
         from lmdiag.report.html import charts
 
-        return _charts(charts(self))
+        return {plot.name: notebook(plot) for plot in charts(self)}
 
 
 def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
@@ -212,9 +202,9 @@ class Comparisons(Printable, list[Comparison]):
         """
         from pandas import DataFrame
 
-        a, *_ = self.names
         frame = DataFrame(
-            {"model_a": a, "model_b": self.names[row.second]} | asdict(row) for row in self
+            {"model_a": self.names[0], "model_b": self.names[row.second]} | asdict(row)
+            for row in self
         )
         return frame.drop(columns="second", errors="ignore")
 
@@ -262,7 +252,7 @@ class LoadedMultiverse(Printable):
         """Returns the specification curves of the page as altair charts, by name."""
         from lmdiag.report.multiverse import multiverse_plots
 
-        return _charts([plot for _, plot in multiverse_plots(self.multiverse)])
+        return {plot.name: notebook(plot) for _, plot in multiverse_plots(self.multiverse)}
 
     def show(self, console: Console) -> None:
         """Prints the tables of `lmdiag multiverse`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from invented_runs import make_run
 
+from lmdiag.report import numbers
 from lmdiag.results import Figure, Measure, Results, SettingResults, read_results
 from lmdiag.results.published import (
     PublishedFigure,
@@ -88,20 +89,19 @@ def test_figures_beside_a_run(results: Results) -> None:
             figure = results.figure(published.key)
             assert figure is not None, published
             assert figure.n == published.n, published
-    for table, level, difference, is_within in (
-        ("14", "natural/negative", 12.5, True),  # 87.5, in Wilson's 67.6 to 100
-        ("12", "simp/negative", 100.0, False),
+    for table, level, text in (
+        ("14", "natural/negative", "87.5 (+12.5)"),  # in Wilson's 67.6 to 100
+        ("12", "simp/negative", "0.0 (+100.0)*"),
     ):
         [key] = (x.key for x in pick(table=table, level=level, model="bert-base-uncased"))
         figure = results.figure(key)
         assert figure is not None
-        assert beside[key].difference(figure) == difference
-        assert beside[key].is_within(figure) is is_within
+        assert numbers.published(beside[key], figure) == text
     undefined = SettingResults({"sensitivity": Measure(None, 0)})
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 
 def test_rounding_does_not_put_a_figure_outside() -> None:
     published = replace(pick()[0], value=38.9)
-    for low, is_within in (0.38912, True), (0.3896, False), (None, None):
-        assert published.is_within(Figure(0.4, 18, low, 0.5)) is is_within
+    for low, star in (0.38912, ""), (0.3896, "*"), (None, ""):
+        assert numbers.published(published, Figure(0.4, 18, low, 0.5)) == f"38.9 (+1.1){star}"

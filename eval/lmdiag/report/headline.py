@@ -53,7 +53,7 @@ class HeadlineRow(NamedTuple):
 def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
     """Returns the headline figures of a task that any of the runs has, with those of choices."""
     rows = []
-    chosen = figures.selected(task, FigureSelection(("position_bias", "labels_mass")))
+    chosen = figures.select(task, FigureSelection(("position_bias", "labels_mass")))
     shown = [headlines(task, figures), chosen.assign(human=None)]
     table = pd.concat([part for part in shown if len(part)] or shown)
     for _, of_figure in table.groupby("address", sort=False):

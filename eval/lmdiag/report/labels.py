@@ -90,18 +90,18 @@ def asked(results: Results) -> str:
     return "sentences" if asks == {"sentence"} else "contexts"
 
 
-def framing_facts(protocol: Protocol) -> list[tuple[str, str]]:
-    """Returns what the contexts of a run were put into and how they were changed: name and text.
+def framing_facts(protocol: Protocol) -> dict[str, str]:
+    """Returns what the contexts of a run were put into and how they were changed: name -> text.
 
     >>> framing_facts(Protocol(prompt="Complete: {context}", final_period="never"))
-    [('prompt', 'Complete: {context}'), ('final period', 'never')]
+    {'prompt': 'Complete: {context}', 'final period': 'never'}
     """
-    facts = {"instruction": protocol.instruction}
+    facts = {"instruction": protocol.instruction} if protocol.instruction else {}
     for option, knob in KNOBS.items():
         if knob.is_changed(protocol) and knob.name not in vars(ScoringOptions()):
             name = f"{knob.template} template" if knob.has_template(protocol) else option
             facts[name.replace("-", " ")] = getattr(protocol, knob.name).replace("\n", "⏎")
-    return [(name, visible(text)) for name, text in facts.items() if text]
+    return {name: visible(text) for name, text in facts.items()}
 
 
 def remark_on_bos(results: Results) -> str:
@@ -110,32 +110,31 @@ def remark_on_bos(results: Results) -> str:
     return visible(bos_remark(results.protocol, results.model, asks))
 
 
-def run_facts(results: Results) -> list[tuple[str, str]]:
-    """Returns how a run was made, for the section on the method: names and texts."""
+def run_facts(results: Results) -> dict[str, str]:
+    """Returns how a run was made, for the section on the method: name -> text."""
     model = results.model
     protocol = results.protocol
     data = results.data
     revision = f" at {data.revision[:12]}" if data.revision else ""
     rows = ", ".join(f"{task} {facts.n}" for task, facts in data.tasks.items())
     sample = f"; a sample, --limit {protocol.limit}" if protocol.limit else ""
-    commit = f"not known: asked through {model.server}" if model.server else model.commit
     what = asked(results)
     facts_of = {"sentences": _sentence_facts, "questions": _choice_facts}.get(what, _blank_facts)
     seconds = results.seconds.get("ask", 0)
-    cost = f"{results.n_contexts} {what} in {seconds:.0f} s on {results.device.name}"
-    return [
-        ("Model", f"{model.id} ({model.architecture}, {model.tokenizer})"),
-        ("Commit", commit),
-        ("Data", f"{data.source}{revision}, fingerprint {data.fingerprint}"),
-        ("Rows", f"{rows}{sample}"),
-        *facts_of(results),
-        ("Cost", f"{cost}, {results.device.processes} process(es)"),
-        ("Versions", ", ".join(map(" ".join, results.versions.items()))),
-        ("Finished", results.finished),
-    ]
+    device = f"{results.device.name}, {results.device.processes} process(es)"
+    return {
+        "Model": f"{model.id} ({model.architecture}, {model.tokenizer})",
+        "Commit": f"not known: asked through {model.server}" if model.server else model.commit,
+        "Data": f"{data.source}{revision}, fingerprint {data.fingerprint}",
+        "Rows": f"{rows}{sample}",
+        **facts_of(results),
+        "Cost": f"{results.n_contexts} {what} in {seconds:.0f} s on {device}",
+        "Versions": ", ".join(map(" ".join, results.versions.items())),
+        "Finished": results.finished,
+    }
 
 
-def _sentence_facts(results: Results) -> list[tuple[str, str]]:
+def _sentence_facts(results: Results) -> dict[str, str]:
     """What the probability of a sentence is."""
     model = results.model
     protocol = results.protocol
@@ -149,22 +148,18 @@ def _sentence_facts(results: Results) -> list[tuple[str, str]]:
         scored += f"; {_bos(model.sentence_bos)}"
         scored += "" if model.sentence_bos else ", so that the first word has none"
     units = "in bits, summed over the tokens of a word, a region or a sentence"
-    return [("Probability", scored), ("Surprisal", units)]
+    return {"Probability": scored, "Surprisal": units}
 
 
-def _choice_facts(results: Results) -> list[tuple[str, str]]:
+def _choice_facts(results: Results) -> dict[str, str]:
     """What the share of an option is."""
     share = "probability of the label of an option over that of all labels, after the question; "
     share += "a geometric mean over the orders of the options"
     sensitivity = "the good option has the largest share; equal shares count as not"
-    return [("Share", share), *_framing(results.protocol), ("Sensitivity", sensitivity)]
+    return {"Share": share, **_framing(results.protocol), "Sensitivity": sensitivity}
 
 
-def _framing(protocol: Protocol) -> list[tuple[str, str]]:
-    return [(f"{name[0].upper()}{name[1:]}", text) for name, text in framing_facts(protocol)]
-
-
-def _blank_facts(results: Results) -> list[tuple[str, str]]:
+def _blank_facts(results: Results) -> dict[str, str]:
     """What the probability of a word is, and how answers are scored."""
     model = results.model
     protocol = results.protocol
@@ -180,13 +175,17 @@ def _blank_facts(results: Results) -> list[tuple[str, str]]:
     if any(x.shuffled for x in perturbed):
         names += f", {protocol.shuffles} shuffles, seed {protocol.seed}"
     first = " and ".join(map(str, protocol.k))
-    return [
-        ("Probability", scored),
-        *_framing(protocol),
-        ("Accuracy", f"among the first {first}; words are compared {case}"),
-        ("Sensitivity", f"threshold {protocol.threshold:g} on differences of probabilities"),
-        ("Perturbations", names),
-    ]
+    return {
+        "Probability": scored,
+        **_framing(protocol),
+        "Accuracy": f"among the first {first}; words are compared {case}",
+        "Sensitivity": f"threshold {protocol.threshold:g} on differences of probabilities",
+        "Perturbations": names,
+    }
+
+
+def _framing(protocol: Protocol) -> dict[str, str]:
+    return {name.capitalize(): text for name, text in framing_facts(protocol).items()}
 
 
 def _bos(is_there: bool | None) -> str:
@@ -268,21 +267,23 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
         "permutation": "permutation test of a median or a correlation (p), without an interval",
     }  # the first letter stands beside p
     made = {c.test for c in comparisons}
-    present = "; ".join(text for name, text in tests.items() if name in made)
-    lines = {
-        f"95% intervals have the differences that the test of p does not reject at 5%{few}":
-            any(not math.isnan(c.ci_low) for c in comparisons),
-        f"p: {present}": present,
-        f"{numbers.UNDEFINED}: the two do not differ in any item, so there is nothing to test":
-            "none" in made,
-        f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
-    }  # fmt: skip
+    lines = []
+    if any(not math.isnan(c.ci_low) for c in comparisons):
+        lines.append(
+            f"95% intervals have the differences that the test of p does not reject at 5%{few}"
+        )
+    if present := "; ".join(text for name, text in tests.items() if name in made):
+        lines.append(f"p: {present}")
+    if "none" in made:
+        nothing = "the two do not differ in any item, so there is nothing to test"
+        lines.append(f"{numbers.UNDEFINED}: {nothing}")
+    if n_tests > 1:
+        lines.append(f"p adj.: by Holm's method over the {n_tests} distinct tests")
     same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
-    return [line for line, is_needed in lines.items() if is_needed] + [
-        f"{measure_label(measure)} has the same numbers as {measure_label(other)} by construction: "
-        "one test"
-        for measure, other in same
-    ]
+    for measure, other in same:
+        names = f"{measure_label(measure)} has the same numbers as {measure_label(other)}"
+        lines.append(f"{names} by construction: one test")
+    return lines
 
 
 class ComparisonTexts(NamedTuple):

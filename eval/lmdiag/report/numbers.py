@@ -60,8 +60,9 @@ def value(figure: Figure) -> str:
 
 def interval(figure: Figure) -> str:
     """E.g. `[20.3, 61.4]`; "" without one, and where a standard deviation is shown instead."""
-    is_shown = figure.sd is None
-    return bounds(figure.ci_low, figure.ci_high, figure.statistic) if is_shown else ""
+    if figure.sd is not None:
+        return ""
+    return bounds(figure.ci_low, figure.ci_high, figure.statistic)
 
 
 def bounds(low: float | None, high: float | None, statistic: Statistic | None) -> str:
@@ -73,13 +74,16 @@ def bounds(low: float | None, high: float | None, statistic: Statistic | None) -
 def published(reported: PublishedFigure | None, figure: Figure) -> str:
     """The published figure and the run's minus it, e.g. `38.9 (+5.6)`; "" without one.
 
-    A star marks a figure that lies outside the run's interval.
+    A star marks a figure that, but for its rounding to a decimal, lies outside the run's interval.
     """
     if reported is None:
         return ""
     spread = "" if reported.sd is None else f" ± {reported.sd:.1f}"
-    star = "*" if reported.is_within(figure) is False else ""
-    difference = signed(reported.difference(figure) / 100, "share")
+    difference = signed((100 * (figure.value or 0.0) - reported.value) / 100, "share")
+    star = ""
+    if figure.ci_low is not None and figure.ci_high is not None:
+        is_within = 100 * figure.ci_low - 0.05 <= reported.value <= 100 * figure.ci_high + 0.05
+        star = "" if is_within else "*"
     return f"{reported.value:.1f}{spread} ({difference}){star}"
 
 

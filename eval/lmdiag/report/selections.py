@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import Diagnostic, FigureSelection
+from lmdiag.diagnostics import Diagnostic, FigureSelection, TableShape
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Results
 from lmdiag.results.figures import figure_records, in_patterns, select
@@ -109,34 +109,34 @@ class ReportFigures:
         return self.having(task)[0].results.diagnostic(task)
 
     def select(
-        self,
-        task: str,
-        measures: Sequence[str] = ("*",),
-        by: Sequence[str] = ("",),
-        levels: Sequence[str] = (),
-        settings: Sequence[str] = ("none",),
+        self, task: str, selection: FigureSelection | TableShape, setting: str = "none"
     ) -> pd.DataFrame:
         """Returns figures of a task in the order of break-downs, levels, measures and runs.
 
-        Arguments are those of `lmdiag.results.figures.select`. Further columns: `by_rank`,
-        `measure_rank`.
+        They are those of one setting, or of all settings for a table with `setting` as a side.
+        Further columns: `by_rank`, `measure_rank`, and `heading`, which is the label of the
+        selection or the usual one.
         """
-        table = select(self.table[self.table["task"] == task], measures, by, levels, settings)
-        names = in_patterns(table["measure"].unique(), measures)
+        by: Sequence[str]
+        settings: Sequence[str] = (setting,)
+        label = ""
+        if isinstance(selection, FigureSelection):
+            by = (selection.by,)
+            label = selection.label
+        else:
+            by = selection.by
+            settings = () if "setting" in (*selection.rows, selection.columns) else settings
+        of_task = self.table[self.table["task"] == task]
+        table = select(of_task, selection.measures, by, selection.levels, settings)
+        names = in_patterns(table["measure"].unique(), selection.measures)
+        levels = selection.levels
         ranked = table.assign(
             by_rank=rank_in(table["by"], by),
             level_rank=rank_in(table["level"], levels) if levels else table["level_rank"],
             measure_rank=rank_in(table["measure"], names),
+            heading=label or table["address_label"],
         )
         return ranked.sort_values(["by_rank", "level_rank", "measure_rank", "run"])
-
-    def selected(
-        self, task: str, selection: FigureSelection, setting: str = "none"
-    ) -> pd.DataFrame:
-        """Returns the selected figures of a task by level, measure and run, with `heading`."""
-        by = (selection.by,)
-        table = self.select(task, selection.measures, by, selection.levels, (setting,))
-        return table.assign(heading=selection.label or table["address_label"])
 
 
 def rank_in(values: pd.Series[str], names: Sequence[str]) -> pd.Series[int]:
@@ -144,36 +144,34 @@ def rank_in(values: pd.Series[str], names: Sequence[str]) -> pd.Series[int]:
     return values.map({name: number for number, name in enumerate(names)})
 
 
-def headlines(task: str, of_runs: ReportFigures) -> pd.DataFrame:
+def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     """Returns the headline figures of a task that any run has, in order.
 
-    Where no run has those that the diagnostic declares, they are the usual ones. Further columns:
-    `heading`; `human`, the human baseline as a record, None where the data do not contain it.
+    Where no run has those that the diagnostic declares, they are the usual ones. Further column:
+    `human`, the human baseline as a record, None where the data do not contain it.
     """
-    table = of_runs.table[:0].assign(heading="")
-    for declared in (of_runs.diagnostic(task).headlines, diagnostics.get("").headlines):
-        if declared and table.empty:
-            table = pd.concat([of_runs.selected(task, selection) for selection in declared])
-    baselines = of_runs.table[of_runs.table["setting"] == HUMAN]
-    baselines = baselines[baselines["task"] == task]
-    human = dict(zip(baselines["address"], baselines["figure"], strict=True))
+    parts = [figures.select(task, x) for x in figures.diagnostic(task).headlines]
+    if all(part.empty for part in parts):
+        parts = [figures.select(task, x) for x in diagnostics.get("").headlines]
+    table = pd.concat(parts)
+    is_human = (figures.table["task"] == task) & (figures.table["setting"] == HUMAN)
+    human = figures.table[is_human].set_index("address")["figure"].to_dict()
     return table.assign(human=[human.get(address) for address in table["address"]])
 
 
-def figures_of_sets(task: str, of_runs: ReportFigures) -> pd.DataFrame:
-    """Returns the figures of small and extended sets, with `set` and `heading`.
+def figures_of_sets(task: str, figures: ReportFigures) -> pd.DataFrame:
+    """Returns the figures of small and extended sets, with `set`.
 
     Without rows unless the runs have several of the sets, of which the task is the first.
     """
-    sets = of_runs.diagnostic(task).extended_sets
-    tasks = [x for x in sets.labels if x in of_runs.tasks] if sets else []
+    sets = figures.diagnostic(task).extended_sets
+    tasks = [x for x in sets.labels if x in figures.tasks] if sets else []
     if sets is None or len(tasks) < 2 or tasks[0] != task:
-        return of_runs.table[:0]
+        return figures.table[:0]
     parts = []
     for selection in sets.columns:
         for name in tasks:
-            part = of_runs.selected(name, selection)
+            part = figures.select(name, selection).assign(set=sets.labels[name])
             # without the name of a level, which the sets have different words for
-            heading = selection.label or part["measure_label"]
-            parts.append(part.assign(set=sets.labels[name], heading=heading))
+            parts.append(part.assign(heading=selection.label or part["measure_label"]))
     return pd.concat(parts)

@@ -86,28 +86,26 @@ def _tables(
     """
     tables = list[Grid]()
     further = list[Grid]()
-    of_task = figures.table[figures.table["task"] == task]
-    everything = figures.select(task, by=of_task["by"].unique(), settings=())
+    breakdowns = figures.table["by"][figures.table["task"] == task].unique()
+    everywhere = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
+    everything = figures.select(task, everywhere)
     rest = everything.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
+    rest = rest.assign(is_curve=rest["cutoff"].str.match("top |bottom "))
     declared = figures.diagnostic(task).tables
     for shape in declared:
-        settings = () if "setting" in (*shape.rows, shape.columns) else ("none",)
-        table = figures.select(task, shape.measures, shape.by, shape.levels, settings)
+        table = figures.select(task, shape)
         grid = _pivot(figures, replace(shape, labels={**formulas, **shape.labels}), table)
         is_long = shape.is_further and len(grid.rows) > _LONG
         (further if is_long else tables).append(grid)
         rest = rest.drop(index=table.index, errors="ignore")
-    rest = rest.assign(is_curve=rest["cutoff"].str.match("top |bottom "))
     if declared:
         shown = everything["measure"][~everything.index.isin(rest.index)]
         new = rest[~rest["measure"].isin(shown) & (rest["by"] == "") & ~rest["is_curve"]]
-        shape = TableShape("Further measures", "", (), ("measure",), "setting")
-        tables.append(_pivot(figures, shape, new))
+        tables.append(_pivot(figures, replace(everywhere, title="Further measures"), new))
         rest = rest.drop(index=new.index)
     n_levels = rest.groupby(["measure", "by"])["level"].transform("nunique")
     rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve"])]
-    shape = TableShape("All measures", "", (), ("address",), "setting")
-    (further if declared else tables).append(_pivot(figures, shape, rest))
+    (further if declared else tables).append(_pivot(figures, everywhere, rest))
     tables += _table_of_sets(task, figures)
     return [grid for grid in tables if grid.rows], [grid for grid in further if grid.rows]
 

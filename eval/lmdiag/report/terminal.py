@@ -60,7 +60,7 @@ def print_results(
         *facts, commit = labels.model_facts(model)
         facts = [*facts, "cased" if model.cased else "uncased", commit]
         source = f"data {results.data.source} · {results.n_contexts} {labels.asked(results)}"
-        known = labels.framing_facts(results.protocol)
+        known = labels.framing_facts(results.protocol).items()
         framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
         console.print()
         _print_lines([labels.model_label(results)], console, "bold", wrap=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.results.results import Figure, FigureKey, Results
+from lmdiag.results.results import FigureKey, Results
 
 _ORGANISATIONS = frozenset(
     {"google-bert", "FacebookAI", "distilbert", "albert", "google-t5", "openai-community"}
@@ -49,19 +49,6 @@ class PublishedFigure:
     sd: float | None
     n: int
 
-    def difference(self, figure: Figure) -> float:
-        """Returns a figure of a run minus the published one, in percentage points."""
-        return 100 * (figure.value or 0.0) - self.value
-
-    def is_within(self, figure: Figure) -> bool | None:
-        """Returns whether it lies in the interval of a figure, but for its rounding to a decimal.
-
-        None where the figure has no interval.
-        """
-        if figure.ci_low is None or figure.ci_high is None:
-            return None
-        return 100 * figure.ci_low - 0.05 <= self.value <= 100 * figure.ci_high + 0.05
-
 
 @cache
 def document() -> Mapping[str, Any]:
@@ -89,14 +76,13 @@ def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
     """
     organisation, _, rest = results.model.id.partition("/")
     model = rest if organisation in _ORGANISATIONS else results.model.id
-    return {
-        published.key: published
-        for published in published_figures()
-        if published.model == model
-        and has_published_rows(results, published.key.task)
-        and (figure := results.figure(published.key)) is not None
-        and figure.value is not None
-    }
+    beside = {}
+    for published in published_figures():
+        figure = results.figure(published.key) if published.model == model else None
+        is_defined = figure is not None and figure.value is not None
+        if is_defined and has_published_rows(results, published.key.task):
+            beside[published.key] = published
+    return beside
 
 
 def has_published_rows(results: Results, task: str) -> bool:

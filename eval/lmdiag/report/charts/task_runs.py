@@ -63,7 +63,7 @@ class TaskRuns:
         `series` (model, or measure). `proportions` have no other figures, and no cut-offs.
         """
         selection = FigureSelection(measures or ("*",), by, levels)
-        table = self.figures.selected(self.task, selection, setting).dropna(subset="value")
+        table = self.figures.select(self.task, selection, setting).dropna(subset="value")
         if proportions:
             table = table[table["is_percent"] & ~table["measure"].str.contains("=")]
         names = table["measure"].map(measure_label)
