@@ -89,22 +89,25 @@ def print_comparisons(
     console: Console,
 ) -> None:
     """Prints a table for each pair of models, task and setting, and how it was computed."""
-    letters = (f"{labels.run_letter(i)}  {name}" for i, name in enumerate(names))
-    _print_lines(letters, console, "bold", wrap=True)
+    letters = [labels.run_letter(i) for i in range(len(names))]
+    named = (f"{letter}  {name}" for letter, name in zip(letters, names, strict=True))
+    _print_lines(named, console, "bold", wrap=True)
     _print_lines(labels.asked_differently(signatures), console, "")
-    several = len({row.second for row in comparisons}) > 1
     groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
     for (second, task, setting), group in groups:
-        other = labels.run_letter(second)
-        title = f"A and {other}, " * several + task + f", {setting}" * (setting != "none")
+        other = letters[second]
+        pair = f"A and {other}, " if len({row.second for row in comparisons}) > 1 else ""
         rows = []
         for row in group:
             texts = labels.comparison_texts(row)
-            cells: dict[str, str | CellText] = {"n": f"{row.n}", "A": texts.a, other: texts.b}
-            cells[f"A − {other}"] = CellText(texts.difference, texts.interval)
-            cells |= {"p": texts.p, "p adj.": texts.p_adjusted}
+            cells: dict[str, str | CellText] = {
+                "n": f"{row.n}", "A": texts.a, other: texts.b,
+                f"A − {other}": CellText(texts.difference, texts.interval),
+                "p": texts.p, "p adj.": texts.p_adjusted,
+            }  # fmt: skip
             rows.append(((texts.label,), cells))
         grid = text_grid("", ("",), rows, facts=("n", "A", other))
+        title = f"{pair}{task}" if setting == "none" else f"{pair}{task}, {setting}"
         print_section(Section(title, [grid]), console)
     lines = [*labels.notes(comparisons), *dict.fromkeys(signatures)]
     print_section(Section("", [], lines), console)
