@@ -6,7 +6,7 @@ import io
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -214,20 +214,14 @@ class Comparisons(Printable, list[Comparison]):
 
 
 @dataclass(frozen=True, repr=False)
-class LoadedMultiverse(Printable):
-    """The figures of models in every protocol, read back.
+class LoadedMultiverse(Printable, Multiverse):
+    """The figures of models in every protocol, read back; `path` is their directory."""
 
-    Attributes:
-        multiverse: the content of `multiverse.json`.
-        path: of its directory.
-    """
-
-    multiverse: Multiverse
-    path: Path
+    path: Path = Path()
 
     def __repr__(self) -> str:
-        models = ", ".join(self.multiverse.models)
-        return f"<Multiverse of {models}: {len(self.multiverse.members)} protocols; {self.path}>"
+        models = ", ".join(self.models)
+        return f"<Multiverse of {models}: {len(self.members)} protocols; {self.path}>"
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per headline figure and protocol.
@@ -238,25 +232,28 @@ class LoadedMultiverse(Printable):
         from pandas import DataFrame
 
         columns = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
-        members = self.multiverse.members
         return DataFrame(
-            {"model": model, **members[number].choices}
-            | {"run": str(self.path / members[number].path), **figure.key._asdict()}
+            {"model": model, **self.members[number].choices}
+            | {"run": str(self.path / self.members[number].path), **figure.key._asdict()}
             | {name: getattr(known, name) for name in columns}
-            for figure in self.multiverse.figures
-            for model in self.multiverse.models
-            for number, known in self.multiverse.curve(figure, model)
+            for figure in self.figures
+            for model in self.models
+            for number, known in self.curve(figure, model)
         )
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the content of `multiverse.json`."""
+        return Multiverse(self.members, self.forms, self.seed, self.figures).to_json()
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the specification curves of the page as altair charts, by name."""
         from lmdiag.report.multiverse import multiverse_plots
 
-        return {plot.name: notebook(plot) for _, plot in multiverse_plots(self.multiverse)}
+        return {plot.name: notebook(plot) for _, plot in multiverse_plots(self)}
 
     def show(self, console: Console) -> None:
         """Prints the tables of `lmdiag multiverse`."""
-        terminal.print_multiverse(self.multiverse, console)
+        terminal.print_multiverse(self, console)
 
 
 def load_multiverse(path: str | Path) -> LoadedMultiverse:
@@ -268,5 +265,4 @@ def load_multiverse(path: str | Path) -> LoadedMultiverse:
     Raises:
         BadInput: there is none, or it is damaged.
     """
-    folder = Path(path)
-    return LoadedMultiverse(Multiverse.read(folder), folder)
+    return LoadedMultiverse(**vars(Multiverse.read(Path(path))), path=Path(path))

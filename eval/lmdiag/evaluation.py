@@ -175,7 +175,6 @@ def evaluate_complete(
     """Returns the figures of the measures that need no missing prediction; see `evaluate`.
 
     Args:
-        stimuli, runs, protocol, cased, kind: see `evaluate`.
         missing: ids of the rows that have no prediction.
         asked: see `chosen_measures`; all if empty.
         where: names the predictions in messages.
@@ -234,9 +233,8 @@ def _n_items(
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:
     """The rows whose word is in a state without a log-probability, each once.
 
-    A target is named by itself, a sentence by the words that the tokenizer cannot represent, or by
-    its beginning. Predictions with neither a log-probability nor a number of tokens say nothing of
-    any word.
+    Of a sentence, the words are named that the tokenizer cannot represent, or its beginning.
+    Predictions with neither a log-probability nor a number of tokens say nothing of any word.
     """
     runs = [run for run in runs if {*run.log_prob, *run.n_tokens} - {None}]
     unscored = []

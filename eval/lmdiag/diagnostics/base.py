@@ -88,13 +88,13 @@ class Perturbation:
 
 
 FigureColumn = Literal[
-    "measure", "score", "cutoff", "setting", "by", "level", "address", "heading", "set"
+    "measure", "score", "cutoff", "setting", "level", "address", "heading", "set"
 ]
 """Column of the table of figures that is a side of a printed table.
 
 `score` and `cutoff` are the two parts of the name of a measure with a cut-off, as `mw@top=0.1`;
-`address` (measure, break-down and level), `heading` and `set` are for headline figures and extended
-sets.
+`address` (measure, break-down and level), `heading` and `set` are for headline figures, extended
+sets and tables of all measures.
 """
 
 

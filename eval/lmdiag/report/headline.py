@@ -83,7 +83,7 @@ def headline_facts(rows: Sequence[HeadlineRow], *, several: bool) -> list[str]:
 
 
 def headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table: bool) -> str:
-    """Returns what the figures and the marks beside them mean.
+    """Returns what the figures of all diagnostics and the marks beside them mean.
 
     Args:
         rows: of all diagnostics.
@@ -91,22 +91,21 @@ def headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table:
         n: number of models that are shown.
         is_table: whether they are in the rows of a table of many models.
     """
-    cells = [cell for row in rows for cell in row.cells if cell.figure]
+    cells = [cell for row in rows for cell in row.cells]
     kinds = {cell.figure.is_percent for cell in cells if cell.figure}
     units = "surprisal in bits"
     units += "" if asks == "sentences" else ", and rank as the place among all words"
-    parts = [f"Percent with 95% intervals{f'; {units}' if False in kinds else ''}."]
+    parts = ["A cell is the darker, the higher its value."] * is_table
     if True not in kinds:
-        parts = [f"{units[0].upper()}{units[1:]}, with 95% intervals."]
-    of_model = "a" if n > 1 else "this"
-    lines = {
-        f"◇ is the published figure of {of_model} model.": any(cell.published for cell in cells),
-        "❘ is the human baseline.": any(row.human for row in rows),
-    }
-    if is_table:
-        parts.insert(0, "A cell is the darker, the higher its value.")
+        parts.append(f"{units.capitalize()}, with 95% intervals.")
+    elif False in kinds:
+        parts.append(f"Percent with 95% intervals; {units}.")
     else:
-        parts += [line for line, is_needed in lines.items() if is_needed]
+        parts.append("Percent with 95% intervals.")
+    if not is_table and any(cell.published for cell in cells):
+        parts.append(f"◇ is the published figure of {'a' if n > 1 else 'this'} model.")
+    if not is_table and any(row.human for row in rows):
+        parts.append("❘ is the human baseline.")
     if any(row.facts["chance"] for row in rows):
         chance = "Chance is" if is_table else "The dashed line is chance:"
         parts.append(f"{chance} the expected figure of a model that guesses. {CHANCE_LEGEND}.")

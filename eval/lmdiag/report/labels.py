@@ -63,10 +63,7 @@ def short_commit(commit: str) -> str:
 
 
 def model_facts(model: ModelInfo) -> list[str]:
-    """Returns what a model is, in a few words each.
-
-    Of a model behind a server only the server's name for it is known.
-    """
+    """Returns what a model is, in a few words each; of a server's model, what is known."""
     if model.server is not None:
         return [model.kind, f"asked through {model.server}", "commit and precision not known"]
     size = f"{numbers.count(model.n_parameters)} parameters"
@@ -292,8 +289,7 @@ class ComparisonTexts(NamedTuple):
     Attributes:
         label: what was compared: the measure, and the level of a break-down.
         a, b, difference, interval: the figures, and the first minus the second one.
-        p: with the letter of its test, e.g. `.043 m`.
-        p_adjusted: adjusted for all tests.
+        p, p_adjusted: the first with the letter of its test, e.g. `.043 m`.
         is_significant: whether the adjusted p is below .05.
     """
 
