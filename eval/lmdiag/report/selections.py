@@ -12,7 +12,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, FigureSelection, TableShape
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Results
-from lmdiag.results.figures import figure_records, in_patterns, select
+from lmdiag.results.figures import figure_records, in_patterns
 
 HUMAN = "human"
 """Setting of the human baseline, which the results have as measures `human_...`."""
@@ -117,18 +117,22 @@ class ReportFigures:
         Further columns: `by_rank`, `measure_rank`, and `heading`, which is the label of the
         selection or the usual one.
         """
-        by: Sequence[str]
-        settings: Sequence[str] = (setting,)
-        label = ""
-        if isinstance(selection, FigureSelection):
+        if isinstance(selection, TableShape):
+            by = selection.by
+            label = ""
+            has_settings = "setting" in (*selection.rows, selection.columns)
+        else:
             by = (selection.by,)
             label = selection.label
-        else:
-            by = selection.by
-            settings = () if "setting" in (*selection.rows, selection.columns) else settings
+            has_settings = False
         of_task = self.table[self.table["task"] == task]
-        table = select(of_task, selection.measures, by, selection.levels, settings)
-        names = in_patterns(table["measure"].unique(), selection.measures)
+        names = in_patterns(of_task["measure"].unique(), selection.measures)
+        is_selected = of_task["measure"].isin(names) & of_task["by"].isin(by)
+        if selection.levels:
+            is_selected &= (of_task["by"] == "") | of_task["level"].isin(selection.levels)
+        if not has_settings:
+            is_selected &= of_task["setting"] == setting
+        table = of_task[is_selected]
         levels = selection.levels
         ranked = table.assign(
             by_rank=rank_in(table["by"], by),

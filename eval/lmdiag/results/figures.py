@@ -70,31 +70,6 @@ def _rows(number: int, results: Results) -> Iterable[dict[str, Any]]:
         }
 
 
-def select(
-    table: DataFrame,
-    measures: Sequence[str] = ("*",),
-    by: Sequence[str] = ("",),
-    levels: Sequence[str] = (),
-    settings: Sequence[str] = ("none",),
-) -> DataFrame:
-    """Returns the rows of a table of figures that have some values in the columns of the address.
-
-    Args:
-        table: with the columns of `figures`.
-        measures: names, in which a `*` stands for any characters.
-        by: break-downs, "" for figures over all items.
-        levels: of the break-downs; none of them for all.
-        settings: perturbations; none of them for all.
-    """
-    names = in_patterns(table["measure"].unique(), measures)
-    is_selected = table["measure"].isin(names) & table["by"].isin(by)
-    if levels:
-        is_selected &= (table["by"] == "") | table["level"].isin(levels)
-    if settings:
-        is_selected &= table["setting"].isin(settings)
-    return table[is_selected]
-
-
 def in_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """Returns the names that match a pattern, in the order of the patterns."""
     known = [*names]
