@@ -29,7 +29,7 @@ def training_step(name: str) -> int | None:
     [1000, 500, 1000, 20000, None]
     """
     match = _search(name)
-    return None if match is None else int(match[1]) * _UNITS[match[2].lower()]
+    return None if match is None else _count(match)
 
 
 def trained_model(model_id: str, revision: str | None) -> str:
@@ -58,16 +58,15 @@ def by_step(names: Iterable[str]) -> list[str]:
     ['main', 'step20', 'step1000', 'step2k']
     """
 
-    def parts(name: str) -> list[str | int]:
-        """The name as texts and numbers in turn; numbers compare by their value."""
-        pieces = _NUMBER.split(name)  # text, digits, unit, text, digits, unit, text
-        numbers = [
-            int(digits) * _UNITS[(unit or "").lower()]
-            for digits, unit in zip(pieces[1::3], pieces[2::3], strict=True)
-        ]
-        return [part for pair in zip(pieces[::3], [*numbers, 0], strict=True) for part in pair]
+    def padded(match: re.Match[str]) -> str:
+        return f"\0{_count(match):040}"  # of one width; a name that ends before a number is first
 
-    return sorted(names, key=parts)
+    return sorted(names, key=lambda name: _NUMBER.sub(padded, name))
+
+
+def _count(match: re.Match[str]) -> int:
+    """Returns the number of a match: digits, and the unit k, m or none."""
+    return int(match[1]) * _UNITS[(match[2] or "").lower()]
 
 
 def _search(name: str) -> re.Match[str] | None:

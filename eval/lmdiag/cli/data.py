@@ -12,7 +12,15 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, Token
 
 from lmdiag.cli import options, say
-from lmdiag.files import exists, is_file, read_json_lines, read_text, real_path, resource_path
+from lmdiag.files import (
+    exists,
+    is_file,
+    read_json_lines,
+    read_text,
+    real_path,
+    resource_path,
+    write_atomically,
+)
 from lmdiag.stimuli.building import script
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS, BadInput
@@ -83,23 +91,21 @@ def template_command(
         texts=texts,
         region=" --region 3" if regions else "",
     )
-    file.write_text(_content(file.suffix, rows), "utf-8")
+    _write_rows(file, rows)
     print(advice, end="")
 
 
-def _content(suffix: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The content of a file with these rows, as `lmdiag.stimuli` reads it."""
-    if suffix == ".jsonl":
-        return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Writes a file that `lmdiag.stimuli` reads; words of a cell are separated by |."""
     from pandas import DataFrame
 
-    def text(cell: Any) -> str:
-        joined = "|".join(cell) if isinstance(cell, list) else str(cell)
-        return joined.lower() if isinstance(cell, bool) else joined
+    from lmdiag.table_files import write_table
 
-    table = DataFrame([{name: text(cell) for name, cell in row.items()} for row in rows])
-    separator = "\t" if suffix == ".tsv" else ","
-    return str(table.to_csv(sep=separator, index=False, lineterminator="\n"))
+    if file.suffix == ".jsonl":
+        lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        write_atomically(file, lines.encode())
+    else:
+        write_table(DataFrame(rows).map(lambda x: "|".join(x) if isinstance(x, list) else x), file)
 
 
 def publish_command(

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, make_dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -154,16 +155,13 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
 def _finish(run: Run, *, as_json: bool) -> None:
     """Writes the report of a run, if it is not there, and prints its tables."""
     from lmdiag.report.designs import designs_of
-    from lmdiag.report.html import render
     from lmdiag.report.tables import sections_of
     from lmdiag.report.terminal import print_results
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     designs = designs_of([run])
     tables = sections_of([run])
-    if not (run.path / REPORT).exists():
-        page = render(run, designs=designs, tables=tables)
-        write_atomically(run.path / REPORT, page.encode())
+    _write_page(run, designs=designs, tables=tables)
     if not as_json:
         print_results(run.results, designs=designs, tables=tables)
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
@@ -172,6 +170,15 @@ def _finish(run: Run, *, as_json: bool) -> None:
     for task, rows in run.stimuli.items():
         if not rows.compared:  # the tables say it, too
             say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
+
+
+def _write_page(run: Run, **made: Any) -> None:
+    """Writes the report of a run, if it is not there, with what of it is `made` already."""
+    from lmdiag.report.html import render
+    from lmdiag.results import REPORT
+
+    if not (run.path / REPORT).exists():
+        write_atomically(run.path / REPORT, render(run, **made).encode())
 
 
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
@@ -199,22 +206,15 @@ USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
 FURTHER = tuple(option for option, knob in KNOBS.items() if not knob.varies)
 """The other ones."""
 
+
+def _texts_of(knob: Knob) -> Any:
+    help = f"texts for {knob.option}, or files with them, beside none; see run"
+    return Annotated[tuple[str, ...], Parameter(help=help)]
+
+
 Texts = make_dataclass(
     "Texts",
-    [
-        (
-            knob.name,
-            Annotated[
-                tuple[str, ...],
-                Parameter(
-                    help=f"texts for {knob.option}, or files with them, beside none; see run"
-                ),
-            ],
-            (),
-        )
-        for knob in KNOBS.values()
-        if not knob.values
-    ],
+    [(knob.name, _texts_of(knob), ()) for knob in KNOBS.values() if not knob.values],
     frozen=True,
     kw_only=True,
     namespace={"__module__": __name__},  # cyclopts takes classes of the standard library as values
@@ -317,20 +317,18 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     from pandas import concat
 
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
-    from lmdiag.report import html, multiverse
+    from lmdiag.report import multiverse
     from lmdiag.report.labels import run_labels
     from lmdiag.report.selections import ReportFigures, headlines
     from lmdiag.report.terminal import output_console, print_multiverse
-    from lmdiag.results import REPORT
     from lmdiag.results.results import with_digest
 
     output = running.output
     finished = [[member.run for member in members if member.run] for members in models]
-    for run in (run for runs in finished for run in runs):
-        if not (run.path / REPORT).exists():
-            write_atomically(run.path / REPORT, html.render(run).encode())
+    for run in chain.from_iterable(finished):
+        _write_page(run)
     labels = run_labels([runs[0].results for runs in finished])
-    figures = ReportFigures.of([run.results for runs in finished for run in runs])
+    figures = ReportFigures.of([run.results for run in chain.from_iterable(finished)])
     shown = concat([headlines(task, figures) for task in figures.tasks])
     of_all = multiverse_of(dict(zip(labels, models, strict=True)), shown, output)
     document = of_all.to_json()

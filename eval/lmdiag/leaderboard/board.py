@@ -15,10 +15,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 from filelock import FileLock, Timeout
@@ -75,11 +76,7 @@ class Board:
 
     @cached_property
     def stimuli(self) -> dict[str, Stimuli]:
-        """Task -> its rows.
-
-        Raises:
-            BadInput: the data set cannot be loaded or lacks a task.
-        """
+        """Task -> its rows; `BadInput` if the data set cannot be loaded or lacks a task."""
         return {task: stimuli.load(self.data, task, revision=self.revision) for task in self.tasks}
 
     @cached_property
@@ -103,8 +100,9 @@ class Board:
 
     def run(self, request: RunRequest) -> Run | None:
         """Returns the finished run of a request, with checked predictions; None without one."""
+        path = self.folder(request)
         try:
-            run = Run(path := self.folder(request), results.read_results(path), self.stimuli)
+            run = Run(path, results.read_results(path), self.stimuli)
             _ = run.predictions  # checks that they are those of the results
         except BadInput:
             return None
@@ -155,23 +153,17 @@ class Board:
                 others.append(replace(entry, reason=self.failure(entry.request)[0]))
         return ranked(merged(rows)), sorted(others, key=lambda entry: (entry.name, entry.key))
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Holds the runs and the site for one command.
+    def locked(self) -> AbstractContextManager[Any]:
+        """Takes the runs and the site for one command, until the context ends.
 
         Raises:
             BadInput: another command holds them.
         """
         self.runs.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.runs / ".lock")
         try:
-            lock.acquire(timeout=0)
+            return FileLock(self.runs / ".lock").acquire(timeout=0)
         except Timeout:
             raise BadInput(f"another lmdiag leaderboard is at work in {self.runs}") from None
-        try:
-            yield
-        finally:
-            lock.release()
 
     def run_missing(self, requests: Iterable[RunRequest], say: Callable[[str], None]) -> None:
         """Runs every request that has no finished run.

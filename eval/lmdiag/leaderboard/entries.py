@@ -176,15 +176,12 @@ def _read(path: Path, root: Path, place: str, is_download: bool) -> Iterator[Ent
     claimed = {}
     file = path
     try:
-        if not is_download:  # which has links of the cache
-            _refuse_link(path, root)
+        _refuse_link(path, root, is_download)
         request = parse_request(read_text(path, 4_000), path.relative_to(root).as_posix())
         file = path.with_suffix(".json")
         if file.exists():
-            if not is_download:
-                _refuse_link(file, root)
-            claim = read_record(Results, file, MAX_CLAIM)
-            figures = leaderboard_figures(claim)
+            _refuse_link(file, root, is_download)
+            figures = leaderboard_figures(read_record(Results, file, MAX_CLAIM))
             values = {key: figure.value or 0.0 for key, figure in figures.items()}
             claimed = {key: value for key, value in values.items() if 0 <= value <= 1}
     except BadInput as error:
@@ -194,7 +191,8 @@ def _read(path: Path, root: Path, place: str, is_download: bool) -> Iterator[Ent
         yield Entry(request.model, request, claimed)
 
 
-def _refuse_link(file: Path, root: Path) -> None:
+def _refuse_link(file: Path, root: Path, is_download: bool) -> None:
     """Refuses a link of a stranger: the page may quote what is wrong with the file behind it."""
-    if real_path(file) != real_path(root) / file.relative_to(root):
+    # the files of a download are links into the cache
+    if not is_download and real_path(file) != real_path(root) / file.relative_to(root):
         raise BadInput("it is a link, or in a linked folder: put the file itself there")
