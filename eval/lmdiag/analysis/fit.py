@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 from lmdiag import __version__, stats
 from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.linear import LinearFit, nested_test
-from lmdiag.analysis.procedures import SURPRISAL, Regression
+from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, sides
 from lmdiag.analysis.selection import Selection
 from lmdiag.stats import Values
@@ -34,7 +34,7 @@ class ModelFit:
         per_word: delta_log_likelihood / n.
         ci_low, ci_high: held out, per_word -+ 1.96 standard errors over rows; else NaN.
         test, statistic, df, p: of the full model against the baseline on all rows, in sample, see
-            `NestedTest`.
+            `lmdiag.analysis.linear.nested_test`.
         published_p: of the test of the profile, where it has one of its own; else NaN.
         aic, baseline_aic: of both models, in sample.
         mean_surprisal: of the rows, bits.
@@ -157,7 +157,11 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
         if not selection.kept.any():
             reasons = ", ".join(f"{reason} ({n:,})" for reason, n in selection.left_out.items())
             raise BadInput(f"{selection.source.name}: no row is left: {reasons}")
-    fits = [_fit(selection, how) for selection in selections for how in regressions]
+    fits = [
+        _fit(selection, label, *formulas)
+        for selection in selections
+        for label, formulas in regressions.items()
+    ]
     n_alone = len(regressions) // 2  # before the one with all predictors, and after it
     compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
     notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
@@ -180,14 +184,14 @@ def _compared(fits: Sequence[ModelFit]) -> DataFrame:
     return DataFrame(rows).assign(p_adjusted=adjusted, n_tests=len(rows))
 
 
-def _fit(selection: Selection, regression: Regression) -> ModelFit:
+def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: str) -> ModelFit:
     """The fit of one model's surprisals to the rows that are left."""
     source = selection.source
     how = selection.table.procedure
     rows = selection.rows()
     kept = np.flatnonzero(selection.kept)
-    full = fit_formula(regression.full, rows, how.folds or 0)
-    baseline = fit_formula(regression.baseline, rows, how.folds or 0)
+    full = fit_formula(formula, rows, how.folds or 0)
+    baseline = fit_formula(formula_of_baseline, rows, how.folds or 0)
     delta = full.log_likelihood - baseline.log_likelihood
     deltas = None
     ci_low = math.nan
@@ -204,20 +208,20 @@ def _fit(selection: Selection, regression: Regression) -> ModelFit:
     words = {"surprisal": bits, "response": rows[selection.response].to_numpy()}
     both = np.column_stack([*words.values()])
     return ModelFit(
-        name=f"{source.name}: {regression.label}" if how.predictors[1:] else source.name,
+        name=f"{source.name}: {label}" if how.predictors[1:] else source.name,
         source=source.name,
         n=len(kept),
         delta_log_likelihood=delta,
         per_word=delta / len(kept),
         ci_low=ci_low,
         ci_high=ci_high,
-        **vars(nested_test(full, baseline)),
+        **nested_test(full, baseline),
         published_p=published_p,
         aic=full.aic,
         baseline_aic=baseline.aic,
         mean_surprisal=float(np.nanmean(bits)),
         terms=full.terms,
-        per_bit=_per_bit(full, regression.full, rows, bits, unit),
+        per_bit=_per_bit(full, formula, rows, bits, unit),
         pearson=stats.estimate(both, "pearson"),
         spearman=stats.estimate(both, "spearman"),
         left_out=selection.left_out,

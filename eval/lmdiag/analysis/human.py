@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,14 +107,11 @@ class HumanTable:
             raise BadInput(f"{self.where(bad[0])}: {what}")
         return values
 
-    def keys(self, column: str) -> Values | Series[str]:
+    def keys(self, column: str) -> Series[Any]:
         """Returns a column for joining: numbers if all values are, so that 1 and 1.0 are equal."""
-        texts = self.texts(column)
-        try:
-            values = self.numbers(column)
-        except BadInput:
-            return texts
-        return texts if np.isnan(values).any() else values
+        texts = self.texts(column).replace(TRUTH)
+        values = to_numeric(texts, errors="coerce").astype(float)
+        return texts if values.isna().any() else values
 
     # ---- words
 

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pandas import Categorical, DataFrame, Series, cut
+from pandas import CategoricalDtype, DataFrame, cut
 from pandas.api.types import is_numeric_dtype
 from scipy.special import chdtrc, fdtrc, stdtr, stdtrit
 
@@ -64,24 +64,7 @@ class LinearFit:
         return self.n - len(self.terms)
 
 
-@dataclass(frozen=True)
-class NestedTest:
-    """Whether a full model fits the rows better than a part of it.
-
-    Attributes:
-        test: "F" of least squares, "LR" of mixed models (likelihood ratio).
-        statistic: F, or twice the difference of the log-likelihoods.
-        df: (further coefficients, residual) of F; (further parameters,) of LR.
-        p: of the F or chi-squared distribution; NaN where the full model has nothing further.
-    """
-
-    test: Literal["F", "LR"]
-    statistic: float
-    df: tuple[int, ...]
-    p: float
-
-
-def nested_test(full: LinearFit, part: LinearFit) -> NestedTest:
+def nested_test(full: LinearFit, part: LinearFit) -> dict[str, Any]:
     """Returns the test of two nested models on the same rows, in sample.
 
     With RSS the residual sum of squares, p the numbers of coefficients and n that of the rows,
@@ -89,20 +72,26 @@ def nested_test(full: LinearFit, part: LinearFit) -> NestedTest:
         F = ((RSS_part - RSS_full) / (p_full - p_part)) / (RSS_full / (n - p_full))
 
     The likelihood ratio is conservative where variances of random effects are tested as well.
+
+    Returns:
+        test: "F" of least squares, "LR" of mixed models (likelihood ratio).
+        statistic: F, or twice the difference of the log-likelihoods.
+        df: (further coefficients, residual) of F; (further parameters,) of LR.
+        p: of the F or chi-squared distribution; NaN where the full model has nothing further.
     """
     if full.densities is None:  # AIC = 2 parameters - 2 log-likelihood
         delta = full.log_likelihood - part.log_likelihood
         further = round((full.aic - part.aic) / 2 + delta)
         p = float(chdtrc(further, 2 * delta)) if further > 0 else math.nan
-        return NestedTest("LR", 2 * delta, (further,), p)
+        return {"test": "LR", "statistic": 2 * delta, "df": (further,), "p": p}
     further = part.residual_df - full.residual_df
     df = (further, full.residual_df)
-    if not {*part.terms.index} < {*full.terms.index}:
-        return NestedTest("F", math.nan, df, math.nan)
-    rss = full.residual_sd**2 * full.residual_df
-    rss_of_part = part.residual_sd**2 * part.residual_df
-    statistic = (rss_of_part - rss) / further / full.residual_sd**2
-    return NestedTest("F", statistic, df, float(fdtrc(*df, statistic)))
+    statistic = math.nan
+    if {*part.terms.index} < {*full.terms.index}:
+        rss = full.residual_sd**2 * full.residual_df
+        rss_of_part = part.residual_sd**2 * part.residual_df
+        statistic = (rss_of_part - rss) / further / full.residual_sd**2
+    return {"test": "F", "statistic": statistic, "df": df, "p": float(fdtrc(*df, statistic))}
 
 
 # ---- mixed models --------------------------------------------------------------------------------
@@ -197,12 +186,15 @@ def _coded(
     for name in rows.columns:
         if name in grouping or is_numeric_dtype(rows[name]):
             continue
-        levels = _levels(rows[name])
+        column = rows[name]
+        if not isinstance(column.dtype, CategoricalDtype):
+            column = column.astype(CategoricalDtype(in_order(column.unique())))
+        coded[name] = column.cat.remove_unused_categories()
+        levels = [*coded[name].cat.categories]
         if len(levels) == 2:
             upper = 1.0 if coding == "treatment" else 0.5
             coded[name] = (rows[name] == levels[1]).astype(float) + upper - 1
             continue
-        coded[name] = Categorical(rows[name], levels)
         named = levels[:-1] if coding == "sum" else levels[1:]
         contrasts[name] = coding
         if coding == "difference":
@@ -246,13 +238,6 @@ def _with_intervals(terms: DataFrame) -> DataFrame:
     """Adds the 95% intervals of the coefficients; see `LinearFit`."""
     margin = stdtrit(terms["df"], (1 + LEVEL) / 2) * terms["se"]
     return terms.assign(ci_low=terms["estimate"] - margin, ci_high=terms["estimate"] + margin)
-
-
-def _levels(column: Series) -> list[str]:
-    """The levels that occur, in the order of the categories; of texts, in alphabetical order."""
-    if hasattr(column, "cat"):
-        return [*column.cat.remove_unused_categories().cat.categories]
-    return [*in_order(column.unique())]
 
 
 # ---- least squares -------------------------------------------------------------------------------

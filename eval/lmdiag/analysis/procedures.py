@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from lmdiag.types import BadInput
 
@@ -52,15 +52,12 @@ class Procedure:
     predictors: tuple[str, ...] = (SURPRISAL,)
     """what the full model adds to the baseline: surprisal, entropy or columns; of several, each is
     also fitted without the others, and tested beyond them"""
-    added: Literal["all", "current"] | None = None
-    """surprisals that only the full model has: all, or that of the current word, so that those of
-    earlier words are part of the baseline (default: all)"""
     formula: str = ""
-    """full model instead of controls, lags and added, as `rt ~ surprisal + length` or, for a mixed
+    """full model instead of controls and lags, as `rt ~ surprisal + length` or, for a mixed
     model, `rt ~ surprisal + (surprisal | subject)`; NAME_prev_1 is an earlier word's value"""
     baseline: str = ""
     """formula of the baseline (default: the full model without surprisals)"""
-    filter: tuple[str, ...] | None = None
+    filter: tuple[str, ...] = ()
     """conditions as COLUMN=VALUE, or with != > < >= <=; other rows are left out after earlier words
     are looked up"""
     folds: int | None = None
@@ -69,10 +66,6 @@ class Procedure:
     """unit of surprisals that are read; coefficients are per unit (default: bits)"""
     distinct: bool = False
     """leave out repetitions of a row first"""
-    complete: bool = False
-    """leave out rows with a missing value in any column"""
-    fill: bool = False
-    """replace surprisals (and entropies) before the beginning of a text or sentence by the mean"""
     language: str = ""
     """language of computed word frequencies (default: en)"""
 
@@ -82,13 +75,33 @@ class Procedure:
         if (self.folds or 0) < 0 or self.folds == 1:
             raise BadInput(f"folds must be 0 (in sample) or at least 2, not {self.folds}")
 
-        for condition in self.filter or ():
+        for condition in self.filter:
             if not FILTER.fullmatch(condition):
                 raise BadInput(
                     f"filter {condition!r}: write it as COLUMN=VALUE, or with != > < >= <="
                 )
         if self.formula and self.response not in self.formula.partition("~")[0]:
             raise BadInput(f"the formula {self.formula!r} is not about {self.response}: name one")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile(Procedure):
+    """A procedure with what only publications do; it says what is fitted.
+
+    Attributes:
+        earlier_in_baseline: surprisals of earlier words are part of the baseline, too.
+        complete: rows with a missing value in any column are left out.
+        fill: surprisals (and entropies) before the beginning of a text or sentence are the mean.
+        lags_as_text: earlier surprisals are those of the texts sorted as text, "10" before "2".
+        published_test: the test of the publication where it is none of nested models: a random
+            permutation of the signs of the rows' differences.
+    """
+
+    earlier_in_baseline: bool = False
+    complete: bool = False
+    fill: bool = False
+    lags_as_text: bool = False
+    published_test: Literal["sign permutation"] | None = None
 
     def formulas(self) -> tuple[str, str]:
         """Returns the full model and the baseline.
@@ -118,11 +131,13 @@ class Procedure:
 
     def _pattern(self, predictors: Sequence[str]) -> str:
         """Matches the columns of some predictors that the full model adds."""
-        lags = "" if self.added == "current" else r"(_prev_\d+)?"
+        lags = "" if self.earlier_in_baseline else r"(_prev_\d+)?"
         return f"({'|'.join(map(re.escape, predictors))}){lags}"
 
-    def regressions(self) -> list[Regression]:
-        """Returns what is fitted: of several predictors each, all, and each beyond the others.
+    def regressions(self) -> dict[str, tuple[str, str]]:
+        """Returns label -> full model and baseline of what is fitted.
+
+        Of several predictors, it is each alone, all together, and each beyond the others.
 
         Raises:
             BadInput: see `formulas`.
@@ -130,51 +145,29 @@ class Procedure:
         from lmdiag.analysis.regression import without_terms
 
         full, baseline = self.formulas()
-        together = Regression(" + ".join(self.predictors), full, baseline)
+        together = {" + ".join(self.predictors): (full, baseline)}
         if len(self.predictors) == 1:
-            return [together]
-        alone = []
-        beyond = []
+            return together
+        alone = {}
+        beyond = {}
         for name in self.predictors:
             others = [other for other in self.predictors if other != name]
-            only_this = without_terms(full, self._pattern(others))
+            alone[name] = (without_terms(full, self._pattern(others)), baseline)
             without_this = without_terms(full, self._pattern([name]))
-            alone.append(Regression(name, only_this, baseline))
-            beyond.append(Regression(f"{name} beyond {' + '.join(others)}", full, without_this))
-        return [*alone, together, *beyond]
+            beyond[f"{name} beyond {' + '.join(others)}"] = (full, without_this)
+        return alone | together | beyond
 
     def signature(self) -> str:
         """Returns the fields that change figures and that the formulas do not show."""
-        named = ("folds", "filter", "distinct", "complete", "fill")
-        texts = [f"units:{self.units or 'bits'}"]
-        for name, value in ((name, getattr(self, name)) for name in named):
-            if value:
-                text = ",".join(value) if isinstance(value, tuple) else str(value).lower()
-                texts.append(f"{name}:{text}")
-        return "|".join(texts)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Profile(Procedure):
-    """A published procedure.
-
-    Attributes:
-        lags_as_text: earlier surprisals are those of the texts sorted as text, "10" before "2".
-        published_test: the test of the publication where it is none of nested models: a random
-            permutation of the signs of the rows' differences.
-    """
-
-    lags_as_text: bool = False
-    published_test: Literal["sign permutation"] | None = None
-
-
-@dataclass(frozen=True)
-class Regression:
-    """A full model and the part of it that it is compared with, as formulas."""
-
-    label: str
-    full: str
-    baseline: str
+        values = {
+            "units": self.units or "bits",
+            "folds": self.folds,
+            "filter": ",".join(self.filter),
+            "distinct": "true" if self.distinct else "",
+            "complete": "true" if self.complete else "",
+            "fill": "true" if self.fill else "",
+        }
+        return "|".join(f"{name}:{value}" for name, value in values.items() if value)
 
 
 _PLACES = {
@@ -195,7 +188,7 @@ PROFILES: Mapping[str, tuple[Profile, ...]] = {
     ),),
     "kuribayashi2024": (Profile(
         response="time", text="article", sentence="sent_id", position="tokenN_in_sent", word="word",
-        controls=("length", "log_gmean_freq"), added="current", units="nats", fill=True,
+        controls=("length", "log_gmean_freq"), earlier_in_baseline=True, units="nats", fill=True,
         filter=("time>0", "tokenN_in_sent>0", "is_first=False", "is_last=False"),
         lags_as_text=True,
     ),),
@@ -235,15 +228,8 @@ def procedure_for(
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
     published = _published(columns, profile, chosen) if profile else Profile()
-    values = vars(_DEFAULT).copy()
-    for record in (published, chosen):
-        values |= {
-            name: v
-            for name, v in vars(record).items()
-            if v is not None and v is not False and v != ""
-        }
-    if published.filter and chosen.filter:
-        values["filter"] = (*published.filter, *chosen.filter)
+    values = vars(_DEFAULT) | _given(published) | _given(chosen)
+    values["filter"] = (*published.filter, *chosen.filter)
     if values["sentence"] not in (*columns, chosen.sentence):  # that of a profile's own tables
         values["sentence"] = ""
     for field, names in _PLACES.items():
@@ -252,6 +238,11 @@ def procedure_for(
     if not values["response"]:
         raise BadInput("no response: name the column of the human measure, --response COLUMN")
     return Profile(**values)
+
+
+def _given(how: Procedure) -> dict[str, Any]:
+    """The fields that are not as `Procedure` and `Profile` have them by default."""
+    return {name: value for name, value in vars(how).items() if value != getattr(Profile, name)}
 
 
 def _published(columns: Collection[str], profile: str, chosen: Procedure) -> Profile:

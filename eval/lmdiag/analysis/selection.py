@@ -74,7 +74,9 @@ class Selection:
         self._columns = names_in(formulas)
         self._groups = grouping_columns(formulas)
         self.response = self._columns[0]
-        self._mean: Values | None = None
+        self._known = {SURPRISAL: source.values}
+        if source.entropy is not None:
+            self._known[ENTROPY] = source.entropy
         self._beyond_gap = np.zeros(len(table.frame), dtype=bool)
         self._leave_out_all()
 
@@ -84,7 +86,7 @@ class Selection:
         how = table.procedure
         if how.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
-        filters = [FILTER.fullmatch(text) for text in how.filter or ()]
+        filters = [FILTER.fullmatch(text) for text in how.filter]
         conditions = [match.group(0, 1, 2, 3) for match in filters if match]
         read = {*table.frame.columns} - {SURPRISAL}
         for condition in conditions:
@@ -176,7 +178,7 @@ class Selection:
         word = self.table.word
         before = int(self.kept.sum())
         values = Series(self.values(self.response)).where(self.kept)
-        self._mean = values.groupby(word).transform("mean").to_numpy()
+        self._known[self.response] = values.groupby(word).transform("mean").to_numpy()
         self.kept &= ~Series(word).where(self.kept).duplicated().to_numpy()
         n = int(self.kept.sum())
         self.notes["average"] = (
@@ -208,32 +210,30 @@ class Selection:
         Raises:
             BadInput: there is no such column and none that it can be computed from.
         """
-        table = self.table
-        columns = table.frame.columns
-        word = table.procedure.word
-        if name == SURPRISAL:
-            return self.source.values
-        if name == ENTROPY and self.source.entropy is not None:
-            return self.source.entropy
-        if name == self.response and self._mean is not None:
-            return self._mean
+        columns = self.table.frame.columns
+        if name in self._known:
+            return self._known[name]
         if match := _LAG.fullmatch(name):
             return self._lagged(match[1], int(match[2]))
-        is_length = name in ("length", "len")
-        if is_length and name not in columns:
-            name = next((other for other in ("length", "len") if other in columns), name)
-        if name in columns or name not in COMPUTED or word not in columns:
-            return table.numbers(name)
-        texts = table.texts(word)
-        if is_length:
-            self.notes[name] = f"{name}: characters of {word}"
+        other = {"length": "len", "len": "length"}.get(name, name)
+        if name not in columns and other in columns:
+            name = other
+        is_computed = name in COMPUTED and name not in columns
+        if is_computed and self.table.procedure.word in columns:
+            return self._computed(name)
+        return self.table.numbers(name)
+
+    def _computed(self, name: str) -> Values:
+        """Length or log frequency of the words; see `COMPUTED`."""
+        how = self.table.procedure
+        texts = self.table.texts(how.word)
+        if name in ("length", "len"):
+            self.notes[name] = f"{name}: characters of {how.word}"
             return np.array([len(text) or math.nan for text in texts])
-        language = table.procedure.language or "en"
-        log_frequency = log_frequencies(texts, language)
-        is_negative = name == "freq"
-        proportion = f"wordfreq's proportion of {word}, language {language}"
-        self.notes[name] = f"{name}: {'-' if is_negative else ''}log2 of {proportion}"
-        return -log_frequency if is_negative else log_frequency
+        sign = -1 if name == "freq" else 1
+        proportion = f"wordfreq's proportion of {how.word}, language {how.language}"
+        self.notes[name] = f"{name}: {'-' if sign < 0 else ''}log2 of {proportion}"
+        return sign * log_frequencies(texts, how.language)
 
     def _lagged(self, base: str, lag: int) -> Values:
         """Values of an earlier word, from a column that has them or by position."""
