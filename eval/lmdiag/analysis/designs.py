@@ -322,12 +322,7 @@ def _means(
     required: bool,
     each: bool,
 ) -> dict[tuple[str, str], DataFrame]:
-    """Suite and model -> the mean response of each item (rows) in each cell (columns).
-
-    Suites with different conditions, or each of them, are apart; those without a design or a
-    response other than 0 are left out. Raises `BadInput` if nothing is left and conditions are
-    named or a design is required.
-    """
+    """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     suites = {"": table}
     has_suites = {"item", "suite"} <= set(table)
     if has_suites and (each or not (conditions or _conditions_of(table))):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial, reduce
 from itertools import combinations, pairwise, product
 from typing import Any
 
@@ -60,11 +60,12 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
     """
     names = [*means.columns.names]
     of_cells = {name: [*means.columns.unique(name)] for name in names}
+    pairs_of = pairwise if coding == "difference" else partial(combinations, r=2)
     effects = []
     weights = []
     crossed = [x for n in range(1, _MOST_CROSSED + 1) for x in combinations(names, n)]
     for conditions in crossed:
-        for pairs in product(*(_pairs(of_cells[name], coding) for name in conditions)):
+        for pairs in product(*(pairs_of(of_cells[name]) for name in conditions)):
             compared = dict(zip(conditions, pairs, strict=True))
             labels = {name: f"{name}[{high} - {low}]" for name, (low, high) in compared.items()}
             shown = [name if len(levels[name]) == 2 else labels[name] for name in conditions]
@@ -75,11 +76,6 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
     scores = values @ np.column_stack(weights)
     scores[np.abs(scores) <= _ROUNDING * np.abs(values).max()] = 0.0
     return DataFrame(scores, means.index, MultiIndex.from_tuples(effects))
-
-
-def _pairs(levels: Sequence[str], coding: Coding) -> Iterable[tuple[str, str]]:
-    """The levels that are compared: all pairs, or successive levels."""
-    return pairwise(levels) if coding == "difference" else combinations(levels, 2)
 
 
 def _weights(levels: Sequence[str], pair: Collection[str]) -> Any:

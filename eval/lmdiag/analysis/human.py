@@ -116,47 +116,47 @@ class HumanTable:
     # ---- words
 
     @cached_property
-    def _within(self) -> DataFrame:
-        """Of each row, the text and sentence within which words are earlier or later."""
-        names = (self.procedure.text, self.procedure.sentence)
-        return DataFrame({name: self.keys(name) for name in names if name})
-
-    @cached_property
-    def word(self) -> NDArray[np.intp]:
-        """Number of the word of each row, (n rows,), by text, sentence and position.
+    def places(self) -> DataFrame:
+        """Text, sentence (if named) and position of each row; the position is last.
 
         Raises:
             BadInput: a column that places the rows is missing, or not given.
         """
+        how = self.procedure
         for place in ("text", "position"):
-            if not getattr(self.procedure, place):
+            if not getattr(how, place):
                 raise BadInput(
                     f"{self.name}: which column is the {place} of a word? Name it, --{place} "
                     "COLUMN; words of earlier positions are needed"
                 )
-        column = self.procedure.position
-        positions = self.numbers(column)
+        positions = self.numbers(how.position)
         bad = np.flatnonzero(np.isnan(positions))
         if bad.size:
-            raise BadInput(f"{self.where(bad[0])}: column {column} is missing")
-        places = self._within.assign(position=positions)
-        return np.asarray(places.groupby([*places], sort=True).ngroup())
+            raise BadInput(f"{self.where(bad[0])}: column {how.position} is missing")
+        places = DataFrame({"text": self.keys(how.text)})
+        if how.sentence:
+            places["sentence"] = self.keys(how.sentence)
+        return places.assign(position=positions)
+
+    @cached_property
+    def word(self) -> NDArray[np.intp]:
+        """Number of the word of each row, (n rows,), by text, sentence and position."""
+        return np.asarray(self.places.groupby([*self.places], sort=True).ngroup())
 
     @cached_property
     def first_rows(self) -> NDArray[np.intp]:
         """The first row of each word, (n words,)."""
         return np.unique(self.word, return_index=True)[1]
 
-    def lagged(self, values: Values, lag: int) -> Values:
-        """Returns values of the words `lag` words earlier, (n words,); NaN before a beginning."""
-        within = [column.to_numpy() for _, column in self._within.iloc[self.first_rows].items()]
-        return np.asarray(Series(values).groupby(within).shift(lag))
+    def lagged(self, values: Values, lag: int) -> tuple[Values, NDArray[np.bool_]]:
+        """Returns values of the words `lag` words earlier, (n words,); NaN before a beginning.
 
-    def gaps(self, lag: int) -> NDArray[np.bool_]:
-        """Returns of which words the one `lag` words earlier is not `lag` positions earlier."""
-        positions = self.numbers(self.procedure.position)[self.first_rows]
-        distance = positions - self.lagged(positions, lag)
-        return np.asarray(~np.isnan(distance) & (distance != lag))
+        Also returns which of these words are not `lag` positions earlier.
+        """
+        words = self.places.iloc[self.first_rows].assign(value=values)
+        earlier = words.groupby([*self.places][:-1])[["position", "value"]].shift(lag)
+        distance = words["position"] - earlier["position"]
+        return earlier["value"].to_numpy(), (distance.notna() & (distance != lag)).to_numpy()
 
     def check_words(self) -> None:
         """Refuses a table in which rows of one text and position have different words.
@@ -256,6 +256,11 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     if path.suffix == ".json":
         name = path.stem if path.stem != SURPRISAL else path.resolve().parent.name
         return SurprisalSource(name, _from_json(table, path))
+    return _from_table(table, path)
+
+
+def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
+    """Surprisals of another table, joined by the columns that tell the rows of both."""
     other = HumanTable(_read_rows(path), path.name, table.procedure)
     columns = [*other.frame.columns]
     numbers = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
@@ -268,26 +273,27 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
     if SURPRISAL not in numbers or not pairs:
         missing = f"a column of {table.name}" if numbers else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
-    wanted = DataFrame(index=range(len(table.frame)))
-    # numbers as names, which no column of a file has
-    made = DataFrame({i: other.numbers(name) for i, name in enumerate(sorted(numbers.values()))})
-    for key, name in pairs.items():
-        wanted[key] = table.keys(key)
-        made[key] = other.keys(name)
-        if wanted[key].dtype != made[key].dtype:
-            wanted[key] = table.texts(key)
-            made[key] = other.texts(name)
+    wanted = DataFrame()
+    made = DataFrame()
+    for number, (key, name) in enumerate(pairs.items()):
+        wanted[number] = table.keys(key)
+        made[number] = other.keys(name)
+        if wanted[number].dtype != made[number].dtype:
+            wanted[number] = table.texts(key)
+            made[number] = other.texts(name)
+    keys = [*made.columns]
+    made = made.assign(**{name: other.numbers(column) for name, column in numbers.items()})
     made = made.drop_duplicates()
-    second = made.duplicated([*pairs])
+    second = made.duplicated(keys)
     if second.any():
         row = made[second].iloc[0]
-        place = ", ".join(map(str, row[len(numbers) :]))
+        place = ", ".join(map(str, row[keys]))
         raise BadInput(f"{other.where(row.name)}: a second surprisal for {place}")
-    joined = wanted.merge(made, how="left", on=[*pairs])
-    read = {name: joined[i].to_numpy() for i, name in enumerate(sorted(numbers))}
-    if np.isnan(read[SURPRISAL]).all():
+    joined = wanted.merge(made, how="left", on=keys)
+    if joined[SURPRISAL].isna().all():
         raise BadInput(f"{path.name} and {table.name} have no {', '.join(pairs)} in common")
-    return SurprisalSource(path.stem, read[SURPRISAL], entropy=read.get(ENTROPY))
+    entropy = joined[ENTROPY].to_numpy() if ENTROPY in numbers else None
+    return SurprisalSource(path.stem, joined[SURPRISAL].to_numpy(), entropy=entropy)
 
 
 def _from_json(table: HumanTable, path: Path) -> Values:

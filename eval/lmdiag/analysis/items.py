@@ -85,22 +85,26 @@ def _of_run(run: Run, task: str, per: Per) -> DataFrame:
     """The items of a run, all settings below each other."""
     if task and task not in run.stimuli:
         raise BadInput(f"{run.path} has no task {task!r}: choose from {', '.join(run.stimuli)}")
-    label = model_column(run)
     frames = []
     for name in [task] if task else run.stimuli:
         for (setting, shuffle), predictions in run.predictions[name].items():
             stimuli = run.stimuli[name]
             if setting != NONE:
                 stimuli = perturb(stimuli, setting, shuffle, run.results.protocol.seed)
-            number = shuffle if is_shuffled(name, setting) else math.nan
-            facts = (label, run.results.signature, name, setting, number)
-            rows = _rows(stimuli, predictions, per)
-            frames.append(rows.assign(**dict(zip(_RUN, facts, strict=True))))
+            rows = _rows(stimuli, predictions, per).assign(
+                model=model_column(run),
+                signature=run.results.signature,
+                task=name,
+                perturbation=setting,
+                shuffle=shuffle if is_shuffled(name, setting) else math.nan,
+            )
+            frames.append(rows)
     table = concat(frames, ignore_index=True)
-    several = any(len(settings) > 1 for settings in run.results.tasks.values())
-    names = [*_RUN[: 5 if several else 3], *(name for name in table if name not in _RUN)]
-    whole = {name: "Int64" for name in ("rank", "n_tokens", "shuffle") if name in names}
-    return table[names].astype(whole)
+    has_settings = any(len(settings) > 1 for settings in run.results.tasks.values())
+    first = _RUN if has_settings else _RUN[:3]
+    table = table[[*first, *table.columns.drop([*_RUN])]]
+    whole = table.columns.intersection(["rank", "n_tokens", "shuffle"])
+    return table.astype(dict.fromkeys(whole, "Int64"))
 
 
 def items_of_predictions(predictions: Predictions, stimuli: Stimuli, per: Per = "row") -> DataFrame:

@@ -174,11 +174,9 @@ def labelled(term: str, labels: Mapping[str, str]) -> str:
 def _coded(
     rows: DataFrame, grouping: Collection[str], coding: Coding
 ) -> tuple[DataFrame, dict[str, Any], dict[str, str]]:
-    """Codes the columns that are not numeric, but for grouping columns.
+    """The rows with coded factors; the contrasts of those with more than two levels; labels.
 
-    Factors of two levels become numbers, those of more categories. Returned are the rows; the
-    contrasts of the categories, a matrix or what `mixedlm` calls it; and the labels of their
-    coefficients, which `mixedlm` numbers: c.1, c.2 -> c[level].
+    Labels are those of the coefficients that `mixedlm` numbers: c.1 -> c[level].
     """
     coded = rows.copy()
     contrasts: dict[str, Any] = {}

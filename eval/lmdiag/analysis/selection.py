@@ -245,8 +245,8 @@ class Selection:
                 self.notes["lags"] = f"earlier words' values from columns as {known}"
                 return table.numbers(known)
         by_word = self._by_word(base)
-        earlier = table.lagged(by_word, lag)
-        self._beyond_gap |= table.gaps(lag)[table.word]
+        earlier, is_beyond_gap = table.lagged(by_word, lag)
+        self._beyond_gap |= is_beyond_gap[table.word]
         if base in (SURPRISAL, ENTROPY) and how.fill:
             earlier = np.where(np.isnan(earlier), np.nanmean(by_word), earlier)
         if base == SURPRISAL and how.lags_as_text:
