@@ -11,16 +11,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
+from lmdiag import files
 from lmdiag.cli import options, say
-from lmdiag.files import (
-    exists,
-    is_file,
-    read_json_lines,
-    read_text,
-    real_path,
-    resource_path,
-    write_atomically,
-)
 from lmdiag.stimuli.building import script
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS, BadInput
@@ -70,8 +62,8 @@ def template_command(
     options.check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
     if items is not None and (not is_design or items > _MOST_ITEMS):
         raise BadInput(f"--items is for --design or --regions, up to {_MOST_ITEMS}")
-    path = resource_path("cards", f"starter.{'design' if is_design else 'rows'}.jsonl")
-    rows = [row for _, row in read_json_lines(path)]
+    path = files.resource_path("cards", f"starter.{'design' if is_design else 'rows'}.jsonl")
+    rows = [row for _, row in files.read_json_lines(path)]
     if is_design:
         rows = [row for row in rows if int(row["item"]) <= (items or 3)]
     if design == "2":
@@ -84,7 +76,7 @@ def template_command(
         for row in rows:
             start, between, verb, ending = (row.pop(f"region_{n}") for n in range(1, 5))
             row |= {"context": f"{start} {between}", "right_context": ending, "target": verb}
-    advice = read_text(path.with_suffix(".txt")).format(
+    advice = files.read_text(path.with_suffix(".txt")).format(
         file=file,
         separator="" if file.suffix == ".jsonl" else ", separated by |",
         names=", ".join(name for name in ("grammatical", "attractor") if name in rows[0]),
@@ -103,7 +95,7 @@ def _write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
     if file.suffix == ".jsonl":
         lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        write_atomically(file, lines.encode())
+        files.write_atomically(file, lines.encode())
     else:
         write_table(DataFrame(rows).map(lambda x: "|".join(x) if isinstance(x, list) else x), file)
 
@@ -183,7 +175,7 @@ def submit_command(
 
     from lmdiag.hub.requests import offer_request, offers_of_run, request_of
 
-    if exists(run := Path(model)):
+    if files.exists(run := Path(model)):
         if revision or dtype:
             raise BadInput("--revision and --dtype are those of the run: leave them out")
         offers = offers_of_run(run, data, results_repo, note)
@@ -243,15 +235,15 @@ def leaderboard_command(
     from lmdiag.leaderboard.site import check_target, write_site
 
     check_target(out)
-    out = real_path(out)  # a link is another name of the same site and its lock
-    files = [place for place in requests if is_file(Path(place))]
-    folder = real_path(Path(data))
-    is_path = data.startswith((".", "/", "~"))
+    out = files.real_path(out)  # a link is another name of the same site and its lock
+    lists = [place for place in requests if files.is_file(Path(place))]
+    folder = files.real_path(Path(data))
+    is_name = files.exists(folder) and not data.startswith((".", "/", "~"))
     for place in requests:  # a name must not stand for a folder that strangers brought
-        if not is_path and exists(folder) and folder.is_relative_to(real_path(Path(place))):
+        if is_name and folder.is_relative_to(files.real_path(Path(place))):
             raise BadInput(f"--data {data} is a folder of {place}: write ./{data} to read it")
-    listed = [entry for file in files for entry in listed_models(options.read_models(file))]
-    requested = read_requests(place for place in requests if place not in files)
+    listed = [entry for file in lists for entry in listed_models(options.read_models(file))]
+    requested = read_requests(place for place in requests if place not in lists)
     runs = out.with_name(f"{out.name}-runs")
     board = Board(runs, data, data_revision, tasks, device, max_parameters, time_limit)
     with board.locked():

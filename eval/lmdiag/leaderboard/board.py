@@ -24,16 +24,7 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
-from lmdiag import results, stimuli
-from lmdiag.files import (
-    end_with_parent,
-    exists,
-    is_file,
-    read_json,
-    real_path,
-    without_secrets,
-    write_atomically,
-)
+from lmdiag import files, results, stimuli
 from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.child import child_environment
 from lmdiag.leaderboard.entries import Entry, RankedEntry, merged, ranked
@@ -110,12 +101,12 @@ class Board:
         facts = (model.id, model.dtype, model.quantization, run.results.signature)
         requested = (request.model, request.dtype, request.quantization, self.signature)
         is_same = facts == requested and request.commit in ("", model.commit)
-        return run if is_same and is_file(path / REPORT) else None
+        return run if is_same and files.is_file(path / REPORT) else None
 
     def failure(self, request: RunRequest) -> tuple[str, float]:
         """Returns why a request has no run, and the limit on time that it exceeded, else 0."""
         file = self.folder(request).with_name("failure.json")
-        reason, seconds = read_json(file) if is_file(file) else ("not run yet", 0.0)
+        reason, seconds = files.read_json(file) if files.is_file(file) else ("not run yet", 0.0)
         return reason, seconds
 
     def capped(self, entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -128,7 +119,7 @@ class Board:
         dtypes = set[tuple[str, str, str]]()
         for entry in entries:
             request = entry.request
-            if request and not is_file(self.folder(request) / RESULTS):
+            if request and not files.is_file(self.folder(request) / RESULTS):
                 model = request.model.lower()  # as on the Hub, letter case makes no other name
                 known = commits.setdefault(model, set())
                 key = model, request.commit, request.dtype
@@ -189,10 +180,10 @@ class Board:
             file.unlink(missing_ok=True)
             if not self.run(request):
                 # For a public page: one line, no secret, no home directory.
-                reason = shortened(without_secrets(reason).replace(str(Path.home()), "~"))
+                reason = shortened(files.without_secrets(reason).replace(str(Path.home()), "~"))
                 say(f"failed: {reason}")
                 file.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(file, json.dumps([reason, seconds]).encode())
+                files.write_atomically(file, json.dumps([reason, seconds]).encode())
 
     def _run_child(self, request: RunRequest) -> str:
         """Runs `lmdiag run` for a request; returns what it said last.
@@ -205,8 +196,9 @@ class Board:
             folder = None
             if request.commit:  # no folder here may stand for a model on the Hub
                 folder = empty
-                if exists(Path(data)):  # the names of models have a slash, that of the link none
-                    real = real_path(Path(data))
+                if files.exists(Path(data)):
+                    # the names of models have a slash, that of the link none
+                    real = files.real_path(Path(data))
                     Path(empty, data := real.name).symlink_to(real)
             child = subprocess.Popen(
                 self._command(request, data), env=child_environment(), cwd=folder, stderr=log,
@@ -228,9 +220,10 @@ class Board:
     def _command(self, request: RunRequest, data: str) -> list[str]:
         """Returns the command of a child, see `lmdiag.leaderboard.child`."""
         folder = self.folder(request)
+        output = files.real_path(folder.parents[1])
         options = {
             "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
-            "--quantization": request.quantization, "--output": str(real_path(folder.parents[1])),
+            "--quantization": request.quantization, "--output": str(output),
             "--data": data, "--data-revision": self.revision, "--device-map": self.device,
         }  # fmt: skip
         # -P: no file in the current directory takes the place of a module
@@ -238,14 +231,14 @@ class Board:
         command += [str(self.most_parameters), request.model, request.commit]
         command += ["run", "--quiet", "--tasks", *self.tasks]
         command += [word for name, value in options.items() if value for word in (name, value)]
-        if is_file(folder / RESULTS):
+        if files.is_file(folder / RESULTS):
             command.append("--overwrite")  # it is there but is not the run of this request
         return command
 
 
 def _prepare_child(board: int, memory: int | None) -> None:
     """Makes a child end with the board, whose process id is given, and limits its memory."""
-    end_with_parent(board)
+    files.end_with_parent(board)
     if memory is not None:
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
 
