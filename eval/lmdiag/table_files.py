@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.files import (
     MAX_CELL,
@@ -61,6 +61,9 @@ _MARKS = {"line": ":", "row": ", row "}
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
+
+_Row = tuple[int, list[str]]
+"""The number of a row in its file, and its cells."""
 
 
 class RowNumbers(NamedTuple):
@@ -161,54 +164,33 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         numbers = RowNumbers([int(place.rpartition(":")[2]) for place, _ in records], "line")
         return RawTable.of_rows(str(path), [row for _, row in records], numbers=numbers)
     unit = "row" if suffix == ".xlsx" else "line"
-    content = _excel_content(path) if suffix == ".xlsx" else _text_content(path)
-    header, lines, rows = _aligned(content, f"{path}{_MARKS[unit]}")
+    place = f"{path}{_MARKS[unit]}"
+    filled, separator = _excel_rows(path) if suffix == ".xlsx" else _text_rows(path)
+    if not filled:
+        raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
+    (_, header), *rows = filled
+    if repeated := [number for number, cells in rows if cells == header]:
+        raise BadInput(f"{place}{repeated[0]}: the header is there again: remove this line")
     columns: dict[str, Sequence[Any]] = {}
-    for number, name in enumerate(header):
-        cells = [row[number] for row in rows]
-        if not name and number:
-            if any(cells):
+    for position, name in enumerate(header):
+        texts = [cells[position] for _, cells in rows]
+        if not name and position:
+            if any(texts):
                 raise BadInput(f"{path}: a column has no name: name it in the header")
             continue  # separators at the ends of all lines
         if name in columns:
             raise BadInput(f"{path}: the column {name} is there twice: rename one")
-        if content.separator == ";" and all(_DECIMAL_COMMA(cell) for cell in {*cells} - {*MISSING}):
-            cells = [cell.replace(",", ".") for cell in cells]
-        columns[name] = cells if raw else [None if x in MISSING[1:] else x for x in cells]
-    return RawTable(str(path), columns, RowNumbers(lines, unit))
+        if separator == ";" and all(_DECIMAL_COMMA(text) for text in {*texts} - {*MISSING}):
+            texts = [text.replace(",", ".") for text in texts]
+        columns[name] = texts if raw else [None if x in MISSING[1:] else x for x in texts]
+    return RawTable(str(path), columns, RowNumbers([number for number, _ in rows], unit))
 
 
-class _Content(NamedTuple):
-    """The lines of a file with their numbers, the header first; how they are written."""
-
-    lines: Iterable[tuple[int, list[str]]]
-    separator: str = ""
-    has_quoted_header: bool = False
-
-
-def _aligned(content: _Content, place: str) -> tuple[list[str], list[int], list[list[str]]]:
-    """The header, the lines of the rows, and the rows, each with as many cells as the header.
+def _text_rows(path: Path) -> tuple[list[_Row], str]:
+    """The rows of a text file that have some text, the header first, and what separates fields.
 
     Below a header in quotes, rows may have a cell more: their names, as R's `write.table` does.
     """
-    filled = [(line, cells) for line, cells in content.lines if "".join(cells).strip()]
-    if not filled:
-        raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
-    (_, header), *rows = filled
-    if content.has_quoted_header and all(len(cells) == len(header) + 1 for _, cells in rows):
-        header = ["", *header]
-    n = len(header)
-    for line, cells in rows:
-        if len(cells) != n and (len(cells) < n or any(cells[n:])):
-            remedy = f"put text with {_SEPARATORS[content.separator]} in double quotes"
-            raise BadInput(f"{place}{line}: {len(cells)} fields, expected {n}; {remedy}")
-        if cells == header:
-            raise BadInput(f"{place}{line}: the header is there again: remove this line")
-    return header, [line for line, _ in rows], [cells for _, cells in rows]
-
-
-def _text_content(path: Path) -> _Content:
-    """The fields of a text file."""
     head = next((line for line in _lines(path) if line.strip()), "")
     if "\0" in head:
         raise BadInput(f"{path}:1: a NUL character; save the file as UTF-8 (in Excel: CSV UTF-8)")
@@ -216,26 +198,29 @@ def _text_content(path: Path) -> _Content:
     separator = max((usual, *_SEPARATORS), key=re.sub(r'"[^"]*"', "", head).count)
     check_size(path, 1 + head.count(separator), 0)
     is_quoted = separator != "\t" or _has_quoted_fields(path, head)
-
-    def lines() -> Iterator[tuple[int, list[str]]]:
-        csv.field_size_limit(MAX_CELL)
-        reader = csv.reader(
-            _lines(path),
-            delimiter=separator,
-            quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
-            strict=True,
-        )
-        try:
-            for fields in reader:
-                check_size(path, len(fields), reader.line_num - 1)
-                yield reader.line_num, fields
-        except csv.Error as error:
-            too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
-            remedy = 'write "" for a quote inside a quoted text'
-            problem = too_long if "limit" in str(error) else f"{error}; {remedy}"
-            raise BadInput(f"{path}:{reader.line_num}: {problem}") from error
-
-    return _Content(lines(), separator, '"' in head)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    csv.field_size_limit(MAX_CELL)
+    reader = csv.reader(_lines(path), delimiter=separator, quoting=quoting, strict=True)
+    rows: list[_Row] = []
+    try:
+        for cells in reader:
+            check_size(path, len(cells), reader.line_num - 1)
+            if "".join(cells).strip():
+                rows.append((reader.line_num, cells))
+    except csv.Error as error:
+        too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
+        remedy = 'write "" for a quote inside a quoted text'
+        problem = too_long if "limit" in str(error) else f"{error}; {remedy}"
+        raise BadInput(f"{path}:{reader.line_num}: {problem}") from error
+    header = rows[0][1] if rows else []
+    if '"' in head and all(len(cells) == len(header) + 1 for _, cells in rows[1:]):
+        header.insert(0, "")
+    n = len(header)
+    for line, cells in rows:
+        if len(cells) < n or any(cells[n:]):
+            remedy = f"put text with {_SEPARATORS[separator]} in double quotes"
+            raise BadInput(f"{path}:{line}: {len(cells)} fields, expected {n}; {remedy}")
+    return rows, separator
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -275,8 +260,8 @@ def _has_quoted_fields(path: Path, head: str) -> bool:
     return n_begun == n_ended and is_needed
 
 
-def _excel_content(path: Path) -> _Content:
-    """The cells of the one sheet of an Excel file that has some, as texts, with their rows."""
+def _excel_rows(path: Path) -> tuple[list[_Row], str]:
+    """The rows with some text in the one sheet of an Excel file that has any; no separator."""
     from openpyxl import load_workbook
 
     has_file(path)
@@ -300,7 +285,8 @@ def _excel_content(path: Path) -> _Content:
         raise BadInput(f"{path} has {len(sheets)} sheets ({names}): save one of them by itself")
     rows = next(iter(sheets.values()), [])
     width = max(map(len, rows), default=0)
-    return _Content((n, row + [""] * (width - len(row))) for n, row in enumerate(rows, start=1))
+    padded = [(n, row + [""] * (width - len(row))) for n, row in enumerate(rows, start=1)]
+    return [(n, row) for n, row in padded if "".join(row).strip()], ""
 
 
 def _check_excel(path: Path) -> None:
