@@ -186,15 +186,10 @@ def _warnings(
     stimuli: Stimuli, levels: DataFrame, found: Sequence[str], *, is_given: bool
 ) -> Iterator[str]:
     """Yields what looks wrong in a design."""
-
-    def where(rows: Sequence[int]) -> str:
-        if stimuli.numbers.values:
-            return stimuli.numbers.text(rows)
-        return first_few([stimuli.columns()["id"][row] for row in rows], 5)
-
     for name in ["item", *found]:
         if rows := levels.index[levels[name].isna()].tolist():
-            yield f"{name} is missing in {len(rows)} of {len(levels)} rows ({where(rows)})"
+            shown = stimuli.shown_rows(rows)
+            yield f"{name} is missing in {len(rows)} of {len(levels)} rows ({shown})"
     for name in levels:
         counts = levels[name].value_counts()
         if name == "item" or len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
@@ -202,8 +197,8 @@ def _warnings(
         for level, n in counts.items():
             others = [x for x in counts.index if n <= _RARE and n < _SHARE * counts[x]]
             for close in get_close_matches(level, others, n=1, cutoff=0.75):
-                rows = levels.index[levels[name] == level].tolist()
-                has = f"{n} row{'s' if n > 1 else ''} ({where(rows)})"
+                shown = stimuli.shown_rows(levels.index[levels[name] == level].tolist())
+                has = f"{n} row{'s' if n > 1 else ''} ({shown})"
                 yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
     for name in [] if is_given else levels:
         if name not in found and _use(levels, name, found) == "not a condition":
@@ -214,58 +209,56 @@ def _warnings(
                 f"have all of its levels (rows: {of}); correct it, or name it by --conditions"
             )
     if found:
-        yield from _cell_warnings(stimuli, levels, found, where)
+        yield from _cell_warnings(levels, found)
+        if not stimuli.compared:  # else a contrast may have several bad rows
+            yield from _text_warnings(stimuli, levels, ["item", *found])
+        if stimuli.regions:
+            yield from _region_warnings(stimuli, levels, found)
 
 
-def _cell_warnings(
-    stimuli: Stimuli, levels: DataFrame, found: Sequence[str], where: Any
-) -> Iterator[str]:
-    """Yields which items lack cells, which cells have several texts, which regions are empty."""
-    from pandas import Series
-
+def _cell_warnings(levels: DataFrame, found: Sequence[str]) -> Iterator[str]:
+    """Yields which items lack cells, and which conditions to give if all items do."""
     crossed = " x ".join(found)
     items = levels["item"].dropna().unique()
-    lacking = sorted({*items} - {*_complete(levels, found)}, key=[*items].index)
+    complete = _complete(levels, found)
+    lacking = [item for item in items if item not in complete]
     if lacking and len(lacking) < len(items):
         of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
         yield f"left out, since they have no row in some cells of {crossed}: {of}"
     elif lacking:
         n_most = min(len(found), _MOST)  # of many columns, there are too many combinations
-        fewer = [x for n in range(n_most - 1, 0, -1) for x in combinations(found[:_MOST], n)]
-        complete = {names: len(_complete(levels, names)) for names in fewer}
-        best = next((names for names, n in complete.items() if n), ())
-        remedy = (
-            f"--conditions {' '.join(best)} ({complete[best]} items)" if best else "other items"
-        )
+        remedy = "other items"
+        for names in (x for n in range(n_most - 1, 0, -1) for x in combinations(found[:_MOST], n)):
+            if n_complete := len(_complete(levels, names)):
+                remedy = f"--conditions {' '.join(names)} ({n_complete} items)"
+                break
         yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
-    keys = [levels[name] for name in ("item", *found)]
-    if not stimuli.compared:  # else a contrast may have several bad rows
-        yield from _text_warnings(stimuli, levels, keys, where)
-    for number in sorted({r["number"] for row in stimuli.regions or () for r in row}):
-        is_empty = Series(
-            [
-                any(r["number"] == number and r["start"] == r["end"] for r in row)
-                for row in stimuli.regions or ()
-            ]
-        )
-        share = is_empty.groupby(keys[1:]).transform("mean")
-        if rows := share.index[is_empty & (share < 1)].tolist():
-            has = f"region_{number} is empty in {len(rows)} of {len(levels)} rows ({where(rows)})"
-            yield f"{has} but not in all of their condition: its surprisal is missing there"
 
 
-def _text_warnings(
-    stimuli: Stimuli, levels: DataFrame, keys: Sequence[Series], where: Any
-) -> Iterator[str]:
+def _text_warnings(stimuli: Stimuli, levels: DataFrame, keys: list[str]) -> Iterator[str]:
     """Yields the first cell of an item with several texts."""
-    from pandas import Series
-
     columns = stimuli.columns()
     parts = [columns[x] for x in ("context", "target", "right_context", "sentence") if x in columns]
-    texts = Series(list(map(" ".join, zip(*parts, strict=True))))
-    several = texts.groupby(keys).transform("nunique").gt(1)
-    groups = levels[several].groupby([key.name for key in keys]).groups
-    for cell, rows in [*groups.items()][:1]:
-        has = f"item {', '.join(cell)} has {texts[rows].nunique()} texts ({where([*rows])})"
-        more = f", and {len(groups) - 1} other cells have several" if len(groups) > 1 else ""
+    texts = [" ".join(row) for row in zip(*parts, strict=True)]
+    cells = levels[keys].assign(text=texts).groupby(keys)["text"]
+    n_texts = cells.nunique()
+    several = n_texts[n_texts > 1]
+    for cell, n in several[:1].items():
+        shown = stimuli.shown_rows(cells.groups[cell].tolist())
+        has = f"item {', '.join(cell)} has {n} texts ({shown})"
+        more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
         yield f"{has}{more}: their mean is analysed; is an item number used twice?"
+
+
+def _region_warnings(stimuli: Stimuli, levels: DataFrame, found: Sequence[str]) -> Iterator[str]:
+    """Yields which regions are empty in some rows of a condition."""
+    from pandas import DataFrame
+
+    rows = [{x["number"]: x["start"] == x["end"] for x in row} for row in stimuli.regions or ()]
+    empty = DataFrame(rows).eq(True)  # a region that a row lacks is not empty
+    share = empty.groupby([levels[name] for name in found]).transform("mean")
+    for number in sorted(empty):
+        if odd := empty.index[empty[number] & (share[number] < 1)].tolist():
+            of = f"{len(odd)} of {len(levels)} rows ({stimuli.shown_rows(odd)})"
+            has = f"region_{number} is empty in {of}"
+            yield f"{has} but not in all of their condition: its surprisal is missing there"

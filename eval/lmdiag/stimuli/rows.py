@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.table_files import UNNUMBERED, RowNumbers
+from lmdiag.text import first_few
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -98,6 +99,12 @@ class Stimuli:
     def columns(self) -> Mapping[str, list[Any]]:
         """Column name -> values, in the rows' order. Shared: not to be changed."""
         return self._columns
+
+    def shown_rows(self, rows: Sequence[int]) -> str:
+        """Returns what messages call some rows: their lines, or their ids if they have none."""
+        if self.numbers.values:
+            return self.numbers.text(rows)
+        return first_few([self._columns["id"][row] for row in rows], 5)
 
     def with_contexts(self, contexts: Sequence[str]) -> Stimuli:
         """Returns the same rows, with the same fingerprint, but with other left contexts."""
