@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from pandas import DataFrame, Index, MultiIndex, Series, concat
-from scipy.special import stdtr, stdtrit
 
 from lmdiag import stats
+from lmdiag.analysis.linear import t_tests
 from lmdiag.types import Coding
 
 Levels = Mapping[str, tuple[str, ...]]
@@ -150,14 +150,12 @@ def _deviations(scores: DataFrame) -> Series:
 
 def _t_tests(estimate: Series, se: Series, df: Series | int, n: int) -> DataFrame:
     """Estimates of the columns of `effect_scores` with 95% intervals and two-sided t tests."""
-    margin = stdtrit(df, (1 + stats.LEVEL) / 2) * se
-    t = estimate / se
-    table = estimate.index.to_frame(index=True, name=["family", "effect", "label"])
-    table = table.drop(columns="family").assign(
-        n=n, estimate=estimate, ci_low=estimate - margin, ci_high=estimate + margin,
-        t=t, df=df, p=2 * stdtr(df, -t.abs()),
-    )  # fmt: skip
-    return table.reset_index(drop=True)
+    columns = ["estimate", "ci_low", "ci_high", "t", "df", "p"]
+    tests = t_tests(estimate, se, df)[columns].reset_index(drop=True)
+    tests.insert(0, "effect", estimate.index.get_level_values(1))
+    tests.insert(1, "label", estimate.index.get_level_values(2))
+    tests.insert(2, "n", n)
+    return tests
 
 
 def _with_holm(table: DataFrame, family: Index | Series) -> DataFrame:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pandas import CategoricalDtype, DataFrame, cut
+from pandas import CategoricalDtype, DataFrame, Series, cut
 from pandas.api.types import is_numeric_dtype
 from scipy.special import chdtrc, fdtrc, stdtr, stdtrit
 
@@ -62,6 +62,20 @@ class LinearFit:
     def residual_df(self) -> int:
         """Rows less coefficients, of least squares."""
         return self.n - len(self.terms)
+
+
+def t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
+    """Returns two-sided t tests and 95% intervals of estimates.
+
+    Returns:
+        Columns: estimate, se, df, ci_low, ci_high, t, p.
+    """
+    margin = stdtrit(df, (1 + LEVEL) / 2) * se
+    t = estimate / se
+    table = DataFrame({"estimate": estimate, "se": se, "df": df})
+    return table.assign(
+        ci_low=estimate - margin, ci_high=estimate + margin, t=t, p=2 * stdtr(df, -t.abs())
+    )
 
 
 def nested_test(full: LinearFit, part: LinearFit) -> dict[str, Any]:
@@ -135,7 +149,7 @@ def fit_mixed(
         formula=formula,
         n=len(used),
         left_out=len(table) - len(used),
-        terms=_with_intervals(effects.rename(index=partial(labelled, labels=labels))),
+        terms=effects.rename(index=partial(labelled, labels=labels)),
         random_sd=random_sd,
         residual_sd=float(fit.sigma),
         groups={name: int(n) for name, n in fit.ngrps().items()},
@@ -209,7 +223,7 @@ def _coded(
 def _fitted(
     formula: str, parsed: Any, rows: DataFrame, *, reml: bool, contrasts: Mapping[str, Any]
 ) -> tuple[Any, DataFrame]:
-    """The fit, and its fixed effects by term: estimate, se, df, t, p."""
+    """The fit, and its fixed effects by term; see `LinearFit`."""
     import mixedlm
 
     control = mixedlm.lmerControl(check_rankX="stop", check_nlev_gtreq_5="ignore")
@@ -229,13 +243,9 @@ def _fitted(
                 f"effects of {random.grouping_factor}; simplify the random effects"
             )
     effects = effects.rename(columns={"std.error": "se", "statistic": "t", "p.value": "p"})
-    return fit, effects.set_index("term")[["estimate", "se", "df", "t", "p"]]
-
-
-def _with_intervals(terms: DataFrame) -> DataFrame:
-    """Adds the 95% intervals of the coefficients; see `LinearFit`."""
-    margin = stdtrit(terms["df"], (1 + LEVEL) / 2) * terms["se"]
-    return terms.assign(ci_low=terms["estimate"] - margin, ci_high=terms["estimate"] + margin)
+    effects = effects.set_index("term")[["estimate", "se", "df", "t", "p"]]
+    tests = t_tests(effects["estimate"], effects["se"], effects["df"])
+    return fit, effects.join(tests[["ci_low", "ci_high"]])
 
 
 # ---- least squares -------------------------------------------------------------------------------
@@ -275,14 +285,11 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
         for test in (fold == number for number in range(folds)):
             _, errors, rss_of_others = fitted_to(~test)
             densities[test] = _log_densities(errors[test], rss_of_others / (n - test.sum() - p))
-    estimates = beta / scale
     se = np.sqrt(np.diag(np.linalg.inv(scaled.T @ scaled)) * rss / (n - p)) / scale
-    t = estimates / se
-    columns = {"estimate": estimates, "se": se, "df": n - p, "t": t}
-    terms = DataFrame(columns | {"p": 2 * stdtr(n - p, -np.abs(t))}, x.columns.rename("term"))
+    names = x.columns.rename("term")
     return LinearFit(
         n=n,
-        terms=_with_intervals(terms),
+        terms=t_tests(Series(beta / scale, names), Series(se, names), n - p),
         log_likelihood=float(densities.sum()),
         aic=2 * (p + 1) - 2 * float(in_sample.sum()),
         residual_sd=math.sqrt(rss / (n - p)),
