@@ -132,7 +132,7 @@ class TableShape:
         by: break-downs, in the order of their rows; "" for the figures over all items.
         levels: of the break-downs; none of them for all.
         labels: value of `rows` or `columns` -> heading, where it is not the usual one.
-        published: value of `columns` -> heading on the rows that the paper reports on.
+        published: level -> heading on the rows that the paper reports on, and their number.
         plain: measures whose values stand without n and interval, which add nothing.
         is_further: whether it is folded in a page and left out on a terminal where it is long.
     """
@@ -145,7 +145,7 @@ class TableShape:
     by: tuple[str, ...] = ("",)
     levels: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
-    published: Mapping[str, str] = field(default_factory=dict)
+    published: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     plain: tuple[str, ...] = ()
     is_further: bool = False
 

@@ -27,6 +27,11 @@ class CellText(NamedTuple):
     def __str__(self) -> str:
         return f"{self.value} {self.interval}".strip()
 
+    @property
+    def n(self) -> int | None:
+        """The number of items of the figure."""
+        return self.figure.n if self.figure else None
+
 
 def cell_of(
     figure: Figure | None, published: PublishedFigure | None = None, is_plain: bool = False

@@ -13,7 +13,6 @@ from lmdiag.report.grid import CellText, Grid, GridRow, Section, cell_of, figure
 from lmdiag.report.remarks import remarks_below, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
 from lmdiag.results import Results, Run
-from lmdiag.results.published import has_published_rows
 from lmdiag.text import visible
 
 _LONG = 15
@@ -56,6 +55,10 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
         texts = tuple(cell if isinstance(cell, CellText) else CellText("") for cell in of_row)
         rows.append(GridRow(tuple(names), depth, texts, is_human=is_human))
     headings = [visible(labels[shape.columns][key]) for key in pivoted.columns]
+    published = [shape.published.get(key, ("", 0)) for key in pivoted.columns]
+    n = [n for _, n in published]
+    if shape.published and n in [[cell.n for cell in row.cells] for row in rows]:
+        headings = [heading for heading, _ in published]
     label_headings = ("", "model") if has_models and shape.rows else ("",)
     return figure_grid(shape.title, label_headings, headings, rows, shape.source)
 
@@ -89,11 +92,9 @@ def _tables(
     rest = everything.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
     rest = rest.assign(is_curve=rest["cutoff"].str.match("top |bottom "))
     declared = figures.diagnostic(task).tables
-    is_published = all(has_published_rows(run, task) for run, _ in figures.having(task))
     for shape in declared:
         table = figures.select(task, shape)
-        labels = {**formulas, **shape.labels, **(shape.published if is_published else {})}
-        grid = _pivot(figures, replace(shape, labels=labels), table)
+        grid = _pivot(figures, replace(shape, labels={**formulas, **shape.labels}), table)
         is_long = shape.is_further and len(grid.rows) > _LONG
         (further if is_long else tables).append(grid)
         rest = rest.drop(index=table.index, errors="ignore")
