@@ -20,7 +20,7 @@ from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section
 from lmdiag.report.headline import HeadlineRow, headline_facts, headline_legend, headline_rows
-from lmdiag.report.item_list import item_list, listed
+from lmdiag.report.item_list import item_list
 from lmdiag.report.items import items
 from lmdiag.report.page import environment, frame
 from lmdiag.report.selections import LabelledRun, ReportFigures
@@ -188,12 +188,6 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
     """A diagnostic as the page shows it."""
     task = data.task
     runs = data.runs
-    diagnostic = data.diagnostic
-    shown = listed(data.items, diagnostic, chosen=chosen)
-    for setting in data.settings if len(runs) == 1 else ():
-        perturbation = diagnostic.perturbation(setting)
-        if perturbation and not perturbation.shuffled:
-            shown += listed([items(runs[0], task, setting)], diagnostic, setting, chosen)
     is_causal = any(run.results.model.kind == "causal" for run in runs)
     if is_causal and any(runs[0].stimuli[task].columns().get("right_context", ())):
         unread = "a causal model reads the left context only: the right context was not read"
@@ -201,8 +195,8 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
     # The headline table has the same figures unless there are further settings.
     repeated = "figures" if len(runs) > 1 or len(data.settings) == 1 else ""
     shown_plots = [plot for plot in plots(data) if plot.kind != repeated]
-    items_shown = item_list(shown, len(data.items[0]), diagnostic, len(runs))
-    return {"data": data, "section": section, "plots": shown_plots, "items": items_shown}
+    listed = item_list(data, chosen)
+    return {"data": data, "section": section, "plots": shown_plots, "items": listed}
 
 
 # ---- several runs --------------------------------------------------------------------------------

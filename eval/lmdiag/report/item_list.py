@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
-from lmdiag.report.items import MAX_LISTED, Choice, Item, Part
+from lmdiag.report.items import MAX_LISTED, Choice, Item, Part, items
 from lmdiag.text import visible
+
+if TYPE_CHECKING:
+    from lmdiag.report.charts.task_runs import TaskRuns
 
 _MOST_PARTS = 16_000
 """Words or regions that a page lists, over all items: of long texts it lists fewer items."""
@@ -91,26 +94,26 @@ def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part
     return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
 
 
-def representative(items: Sequence[Item]) -> list[Item]:
+def representative(found: Sequence[Item]) -> list[Item]:
     """Returns all items, or of too many some of each combination of levels.
 
     They are spread evenly over their `order`, the worst and the best included, to show what the
     model does well and what badly; figures cannot be computed from them. Items without a place in
     the order are left out, unless none of a combination has one.
     """
-    parts = sum(len(c.regions or c.spans or ()) for item in items for c in item.choices)
-    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(items) // parts)) if parts else MAX_LISTED
-    if len(items) <= most:
-        return list(items)
+    parts = sum(len(c.regions or c.spans or ()) for item in found for c in item.choices)
+    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(found) // parts)) if parts else MAX_LISTED
+    if len(found) <= most:
+        return list(found)
     groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
-    for item in items:
+    for item in found:
         groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
     n = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
     shown = []
     for group in groups.values():
-        orders = [(item.order, i) for i, item in enumerate(group)]
-        ordered = sorted((order, i) for order, i in orders if order is not None)
-        known = [group[i] for _, i in ordered] or group
+        orders = {item.id: item.order for item in group}
+        known = [item for item in group if orders[item.id] is not None]
+        known = sorted(known, key=lambda item: orders[item.id] or 0.0) or group
         last = len(known) - 1
         places = range(len(known)) if last < n else [round(i * last / (n - 1)) for i in range(n)]
         shown += [known[place] for place in places]
@@ -161,62 +164,37 @@ _WORDS = {
 }  # fmt: skip
 
 
+_PLACES = {"": "all", "1": "first", "top": "among the top words", "none": "not among them"}
+"""Place of the expected word among the top words -> its words."""
+
+
 class ItemFilter(NamedTuple):
-    """A choice of items: its label, its name in the page's script, and its values and texts."""
+    """A choice of items: its label, its name in the page's script, and texts by their values."""
 
     label: str
     name: str
-    options: Sequence[tuple[str, str]]
+    options: Mapping[str, str]
 
 
-class ItemList(NamedTuple):
-    """The items of a diagnostic as a page lists them.
+def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
+    """Returns the items of a diagnostic as a page lists them, of one run in all its settings.
 
-    Attributes:
-        items: see `listed`.
-        total: number of unperturbed items, of which the list may have a sample.
-        of_sample: what the total counts, e.g. `contrasts`; "" if all of them are listed.
-        filters: choices of items.
-        orders: values and texts of the orders of the list.
+    `listed` are the items, see `listed`; `total` is the number of unperturbed ones, and `of_sample`
+    what it counts, "" if all of them are listed; `filters` are choices of items, and `orders` texts
+    by the values of the orders of the list.
     """
-
-    items: Sequence[Mapping[str, Any]]
-    total: int
-    of_sample: str
-    filters: Sequence[ItemFilter]
-    orders: Sequence[tuple[str, str]]
-
-
-def item_list(
-    items: Sequence[Mapping[str, Any]], total: int, diagnostic: Diagnostic, n_runs: int
-) -> ItemList:
-    """Returns the list of some items of `listed`, of which there are `total` unperturbed ones."""
-    first = items[0]["item"] if items else None
+    diagnostic = data.diagnostic
+    shown = listed(data.items, diagnostic, chosen=chosen)
+    for setting in data.settings if len(data.runs) == 1 else ():
+        perturbation = diagnostic.perturbation(setting)
+        if perturbation and not perturbation.shuffled:
+            perturbed = items(data.runs[0], data.task, setting)
+            shown += listed([perturbed], diagnostic, setting, chosen)
+    first = shown[0]["item"] if shown else None
     asks = "choice" if first and first.choices[0].is_option else diagnostic.asks
     words = _WORDS["prediction" if first and first.predictions else asks]
-    is_compared = any(item["verdicts"][0][0] != "plain" for item in items)
-    has_expected = any(item["place"] for item in items)
-    every = ("", "all")
-    filters = list[ItemFilter]()
-    if is_compared:
-        changed = [("changed", "differs between runs")] if n_runs > 1 else []
-        outcomes = [every, *words.outcomes.items(), *changed]
-        filters.append(ItemFilter("Outcome", "outcome", outcomes))
-    if has_expected:
-        places = [("1", "first"), ("top", "among the top words"), ("none", "not among them")]
-        filters.append(ItemFilter("Expected word", "place", [every, *places]))
-    factors: dict[str, dict[str, str]] = {}
-    for item in items:
-        for level, name in item["tags"].items():
-            factors.setdefault(level.partition("=")[0], {})[level] = name
-    for by, names in factors.items():
-        if len(names) > 1:
-            in_order = sorted(names.items(), key=lambda level: level[0].lower())
-            filters.append(ItemFilter(by.replace("_", " "), "levels", [every, *in_order]))
-    settings = dict.fromkeys(item["setting"] for item in items)
-    if len(settings) > 1:
-        labels = [(name, diagnostic.setting_label(name)) for name in settings]
-        filters.append(ItemFilter("Setting", "setting", [*labels, every]))
+    is_compared = any(item["verdicts"][0][0] != "plain" for item in shown)
+    has_expected = any(item["place"] for item in shown)
     orders = {
         "order": "order of the data",
         "difference": f"{words.difference}, lowest first" if is_compared else "",
@@ -224,7 +202,36 @@ def item_list(
         "-good": words.good if is_compared else words.alone,
         "place": "place of the expected word" if has_expected else "",
     }
-    n_listed = sum(item["setting"] == NONE for item in items)
-    counted = "contrasts" if items and items[0]["item"].is_compared else words.rows
-    known = [(value, text) for value, text in orders.items() if text]
-    return ItemList(items, total, counted if n_listed < total else "", filters, known)
+    n_listed = sum(item["setting"] == NONE for item in shown)
+    counted = "contrasts" if first and first.is_compared else words.rows
+    return {
+        "listed": shown,
+        "total": len(data.items[0]),
+        "of_sample": counted if n_listed < len(data.items[0]) else "",
+        "filters": _filters(shown, data, words.outcomes if is_compared else {}),
+        "orders": {value: text for value, text in orders.items() if text},
+    }
+
+
+def _filters(
+    shown: Sequence[Mapping[str, Any]], data: TaskRuns, outcomes: Mapping[str, str]
+) -> list[ItemFilter]:
+    """The choices of items by which any are told apart."""
+    every = {"": "all"}
+    changed = {"changed": "differs between runs"} if outcomes and len(data.runs) > 1 else {}
+    places = _PLACES if any(item["place"] for item in shown) else {}
+    levels: dict[str, dict[str, str]] = {}
+    for item in shown:
+        for level, name in item["tags"].items():
+            levels.setdefault(level.partition("=")[0], {})[level] = name
+    settings = dict.fromkeys(item["setting"] for item in shown)
+    filters = [
+        ItemFilter("Outcome", "outcome", every | {**outcomes} | changed),
+        ItemFilter("Expected word", "place", places),
+    ]
+    for by, names in levels.items():
+        in_order = sorted(names.items(), key=lambda level: level[0].lower())
+        filters.append(ItemFilter(by.replace("_", " "), "levels", every | dict(in_order)))
+    labels = {name: data.diagnostic.setting_label(name) for name in settings}
+    filters.append(ItemFilter("Setting", "setting", labels | every))
+    return [choice for choice in filters if len(choice.options) > 2]

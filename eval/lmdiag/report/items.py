@@ -301,25 +301,20 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
 def _choices(rows: Columns, answers: Predictions, cased: bool) -> list[Choice]:
     """The rows with their answers."""
     n = len(rows["id"])
-    nothing = [None] * n
-    columns = {name: rows[name] for name in ("id", "context", "target") if name in rows}
+    shared = ("id", "context", "right_context", "target", "good", "condition")
+    columns: dict[str, Sequence[Any]] = {name: rows[name] for name in shared if name in rows}
+    columns["log_prob"] = answers.log_prob
     if "sentence" in rows:
         columns |= {"context": rows["sentence"], "has_blank": [False] * n}
     if any(answers.labels):
-        columns |= {"is_option": [True] * n}
-        columns |= {"right_context": rows.get("right_context", [""] * n)}
+        columns["is_option"] = [True] * n
     elif "sentence" in rows:
-        columns |= {
-            "condition": rows["condition"],
-            "regions": [regions or () for regions in rows.get("regions", nothing)],
-            "spans": [words or () for words in answers.words or nothing],
-            "n_tokens": answers.n_tokens,
-        }  # fmt: skip
+        columns["regions"] = [regions or () for regions in rows.get("regions", [None] * n)]
+        columns["spans"] = [words or () for words in answers.words or [None] * n]
+        columns["n_tokens"] = answers.n_tokens
     else:
-        columns |= {name: rows[name] for name in ("right_context", "expected")}
-        columns |= {"rank": answers.rank, "words": answers.top_words}
-        columns |= {"word_log_probs": answers.top_log_probs}
-    columns |= {"good": rows.get("good", nothing), "log_prob": answers.log_prob}
+        columns |= {"expected": rows["expected"], "rank": answers.rank}
+        columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}
     records = zip(*columns.values(), strict=True)
     return [Choice(cased=cased, **dict(zip(columns, values, strict=True))) for values in records]
 
