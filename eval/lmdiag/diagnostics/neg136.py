@@ -8,6 +8,7 @@ Source: Ettinger (2020), sections 5.3 and 9.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import (
@@ -55,6 +56,21 @@ def _sensitivity(start: str) -> tuple[FigureSelection, ...]:
     )
 
 
+def _levels_side_by_side(
+    title: str,
+    part: str,
+    measures: tuple[str, ...],
+    by: str,
+    labels: Mapping[str, str] | None = None,
+) -> TableShape:
+    """A table of the paper with a row per measure; with `labels`, of the levels named there."""
+    labels = labels or {}
+    source = f"Ettinger 2020, {part}"
+    return TableShape(
+        title, source, measures, ("measure",), "level", (by,), tuple(labels), labels=labels
+    )
+
+
 _ACCURACY = FigureSelection(("accuracy@*",), "subset", ("simp",))
 
 DIAGNOSTIC = Diagnostic(
@@ -76,39 +92,17 @@ DIAGNOSTIC = Diagnostic(
     own_levels=_levels,
     further_measures=("determiner_match",),
     tables=(
-        TableShape(
-            "Accuracy, affirmative contexts",
-            "Ettinger 2020, table 11",
-            ("accuracy@*",),
-            rows=("measure",),
-            columns="level",
-            by=("subset",),
-        ),
-        TableShape(
+        _levels_side_by_side("Accuracy, affirmative contexts", "table 11", _AT_K, "subset"),
+        _levels_side_by_side(
             "Sensitivity, SIMP",
-            "Ettinger 2020, table 12",
-            ("sensitivity*",),
-            rows=("measure",),
-            columns="level",
-            by=("subset/polarity",),
-            levels=(*_SIMP.values(),),
+            "table 12",
+            _OF_PAIRS,
+            "subset/polarity",
             labels={level: name.capitalize() for name, level in _SIMP.items()},
         ),
-        TableShape(
-            "Sensitivity, NAT",
-            "Ettinger 2020, table 14",
-            ("sensitivity*",),
-            rows=("measure",),
-            columns="level",
-            by=("natural/polarity",),
-        ),
-        TableShape(
-            "Sensitivity, NAT, both polarities",
-            "Ettinger 2020, section 9.4",
-            ("sensitivity*",),
-            rows=("measure",),
-            columns="level",
-            by=("natural",),
+        _levels_side_by_side("Sensitivity, NAT", "table 14", _OF_PAIRS, "natural/polarity"),
+        _levels_side_by_side(
+            "Sensitivity, NAT, both polarities", "section 9.4", _OF_PAIRS, "natural"
         ),
     ),
     charts=(
