@@ -20,7 +20,7 @@ from lmdiag.report.html import charts
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import FigureKey, combine, load_run
-from lmdiag.results.run import joined_results, joined_runs
+from lmdiag.results.run import joined_runs
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 NEGATION = "A robin is a bird,\nA robin is not an insect,\n"
@@ -155,20 +155,21 @@ def test_runs_of_one_model_are_joined_into_one_table_and_chart(
         for kind, data, tasks in origins
         for model in "ab"
     ]
-    small, _, large, _ = given = [run.results for run in runs]
-    results = joined_results(given)
-    assert [joined.model.id for joined in results] == ["a", "b"]
+    small, _, large, _ = runs
+    joined = joined_runs(runs)
+    results = [run.results for run in joined]
+    assert [of_model.model.id for of_model in results] == ["a", "b"]
     assert list(results[0].tasks) == ["role88", "neg136", *EXTENDED]
     facts = {task: data.fingerprint for task, data in results[0].data.tasks.items()}
     assert results[0].data.fingerprint == combine(facts)
     assert results[0].signature == results[1].signature
-    joined = joined_runs(runs)
-    assert [run.results for run in joined] == results
     assert list(joined[1].predictions) == list(joined[1].stimuli) == list(results[1].tasks)
-    other_unit = replace(large, protocol=replace(large.protocol, unit="word"))
-    other_commit = replace(large, model=replace(large.model, commit="b" * 40))
-    for other in (other_unit, other_commit, small):
-        assert joined_results([small, other]) == [small, other]
+    of_large = large.results
+    other_unit = replace(of_large, protocol=replace(of_large.protocol, unit="word"))
+    other_commit = replace(of_large, model=replace(of_large.model, commit="b" * 40))
+    for results_of_other in (other_unit, other_commit, small.results):
+        other = replace(large, results=results_of_other)
+        assert joined_runs([small, other]) == [small, other]
 
     tables = {
         section.task: table

@@ -267,10 +267,10 @@ def _tables(
     from lmdiag.report.items import choose
     from lmdiag.report.labels import training_order
     from lmdiag.results import read_results
-    from lmdiag.results.run import joined_results, joined_runs
+    from lmdiag.results.run import Run, joined_runs
 
-    separate = [read_results(path) for path in paths]
-    results = joined_results(separate)
+    separate = [Run(path, read_results(path), {}) for path in paths]
+    results = [run.results for run in joined_runs(separate)]
     order = training_order(results)
     chosen = []
     grids = []
@@ -282,7 +282,7 @@ def _tables(
         chosen = choose([runs[i] for i in order], items)
     if format != "csv":  # with effects and cells of own data, where the data are found
         known = diagnostics.built_in().keys()
-        unknown = [p for p, x in zip(paths, separate, strict=True) if x.tasks.keys() - known]
+        unknown = [run.path for run in separate if run.results.tasks.keys() - known]
         try:
             custom = options.runs_in(unknown, data)
             grids = [x for of in designs_of(custom, design) for x in (*of.tables, *of.further)]

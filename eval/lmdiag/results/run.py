@@ -280,46 +280,38 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 
 def joined_runs(runs: Sequence[Run]) -> list[Run]:
-    """Returns the runs, those of one model on different tasks as one; see `joined_results`."""
-    joined = []
-    for group in _groups([run.results for run in runs]):
-        parts = [runs[number] for number in group]
-        stimuli = {task: rows for part in parts for task, rows in part.stimuli.items()}
-        run = Run(parts[0].path, _joined([part.results for part in parts]), stimuli, parts)
-        joined.append(run if len(parts) > 1 else parts[0])
-    return joined
-
-
-def joined_results(results: Sequence[Results]) -> list[Results]:
-    """Returns the results, those of one model on different tasks as one, in the order given.
+    """Returns the runs, those of one model on different tasks as one, in the order given.
 
     They are joined if the model is the same (commit and dtype included), no task is in two of them,
     and their protocols differ in tasks, perturbations and verbs alone.
     """
-    return [_joined([results[number] for number in group]) for group in _groups(results)]
-
-
-def _groups(results: Sequence[Results]) -> list[list[int]]:
-    """The numbers of the results that are joined, group by group."""
-    groups: list[tuple[Any, list[int]]] = []
-    for number, result in enumerate(results):
-        same = replace(result.protocol, tasks=(), perturb=(), verbs=None, entropy=False)
-        key = result.model, same
-        tasks = result.tasks.keys()
-        for other, group in groups:
-            if other == key and all(tasks.isdisjoint(results[x].tasks) for x in group):
-                group.append(number)
+    groups: list[list[Run]] = []
+    for run in runs:
+        for group in groups:
+            if all(_can_join(other.results, run.results) for other in group):
+                group.append(run)
                 break
         else:
-            groups.append((key, [number]))
-    return [group for _, group in groups]
+            groups.append([run])
+    return [_joined(group) if len(group) > 1 else group[0] for group in groups]
 
 
-def _joined(parts: Sequence[Results]) -> Results:
+def _can_join(a: Results, b: Results) -> bool:
+    """Whether two results are of one model, asked in the same way on different tasks."""
+    free: dict[str, Any] = {"tasks": (), "perturb": (), "verbs": None, "entropy": False}
+    is_same = replace(a.protocol, **free) == replace(b.protocol, **free)
+    return a.model == b.model and is_same and a.tasks.keys().isdisjoint(b.tasks)
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    """The runs as one."""
+    stimuli = {task: rows for run in runs for task, rows in run.stimuli.items()}
+    return Run(runs[0].path, _joined_results([run.results for run in runs]), stimuli, runs)
+
+
+def _joined_results(parts: Sequence[Results]) -> Results:
     """The parts as one; what was recorded once per run is added up, or taken from the first."""
     first = parts[0]
-    if len(parts) == 1:
-        return first
     protocol = replace(
         first.protocol,
         tasks=tuple(task for part in parts for task in part.protocol.tasks),
