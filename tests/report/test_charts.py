@@ -14,8 +14,7 @@ from invented_runs import ONE_TASK, make_run
 
 import lmdiag
 from lmdiag import diagnostics
-from lmdiag.report.charts import kinds, output
-from lmdiag.report.charts.drawing import Plot
+from lmdiag.report.charts import Plot, kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.html import charts, render
 from lmdiag.report.items import items
@@ -183,14 +182,14 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
     of_runs = ReportFigures.of([run.results for run in many])
     plots = {plot.name: plot for plot in (*trend_plots(of_runs), *ranked_plots(of_runs))}
     rows = plots["role88-sizes"].spec["data"]["values"]
-    sensitivity = [row for row in rows if row["figure"] == "sensitivity"]
+    sensitivity = [row for row in rows if row["panel"] == "sensitivity"]
     assert len(sensitivity) == 20
     for row, run in zip(sensitivity, many, strict=True):
         figure = run.results.figure(FigureKey("role88", "none", "sensitivity"))
         assert figure is not None
         assert (row["at"], row["value"]) == (run.results.model.n_parameters, figure.value)
         assert (row["low"], row["high"], row["chance"]) == (figure.ci_low, figure.ci_high, 0.5)
-    assert [row["family"] for row in sensitivity[:6]] == [
+    assert [row["series"] for row in sensitivity[:6]] == [
         *["pythia"] * 3, *["bert-uncased"] * 2, "other models",
     ]  # fmt: skip
     ranked = plots["role88-models-sensitivity"].spec["data"]["values"]

@@ -13,7 +13,7 @@ from lmdiag import diagnostics
 from lmdiag.comparison import Comparison, compare_runs, not_compared, refuse_different, side_of
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.charts.drawing import COLORS, difference_chart
+from lmdiag.report.charts.drawing import COLORS, MUTED, dot_plot
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.task_runs import TaskRuns
@@ -202,6 +202,10 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
 # ---- several runs --------------------------------------------------------------------------------
 
 
+_NEITHER = "equal"
+"""Stands for the model with the larger figure where there is none."""
+
+
 class RunPair(NamedTuple):
     """Two runs, measure by measure.
 
@@ -243,6 +247,12 @@ class RunPair(NamedTuple):
         bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
         return (max(bounds, default=1.0) or 1.0) if percent else None
 
+    def _ahead(self, c: Comparison) -> str:
+        """The model with the larger figure."""
+        if c.difference == 0:
+            return _NEITHER
+        return self.a if c.difference > 0 else self.b
+
     @property
     def plots(self) -> list[Plot]:
         """A chart of the differences that are in percent for each task and setting."""
@@ -252,15 +262,18 @@ class RunPair(NamedTuple):
             rows = [
                 {
                     "label": visible(texts.label), "n": c.n, "first": c.a, "second": c.b,
-                    "difference": c.difference, "low": c.ci_low, "high": c.ci_high,
-                    "p_adjusted": c.p_adjusted,
+                    "series": self._ahead(c),
+                    "value": c.difference, "low": c.ci_low, "high": c.ci_high,
+                    "p_adjusted": c.p_adjusted, "zero": 0.0,
                 }
                 for c, texts in comparisons
                 if c.statistic in ("proportion", "share")
             ]  # fmt: skip
             if rows and self.reach:
-                colors = [COLORS[0], COLORS[min(self.number, MOST_BESIDE)]]
-                chart = difference_chart(DataFrame(rows), self.reach, colors)
+                colors = {self.a: COLORS[0], self.b: COLORS[min(self.number, MOST_BESIDE)]}
+                colors[_NEITHER] = MUTED
+                ends = [-self.reach, self.reach]
+                chart = dot_plot(DataFrame(rows), form="+%", colors=colors, domain=ends)
                 caption = f"{title}: differences, {self.a} minus {self.b}, {rest}"
                 plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
         return plots

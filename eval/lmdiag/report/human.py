@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
-import altair as alt
 import numpy as np
 from pandas import DataFrame, concat
 
@@ -14,7 +13,6 @@ from lmdiag import stats
 from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
-from lmdiag.report.charts.drawing import COLORS, distinct, numeric
 from lmdiag.report.formats import render_tables
 from lmdiag.report.grid import Grid, Section, text_grid
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
@@ -25,6 +23,9 @@ _Row = dict[str, Any]
 
 _STATISTICS = {"F": "F (df)", "LR": "chi-squared (df)"}
 _TESTS = {"F": "F test", "LR": "likelihood ratio"}
+_NAMES = {"name": "series", "ci_low": "low", "ci_high": "high"}
+"""Column of a fit -> of a chart."""
+
 _LEAST = 10
 _FEW = 500
 """Rows of a bin of surprisals that is drawn; rows up to which every one is drawn."""
@@ -189,71 +190,67 @@ def words_as_csv(fit: HumanFit) -> str:
 def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
     left = sides(fit.full)[0]
-    word = fit.table.procedure.word
     response = visible(names_in(left)[0])
     title = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
-    power = list[_Row]()
-    terms = list[_Row]()
-    responses = list[DataFrame]()
-    is_few = fit.models[0].n <= _FEW
-    has_intervals = not isnan(fit.models[0].ci_low)
-    for number, model in enumerate(fit.models):
-        name = {"model": visible(model.name)}
-        bounds = {"low": model.ci_low, "high": model.ci_high} if has_intervals else {}
-        place = {"surprisal": model.mean_surprisal, "value": model.per_word, "n": model.n}
-        power.append(name | place | bounds)
-        points = model.words[["surprisal"]].assign(value=model.words["response"], **name)
-        if is_few:
-            points["row"] = fit.table.frame.index[points.index]
-            if word in fit.table.frame.columns:
-                points["word"] = fit.table.texts(word)[points.index].map(visible).to_numpy()
-        aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)  # side by side within a bin
-        responses.append(points if is_few else _binned(points, aside).assign(**name))
-    for model in _distinct_models(fit):
-        for term in model.terms[1:].itertuples():
-            bar: _Row = {"term": visible(term.Index), "value": term.estimate}
-            bar |= {"low": term.ci_low, "high": term.ci_high}
-            terms.append({"model": visible(model.name)} | bar)
     lines = " Lines are 95% intervals."
+    is_few = fit.models[0].n <= _FEW
     shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
-    power_caption = f"Predictive power: {title} against mean surprisal, a mark per model."
-    binned_caption = f"{response} by surprisal: {shown}."
-    terms_caption = f"Coefficients of the full model, {visible(left)} per unit of the predictor."
-    by_mean = _marks(DataFrame(power), "surprisal", "mean surprisal, bits", title)
-    by_bits = _marks(concat(responses), "surprisal", "surprisal, bits", response)
-    by_term = _marks(DataFrame(terms), "term", "", "coefficient")
-    return [
-        Plot("human", "power", power_caption + lines * has_intervals, by_mean),
-        Plot("human", "binned", binned_caption + lines * (not is_few), by_bits),
-        Plot("human", "coefficients", terms_caption + lines, by_term),
-    ]
+    has_intervals = not isnan(fit.models[0].ci_low)
+    power = fit.to_frame()[["mean_surprisal", "per_word", "n", "ci_low", "ci_high", "name"]]
+    power = power.rename(columns={"mean_surprisal": "surprisal", "per_word": "value"} | _NAMES)
+    power["series"] = power["series"].map(visible)
+    terms = concat([
+        model.terms[1:].rename_axis("label").reset_index().assign(series=visible(model.name))
+        for model in _distinct_models(fit)
+    ])  # fmt: skip
+    terms = terms.rename(columns={"estimate": "value"} | _NAMES)
+    terms = terms[["label", "series", "value", "low", "high"]]
+    terms["label"] = terms["label"].map(visible)
+    responses = concat([_responses(fit, number, is_few) for number in range(len(fit.models))])
+    captions = {
+        "power": f"Predictive power: {title} against mean surprisal, a mark per model."
+        + lines * has_intervals,
+        "binned": f"{response} by surprisal: {shown}." + lines * (not is_few),
+        "coefficients": f"Coefficients of the full model, {visible(left)} per unit of the "
+        f"predictor.{lines}",
+    }
+    charts = {
+        "power": _over_surprisal(power, "mean surprisal, bits", title),
+        "binned": _over_surprisal(responses, "surprisal, bits", response),
+        "coefficients": drawing.dot_plot(terms, form="", title="coefficient", zero=True),
+    }
+    return [Plot("human", name, caption, charts[name]) for name, caption in captions.items()]
 
 
-def _binned(points: DataFrame, aside: float) -> DataFrame:
+def _over_surprisal(data: DataFrame, x: str, y: str) -> Any:
+    """Values of models over surprisals."""
+    place = drawing.numeric("x", "surprisal", title=x, zero=False, padding=8)
+    return drawing.line_plot(data, place, title=y, joined=(), zero=False)
+
+
+def _responses(fit: HumanFit, number: int, is_few: bool) -> DataFrame:
+    """The response of each row by the surprisal of a model, or its means in bins."""
+    model = fit.models[number]
+    series = visible(model.name)
+    rows = model.words[["surprisal"]].assign(value=model.words["response"], series=series)
+    if not is_few:  # the models of a bin are beside each other
+        aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)
+        return _binned(rows, aside).assign(series=series)
+    rows["row"] = fit.table.frame.index[rows.index]
+    word = fit.table.procedure.word
+    if word in fit.table.frame.columns:
+        rows["word"] = fit.table.texts(word)[rows.index].map(visible).to_numpy()
+    return rows
+
+
+def _binned(rows: DataFrame, aside: float) -> DataFrame:
     """Means of the values in bins of one bit; `aside` is their place in the bin."""
     means = []
-    for start, values in points.groupby(np.floor(points["surprisal"]))["value"]:
+    for start, values in rows.groupby(np.floor(rows["surprisal"]))["value"]:
         if len(values) >= _LEAST:
             low, high = stats.mean_interval(values.to_numpy())
             means.append((start + aside, values.mean(), low, high, len(values)))
     return DataFrame(means, columns=["surprisal", "value", "low", "high", "n"])
-
-
-def _marks(data: DataFrame, by: str, by_title: str, title: str) -> Any:
-    """Values with intervals: up and down over numbers, or left and right beside names."""
-    is_named = by == "term"
-    models = distinct(data, "model")
-    on, height = ("x", max(40, 14 * len(data) + 8 * data[by].nunique())) if is_named else ("y", 240)
-    channels = drawing.series("model", models, color=COLORS)
-    channels[on] = numeric(on, "value", percent=False, title=title, zero=is_named)
-    if is_named:
-        channels["y"] = drawing.labels(data, by)
-        channels["yOffset"] = alt.YOffset("model:N", sort=models)
-    else:
-        channels["x"] = numeric("x", by, percent=False, title=by_title, zero=False, padding=8)
-    columns = "model, row, word, n, term, surprisal, value, low, high"
-    marks = drawing.points(data, on, channels, columns, ".4~g")
-    return drawing.layered(data, *marks, height=height)
 
 
 # ---- the page -----------------------------------------------------------------------------------

@@ -233,4 +233,4 @@ def _chart(
         label = ", ".join(parts) or "the one protocol"
         row |= {"place": place, "protocol": f"{label} (default)" if row["default"] else label}
     matrix = DataFrame(lines, columns=["place", "choice", "strongest"])
-    return curve_chart(DataFrame(rows), matrix, color, percent=percent, reach=reach)
+    return curve_chart(DataFrame(rows), matrix, color, "%" if percent else "", reach)

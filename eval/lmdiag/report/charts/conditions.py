@@ -14,13 +14,16 @@ from lmdiag.analysis.designs import UNITS, Analysis, cell_columns
 from lmdiag.analysis.effects import within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
-from lmdiag.report.charts import Plot, drawing, name_part
-from lmdiag.report.charts.drawing import COLORS, SHAPES, distinct
+from lmdiag.report.charts import Plot, name_part
+from lmdiag.report.charts.drawing import distinct, dot_plot, line_plot
 from lmdiag.report.items import Item
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
     from lmdiag.report.charts.task_runs import TaskRuns
+
+_NAMES = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
+"""Column of an analysis -> of a chart."""
 
 _MOST_ITEMS = 60
 """Items that are drawn as lines, in each panel."""
@@ -59,8 +62,7 @@ def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
         items = items.iloc[:0]
     keys = [x for x in ("suite", "model", *conditions) if x in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
-    names = {"mean": "value", "ci_low": "low", "ci_high": "high"}
-    data = pd.concat([cells.rename(columns=names), items], ignore_index=True)
+    data = pd.concat([cells.rename(columns=_NAMES), items], ignore_index=True)
     drawn = {*sides, *joined, *(() if analysis.has_models else ("model",))}
 
     def texts(columns: Sequence[str]) -> Any:
@@ -77,7 +79,7 @@ def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
     possible = _POSSIBLE.get(analysis.response, (-math.inf, math.inf))
     unit = UNITS.get(analysis.response)
     title = ", ".join(filter(None, (analysis.response.replace("_", " "), unit)))
-    chart = means_chart(data, title, *map(visible, titles[:2]), possible=possible)
+    chart = _means_chart(data, title, *map(visible, titles[:2]), possible=possible)
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
     shown = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
     caption = (
@@ -94,75 +96,57 @@ def forest_plots(name: str, analysis: Analysis, part: str = "") -> list[Plot]:
     Args:
         name, analysis, part: see `condition_plot`.
     """
-    unit = UNITS.get(analysis.response)
-    title = ", ".join(filter(None, ("difference", unit)))
+    title = ", ".join(filter(None, ("difference", UNITS.get(analysis.response))))
+    tests = analysis.effects.rename(columns=_NAMES | {"label": "effect and levels"})
+    tests = tests.assign(label=tests["model"].map(visible), series="", zero=0.0)
+    whole = [column for column in ("suite", "effect and levels") if column in tests]
     plots = []
-    columns = {"model": "label", "estimate": "value", "ci_low": "low", "ci_high": "high"}
-    tests = analysis.effects.rename(columns={"label": "effect and levels"} | columns)
-    whole = [x for x in ("suite", "effect and levels") if x in tests]
     for number, (key, rows) in enumerate(tests.groupby(whole, sort=False), start=1):
-        data = rows[["label", "value", "low", "high", "n"]].assign(label=rows["label"].map(visible))
-        place = {
-            "x": drawing.numeric("x", "value", percent=False, title=title),
-            "y": drawing.labels(data, "label"),
-        }
-        zero = alt.Chart().mark_rule(strokeDash=[3, 3]).encode(x=alt.datum(0))
-        dots = drawing.points(data, "x", place, "label, value, low, high, n", ".2f")
-        chart = drawing.layered(data, zero, *dots)
-        effect = visible(": ".join(key))
+        data = rows[["label", "series", "value", "low", "high", "n", "zero"]]
         caption = (
-            f"{effect}: effect on {analysis.response_text(part)} in each model. Lines are 95% "
-            "intervals over items, the dashed line marks an effect of zero."
+            f"{visible(': '.join(key))}: effect on {analysis.response_text(part)} in each model. "
+            "Lines are 95% intervals over items, the line across marks an effect of zero."
         )
+        chart = dot_plot(data, form="", title=title)
         plots.append(Plot("conditions", f"{name}-{number}", caption, chart))
     return plots
 
 
-def means_chart(
+def _means_chart(
     data: pd.DataFrame, y: str, x: str = "", legend: str = "", *, possible: tuple[float, float]
 ) -> Any:
-    """Returns means with intervals by the levels of a condition, those of a series side by side.
+    """Means with intervals by the levels of a condition, those of a series beside each other.
 
     Args:
         data: level, series, panel, value, low, high, n of each mean; with `item`, a value of an
-            item, for its thin line; lines join the means. `named` is False for
-            levels that a click shows.
+            item; `named` is False for levels that a click shows.
         y, x, legend: titles of values, levels and series.
         possible: values, beyond which an interval is cut.
     """
-    names = distinct(data, "series")
     levels = distinct(data, "level")
     is_path = "item" not in data
     are_panels = data["panel"].nunique() > 1
     is_slanted = is_path or 6 * sum(map(len, levels)) > (160 if are_panels else 310)
-    ends = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
-    ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
     axis = alt.Axis(labelAngle=-35 if is_slanted else 0, labelLimit=110, labelOverlap=False)
-    looks = drawing.series("series", names, legend or None, color=COLORS, shape=SHAPES)
-    place = {
-        "x": alt.X("level:N", sort=levels, title=x or None, axis=axis),
-        "y": drawing.numeric("y", "value", percent=False, title=y, zero=False, **ends),
-        "color": looks["color"],
-    }
-    if len(names) > 1:
-        place["xOffset"] = alt.XOffset("series:N", sort=names)
-    columns = "panel, level, series, n, value, low, high"
-    means = drawing.points(data, "y", place | looks, columns, ".2f")
-    means[0].mark.clip = bool(ends)
-    line = alt.Chart().mark_line(strokeWidth=1.5).encode(**place)
-    if not is_path:
-        means = [x.transform_filter("!isValid(datum.item)") for x in (line, *means)]
-        line = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail="item:N")
-        line = line.transform_filter("isValid(datum.item)")
-    chart = drawing.layered(data, line, *means, height=150 if are_panels else 200)
-    if is_part := "named" in data and data["named"].nunique() > 1:
-        chart = chart.transform_filter("every_region || datum.named")
-    if are_panels:
-        is_same = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
-        chart = drawing.panels(chart, data, "panel", own="" if is_same or is_path else "x")
+    ends: dict[str, Any] = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
+    ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
+    has_same_levels = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
+    chart = line_plot(
+        data,
+        alt.X("level:N", sort=levels, title=x or None, axis=axis),
+        title=y,
+        legend=legend,
+        is_beside=True,
+        heights=(200, 150),
+        own="" if has_same_levels or is_path else "x",
+        zero=False,
+        **ends,
+    )
+    if "named" not in data or data["named"].nunique() == 1:
+        return chart
     box = alt.binding_checkbox(name="all regions")
     every = alt.param(name="every_region", value=False, bind=box)
-    return chart.add_params(every) if is_part else chart
+    return chart.transform_filter("every_region || datum.named").add_params(every)
 
 
 def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -181,7 +165,7 @@ def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         if means["named"].nunique() > 1:
             caption += " Only the regions that the predictions read are shown."
         file = "-".join(filter(None, ("regions", str(number), name_part(suite))))
-        drawn = means_chart(means, "surprisal, bits", possible=(0, math.inf))
+        drawn = _means_chart(means, "surprisal, bits", possible=(0, math.inf))
         yield Plot(chart.kind, file, caption, drawn, len(suites) > _UNFOLDED)
 
 

@@ -1,23 +1,31 @@
-"""What charts share, and the charts that several modules draw.
+"""What all charts are drawn with: `dot_plot`, `line_plot`, and the parts of both.
+
+A chart is a tidy DataFrame and a few declarations. Columns have fixed meanings, and one that is
+missing or has no values is not drawn:
+
+| column | drawn as |
+| --- | --- |
+| `value`, `low`, `high` | a point with its 95% interval |
+| `label` | a line of a dot plot |
+| `series` | colour and shape, with a legend for several |
+| `panel` | panels beside each other, for several |
+| `chance`, `human`, `zero` | a dashed, a thick grey and a thin grey line across |
+| `published`, `sd`, `shuffles` | a diamond, a thick line of ± one, the size of the point |
+| `item` | of a line plot: a thin line of the values of an item |
 
 Text from data and models is only in the data and in the domains of scales, where Vega takes it as
-text and never as an expression.
-
-Data are DataFrames; those of figures have the columns value, low and high (95% interval), n,
-chance, versus_chance, and those that the functions name; a column may be missing. Proportions are
-in [0, 1].
+text and never as an expression. Proportions are in [0, 1]. `form` says how values are written: "%"
+for proportions, "+%" for differences between proportions, "" for any other number.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
-
-from lmdiag.report.charts import Plot
 
 COLORS = [f"var(--c{number})" for number in range(1, 7)]
 INK = "var(--ink)"
@@ -33,8 +41,22 @@ LINES = f"split(trim(replace(datum.label, regexp('{LINE}', 'g'), '$&\\n')), '\\n
 ONE_ROW = alt.Data(values=[{}])  # type: ignore[no-untyped-call]
 """The data of a mark at a fixed place."""
 
-_FORMS = dict.fromkeys(("n", "at", "shuffles"), ",") | dict.fromkeys(("p", "p_adjusted"), ".3f")
-_FORMS |= dict.fromkeys(("first", "second"), ".1%")  # of differences, which have a sign
+_ACROSS: dict[str, dict[str, Any]] = {
+    "human": {"color": MUTED, "strokeWidth": 2, "opacity": 0.7},
+    "chance": {"color": INK, "strokeWidth": 1, "strokeDash": DASHED},
+    "zero": {"color": MUTED, "strokeWidth": 1},
+}
+"""Column -> the line across a chart."""
+
+_TOOLTIP = (
+    *("label", "panel", "series", "level", "at", "cut-off", "surprisal", "row", "word", "protocol"),
+    *("n", "shuffles", "versus_chance", "value", "low", "high", "sd", "chance", "human"),
+    *("published", "first", "second", "p", "p_adjusted"),
+)
+"""Columns that tooltips of figures show, in their order."""
+
+_FORMS = dict.fromkeys(("n", "at", "shuffles", "contrasts"), ",")
+_FORMS |= dict.fromkeys(("p", "p_adjusted"), ".3f") | dict.fromkeys(("first", "second"), ".1%")
 _TITLES = {"low": "from", "high": "to", "versus_chance": "against chance", "p_adjusted": "p adj."}
 
 
@@ -45,29 +67,14 @@ def inline(data: pd.DataFrame) -> Any:
     return alt.Data(values=known)  # type: ignore[no-untyped-call]
 
 
-def layered(data: pd.DataFrame, *layers: Any, **size: Any) -> Any:
+def layered(data: pd.DataFrame, *layers: Any, height: float) -> Any:
     """Returns layers over the same rows as a chart."""
-    return alt.layer(*layers, data=inline(data)).properties(**{"width": 360, **size})
-
-
-def panels(
-    chart: Any, data: pd.DataFrame, column: str, columns: int = 2, *, room: int = 45, own: str = ""
-) -> Any:
-    """Returns a chart as panels with headings, a panel per value of a column.
-
-    `room` is the width of the labels left of a panel, in pixels. Panels have one scale, but for
-    the channel `own`.
-    """
-    facet = alt.Facet(f"{column}:N", title=None, sort=distinct(data, column))
-    beside = room * (columns if own == "y" else 1) + 14 * columns
-    made = chart.facet(facet.header(labelExpr=LINES), columns=columns, spacing=14)
-    made = made.properties(usermeta={"beside": beside})
-    return made.resolve_scale(**{own: "independent"}) if own else made
+    return alt.layer(*layers, data=inline(data)).properties(width=360, height=height)
 
 
 def has(data: pd.DataFrame, column: str) -> bool:
-    """Returns whether any row has a value in a column."""
-    return column in data and bool(data[column].notna().any())
+    """Returns whether any row has a value in a column; an empty text is none."""
+    return column in data and bool((data[column].notna() & (data[column] != "")).any())
 
 
 def distinct(data: pd.DataFrame, column: str) -> list[Any]:
@@ -75,22 +82,24 @@ def distinct(data: pd.DataFrame, column: str) -> list[Any]:
     return list(data[column].dropna().unique())
 
 
+# ---- channels ------------------------------------------------------------------------------------
+
+
 def numeric(
-    channel: str, column: str, *, percent: bool = True, title: str | None = None, **scale: Any
+    channel: str, column: str = "value", *, form: str = "", title: str | None = None, **scale: Any
 ) -> Any:
     """Returns the channel x or y of a column of numbers.
 
-    Proportions (`percent`) are shown from 0 to 1, unless options of the scale say otherwise.
+    Proportions are shown from 0 to 1, unless options of the scale say otherwise.
     """
-    scale = scale or ({"domain": [0, 1], "nice": False} if percent else {"zero": False})
+    scale = scale or ({"domain": [0, 1], "nice": False} if form == "%" else {"zero": False})
     made = {"x": alt.X, "y": alt.Y}[channel](f"{column}:Q", title=title, scale=alt.Scale(**scale))
-    return made.axis(format="%") if percent else made
+    return made.axis(format=form) if form else made
 
 
-def labels(data: pd.DataFrame, column: str, *, room: int = 0, **axis: Any) -> Any:
-    """Returns the channel y of a column of labels: in lines, or cut to pixels of `room`."""
-    lines = {"minExtent": room, "maxExtent": room, "labelLimit": room - 8}
-    shown = alt.Axis(**(lines if room else {"labelExpr": LINES}) | axis)
+def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
+    """Returns the channel y of a column of labels, which have several lines where they are long."""
+    shown = alt.Axis(**{"labelExpr": LINES, **axis})
     return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=shown)
 
 
@@ -101,7 +110,7 @@ def series(
 
     `looks` are lists of colours, shapes and the like by channel, which Vega repeats.
     """
-    columns = max(1, 330 // (24 + 6 * max(map(len, names))))  # a letter has about 6 pixels
+    columns = max(1, 330 // (24 + 6 * max(map(len, names), default=0)))  # a letter has 6 pixels
     legend = alt.Legend(title=title, columns=columns) if len(names) > 1 else None
     return {
         channel: getattr(alt, channel.title())(
@@ -111,48 +120,48 @@ def series(
     }
 
 
-def tooltip(data: pd.DataFrame, columns: str, form: str = ".1%", **titles: str) -> list[Any]:
-    """Returns the tooltips of those columns (names separated by commas) that have values.
-
-    `form` is the format of floats, as d3 writes it.
-    """
+def tooltip(
+    data: pd.DataFrame, columns: Sequence[str] = _TOOLTIP, form: str = "", **titles: str
+) -> list[Any]:
+    """Returns the tooltips of those columns that have values."""
     shown = []
-    for name in (name for name in columns.split(", ") if has(data, name)):
+    for name in (name for name in columns if has(data, name)):
         is_number = name in _FORMS or data[name].dtype.kind == "f"
-        forms: dict[str, Any] = {"format": _FORMS.get(name, form)} if is_number else {}
+        usual = form.replace("%", ".1%") or (",.1~f" if _is_large(data[name]) else ".4~g")
+        forms: dict[str, Any] = {"format": _FORMS.get(name, usual)} if is_number else {}
         title = (_TITLES | titles).get(name, name)
         shown.append(alt.Tooltip(f"{name}:{'Q' if is_number else 'N'}", title=title, **forms))
     return shown
+
+
+def _is_large(values: pd.Series[Any]) -> bool:
+    """Whether four digits would not show a number to the unit."""
+    return values.dtype.kind == "f" and bool(values.abs().max() >= 1e4)
+
+
+# ---- plots ---------------------------------------------------------------------------------------
 
 
 def points(
     data: pd.DataFrame,
     on: str,
     channels: dict[str, Any],
-    columns: str,
-    form: str = ".1%",
+    form: str,
     across: Mapping[str, Any] | None = None,
     **looks: Any,
 ) -> list[Any]:
-    """Returns the layers of figures: points with tooltips, and what the data have beside them.
-
-    These are intervals from `low` to `high`, the grey line of the human baseline and the dashed one
-    of chance.
+    """Returns the layers of figures: lines across, intervals, and points with tooltips.
 
     Args:
         data: a row per figure.
         on: the channel of the values, x or y.
         channels: of points and intervals, which have no shape; `looks` are of the points alone.
-        columns, form: see `tooltip`.
-        across: where the two lines begin and end, which otherwise cross the chart.
+        form: of the values in tooltips.
+        across: where lines across begin and end, which otherwise cross the whole chart.
     """
-    lines: dict[str, dict[str, Any]] = {
-        "human": {"color": MUTED, "strokeWidth": 2, "opacity": 0.7},
-        "chance": {"color": INK, "strokeWidth": 1, "strokeDash": DASHED},
-    }
     layers = [
         alt.Chart().mark_rule(**line).encode(**across or {}, **{on: f"mean({column}):Q"})
-        for column, line in lines.items()
+        for column, line in _ACROSS.items()
         if has(data, column)
     ]
     if has(data, "low"):
@@ -160,7 +169,114 @@ def points(
         rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
         layers.append(rules.encode(**place | {on: "low:Q", f"{on}2": "high:Q"}))
     dots = alt.Chart().mark_point(filled=True, size=48, opacity=1)
-    return [*layers, dots.encode(**channels, **looks, tooltip=tooltip(data, columns, form))]
+    return [*layers, dots.encode(**channels, **looks, tooltip=tooltip(data, form=form))]
+
+
+def dot_plot(
+    data: pd.DataFrame,
+    *,
+    form: str = "%",
+    title: str | None = None,
+    colors: Sequence[str] | Mapping[str, str] = COLORS,
+    **scale: Any,
+) -> Any:
+    """Returns figures as dots from left to right, those of a label below each other.
+
+    Args:
+        data: see the module.
+        form: how values are written.
+        title: of the axis.
+        colors: of the series, in order or by name.
+        scale: options of the scale of values.
+    """
+    names = distinct(data, "series")
+    shades = [colors[name] for name in names] if isinstance(colors, Mapping) else colors
+    looks = series("series", names, color=shades, shape=SHAPES)
+    y = labels(data, "label").scale(type="band", paddingInner=0.2)
+    place = {"x": numeric("x", form=form, title=title, **scale), "y": y}
+    n_beside = 1
+    if data.duplicated("label").any():
+        n_beside = len(names)
+        place["yOffset"] = alt.YOffset("series:N", sort=names)
+    layers = []
+    if has(data, "sd"):
+        bars = alt.Chart().mark_errorbar(thickness=6, opacity=0.3, clip=True)
+        layers.append(bars.encode(**place, color=looks["color"], xError="sd:Q"))
+    if has(data, "published"):
+        diamond = alt.Chart().mark_point(shape="diamond", size=70, color=INK, strokeWidth=1.3)
+        layers.append(diamond.encode(**place | {"x": alt.X("published:Q")}))
+    sizes = {}
+    if has(data, "shuffles"):
+        sizes["size"] = alt.Size("shuffles:Q", legend=None).scale(rangeMin=30, rangeMax=150)
+    across = {"y": y.bandPosition(0), "y2": alt.Y2("label:N", bandPosition=1)}
+    layers += points(data, "x", place | looks, form, across, **sizes)
+    n_lines = max(len(re.findall(LINE, label)) for label in data["label"])
+    height = max(16 * n_beside + 5, 13 * n_lines + 8) * data["label"].nunique()
+    return layered(data, *layers, height=height)
+
+
+def line_plot(
+    data: pd.DataFrame,
+    x: Any,
+    *layers: Any,
+    form: str = "",
+    title: str | None = None,
+    legend: str | None = None,
+    joined: Collection[str] | None = None,
+    colors: Sequence[str] = COLORS,
+    is_small: bool = False,
+    is_beside: bool = False,
+    heights: tuple[float, float] = (240, 110),
+    columns: int = 2,
+    own: str = "",
+    **scale: Any,
+) -> Any:
+    """Returns figures as dots over x, which lines join, in panels where there are several.
+
+    Args:
+        data: see the module.
+        x: the channel.
+        layers: what is drawn above the figures.
+        form: how values are written.
+        title, legend: titles of the values and of the series.
+        joined: series with lines; by default all.
+        colors: of the series.
+        is_small: whether there are lines alone.
+        is_beside: whether the dots of several series at one x are beside each other.
+        heights: of a chart, and of each of several panels.
+        columns, own: see `panels`.
+        scale: options of the scale of values.
+    """
+    names = distinct(data, "series")
+    looks = series("series", names, legend or None, color=colors, shape=SHAPES)
+    y = numeric("y", form=form, title=title, **scale)
+    place = {"x": x, "y": y, "color": looks["color"]}
+    if is_beside and len(names) > 1:
+        place["xOffset"] = alt.XOffset("series:N", sort=names)
+    with_line = [*(names if joined is None else joined)]
+    line = alt.Chart().mark_line(strokeWidth=1.5).encode(**place)
+    marks = [line.transform_filter(alt.FieldOneOfPredicate(field="series", oneOf=with_line))]
+    marks = marks if with_line else []
+    if not is_small:
+        marks += points(data, "y", place | looks, form)
+        if {"domainMin", "domainMax"} & {*scale}:
+            marks[-2].mark.clip = True  # an interval may reach further
+    if has(data, "item"):
+        marks = [mark.transform_filter("!isValid(datum.item)") for mark in marks]
+        thin = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail="item:N")
+        marks.insert(0, thin.transform_filter("isValid(datum.item)"))
+    are_panels = "panel" in data and data["panel"].nunique() > 1
+    chart = layered(data, *marks, *layers, height=heights[are_panels])
+    return panels(chart, data, columns, own) if are_panels else chart
+
+
+def panels(chart: Any, data: pd.DataFrame, columns: int = 2, own: str = "") -> Any:
+    """Returns a chart as panels with headings, which have one scale, but for the channel `own`."""
+    facet = alt.Facet("panel:N", title=None, sort=distinct(data, "panel"))
+    beside = 45 * (columns if own == "y" else 1) + 14 * columns  # labels of axes, and gaps
+    made = chart.facet(facet.header(labelExpr=LINES), columns=columns, spacing=14)
+    made = made.properties(usermeta={"beside": beside})
+    return made.resolve_scale(**{own: "independent"}) if own else made
 
 
 def meanings(data: pd.DataFrame) -> str:
@@ -177,83 +293,8 @@ def meanings(data: pd.DataFrame) -> str:
     return f" {text[:1].upper()}{text[1:]}." if text else ""
 
 
-def dot_plot(
-    kind: str,
-    name: str,
-    title: str,
-    data: pd.DataFrame,
-    *,
-    percent: bool = True,
-    colors: Sequence[str] = COLORS,
-) -> list[Plot]:
-    """Returns figures as dots with 95% intervals, a line of the chart per label and series.
-
-    The caption says what the marks mean; without rows there is no chart.
-
-    Args:
-        kind, name, title: of the chart; the caption begins with its title.
-        data: columns of figures; label, series, sd, published, human, shuffles.
-        percent: whether the figures are proportions.
-        colors: of the series.
-    """
-    if data.empty:
-        return []
-    names = distinct(data, "series")
-    y = labels(data, "label").scale(type="band", paddingInner=0.2)
-    place = {"x": numeric("x", "value", percent=percent), "y": y}
-    place |= {"yOffset": alt.YOffset("series:N", sort=names)}
-    looks = series("series", names, color=colors, shape=SHAPES)
-    layers = []
-    if has(data, "sd"):
-        bars = alt.Chart().mark_errorbar(thickness=6, opacity=0.3, clip=True)
-        layers.append(bars.encode(**place, color=looks["color"], xError="sd:Q"))
-    if has(data, "published"):
-        diamond = alt.Chart().mark_point(shape="diamond", size=70, color=INK, strokeWidth=1.3)
-        layers.append(diamond.encode(**place | {"x": alt.X("published:Q")}))
-    sizes = {}
-    if has(data, "shuffles"):
-        sizes["size"] = alt.Size("shuffles:Q", legend=None).scale(rangeMin=30, rangeMax=150)
-    layers += points(
-        data, "x", place | looks,
-        "label, series, n, shuffles, versus_chance, value, low, high, sd, chance, human, published",
-        ".1%" if percent else ".3~f",
-        {"y": y.bandPosition(0), "y2": alt.Y2("label:N", bandPosition=1)}, **sizes,
-    )  # fmt: skip
-    lines = max(len(re.findall(LINE, label)) for label in data["label"])
-    height = max(16 * len(names) + 5, 13 * lines + 8) * data["label"].nunique()
-    return [Plot(kind, name, f"{title}.{meanings(data)}", layered(data, *layers, height=height))]
-
-
-def difference_chart(data: pd.DataFrame, reach: float, colors: Sequence[str]) -> Any:
-    """Returns differences between two runs with intervals.
-
-    A difference has the colour of the model with the larger figure; 0 has none.
-
-    Args:
-        data: label, difference, low, high, first, second, p_adjusted, n.
-        reach: the end of the scale in both directions.
-        colors: of the first and the second run.
-    """
-    color = alt.when("datum.difference > 0").then(alt.value(colors[0]))
-    color = color.when("datum.difference < 0").then(alt.value(colors[1]))
-    channels = {
-        "x": numeric("x", "difference", domain=[-reach, reach]).axis(format="+%"),
-        "y": labels(data, "label", room=230),
-        "color": color.otherwise(alt.value(MUTED)),
-    }
-    columns = "label, n, difference, low, high, first, second, p_adjusted"
-    zero = alt.Chart(ONE_ROW).mark_rule(color=MUTED).encode(x=alt.XDatum(0))
-    layers = points(data, "x", channels, columns, "+.1%")
-    return layered(data, zero, *layers, height=18 * data["label"].nunique())
-
-
 def curve_chart(
-    data: pd.DataFrame,
-    choices: pd.DataFrame,
-    color: str,
-    *,
-    percent: bool,
-    reach: Sequence[float] = (),
+    data: pd.DataFrame, choices: pd.DataFrame, color: str, form: str, reach: Sequence[float] = ()
 ) -> Any:
     """Returns figures in ascending order, and below them the choices of each.
 
@@ -262,7 +303,7 @@ def curve_chart(
             `solid` and the `default`.
         choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
         color: of the points, e.g. "var(--c1)".
-        percent: whether the values are proportions.
+        form: how values are written.
         reach: values that the scale has to show, too.
     """
 
@@ -271,20 +312,18 @@ def curve_chart(
 
     known = data.reindex(columns=["value", "low", "high", "chance"])
     ends = [min([known.min().min(), *reach]), max([known.max().max(), *reach])]
-    y = numeric("y", "value", domain=ends, nice=True, zero=False)
-    y = y.axis(format="%" if percent else ".3~g", minExtent=150, maxExtent=150)
+    y = numeric("y", domain=ends, nice=True, zero=False)
+    y = y.axis(format=form or ".3~g", minExtent=150, maxExtent=150)
     x = alt.X("place:O", axis=None)
-    *lines, dots = points(
-        data, "y", {"x": x, "y": y, "color": alt.value(color)},
-        "protocol, n, versus_chance, value, low, high, chance, p, p_adjusted",
-        ".1%" if percent else ".3~g",
-        fill=where("solid", color, "transparent"), size=where("default", 150, 44),
-    )  # fmt: skip
+    place = {"x": x, "y": y, "color": alt.value(color)}
+    looks = {"fill": where("solid", color, "transparent"), "size": where("default", 150, 44)}
+    *lines, dots = points(data, "y", place, form, **looks)
     curve = alt.layer(*lines, dots.mark_point(strokeWidth=1.3, opacity=1), height=150)
     matrix = alt.Chart(inline(choices), height=alt.Step(15)).mark_circle(size=34, opacity=1)
-    rows = labels(choices, "choice", room=150, grid=True, labelPadding=2)
-    shown = tooltip(choices, "choice")
+    room = {"minExtent": 150, "maxExtent": 150, "labelLimit": 142, "labelExpr": "datum.label"}
+    rows = labels(choices, "choice", grid=True, labelPadding=2, **room)
     colors = where("strongest", color, MUTED)
+    shown = tooltip(choices, ["choice"])
     both = alt.vconcat(curve, matrix.encode(x=x, y=rows, color=colors, tooltip=shown), spacing=8)
     both = both.resolve_scale(x="shared").properties(usermeta={"beside": 162})
     return both.properties(data=inline(data))

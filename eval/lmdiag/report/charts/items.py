@@ -72,7 +72,10 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     name = f"pairs-{name_part(chart.title)}".strip("-")
     ends = axes["x"]["scale"]["domain"]
     names = {side: texts.value.format(side) for side in ("good", "bad")}
-    columns = "item, context, other context, good word, bad word, rank of good, rank of bad, "
+    columns = [
+        *("item", "context", "other context", "good word", "bad word"),
+        *("rank of good", "rank of bad", "good", "bad"),
+    ]
     for i, table in enumerate(tables):
         kind = chart.kind
         good, bad = data.colors(i)[:2]
@@ -90,7 +93,7 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
                 curve = curve[curve + protocol.threshold <= 1]
                 lines.append(_line(curve, curve + protocol.threshold, axes, strokeDash=DASHED))
                 looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
-            shown = tooltip(table, f"{columns}good, bad", ".1f" if bits else ".3g", **names)
+            shown = tooltip(table, columns, **names)
             drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=shown)
             caption += "."
         if len(table):
@@ -127,7 +130,7 @@ def axis_of(channel: str, column: str, title: str, values: pd.Series[float], bit
     scale: dict[str, Any] = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
     if bits:
         scale = {"domain": [values.min(), values.max()], "nice": True, "zero": False}
-    made = drawing.numeric(channel, column, percent=False, title=title, **scale)
+    made = drawing.numeric(channel, column, title=title, **scale)
     return made if bits else made.axis(values=[10.0**i for i in range(low, 1)], format="~g")
 
 
@@ -163,7 +166,7 @@ def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, dia
     ends = {"bad": edges[i], "bad_end": edges[i + 1], "good": edges[j], "good_end": edges[j + 1]}
     data = pd.DataFrame(ends | {"contrasts": counts[i, j].astype(int)})
     shades = alt.Opacity("contrasts:Q", legend=None).scale(type="log", range=[0.1, 1])
-    shown = tooltip(data, "contrasts, good, bad", ".2g")
+    shown = tooltip(data, ["contrasts", "good", "bad"])
     cells = alt.Chart().mark_rect(color=color)
     cells = cells.encode(**axes, x2="bad_end", y2="good_end", opacity=shades, tooltip=shown)
     return drawing.layered(data, diagonal, cells, height=300)
@@ -202,7 +205,7 @@ def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             "appropriate": (first, first, "circle"),
             "reversed": (second, "transparent", "triangle-up"),
         }
-        shown = tooltip(table, "item, context, word, rank, probability, human cloze", ".3g")
+        shown = tooltip(table, ["item", "context", "word", "rank", "probability", "human cloze"])
         drawn = _marks(table, "kind", looks, **channels, tooltip=shown)
         caption = (
             "Probability of the target: model and human cloze. Correlation of log p and cloze:"

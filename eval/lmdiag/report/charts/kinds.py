@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -9,16 +10,15 @@ import altair as alt
 import pandas as pd
 
 from lmdiag.diagnostics import Chart
+from lmdiag.diagnostics.base import Perturbation
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
-from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot, meanings
+from lmdiag.report.charts.drawing import MUTED, distinct, line_plot, meanings
 from lmdiag.report.charts.items import cloze, scatter
-from lmdiag.report.charts.task_runs import DRAWN, TaskRuns
+from lmdiag.report.charts.task_runs import TaskRuns, drawn, figure_plots
 from lmdiag.report.items import run_scores
-from lmdiag.report.labels import measure_label
-from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, rank_in
-from lmdiag.results import FigureKey, Results
-from lmdiag.results.figures import in_patterns
+from lmdiag.report.selections import ReportFigures, figures_of_sets
+from lmdiag.results import Results
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
@@ -36,28 +36,29 @@ def plots(data: TaskRuns) -> list[Plot]:
 def measures_plot(model: str, results: Results) -> Plot:
     """Returns a chart of the figures of one model that are in percent, without cut-offs."""
     task, setting = next((task, setting) for task, of in results.tasks.items() for setting in of)
-    data = TaskRuns(task, (), ReportFigures.of([results]), ())
-    table = data.table(setting=setting, proportions=True).assign(series=visible(model))
+    table = _proportions(TaskRuns(task, (), ReportFigures.of([results]), ()).table(settings=()))
+    table = table[table["setting"] == setting].assign(series=visible(model))
     if table.empty:
         raise BadInput("no measure is a proportion, so there is nothing to draw: see to_frame()")
-    return dot_plot("figures", "measures", visible(model), table)[0]
+    return figure_plots("figures", "measures", visible(model), table)[0]
+
+
+def _proportions(table: pd.DataFrame) -> pd.DataFrame:
+    """The figures that are in percent, without curves over cut-offs."""
+    return table[table["is_percent"] & ~table["measure"].str.contains("=")]
 
 
 def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Figures in percent: of one run in all settings, of several runs unperturbed."""
-    measures = (*chart.measures, "*")
-    table = data.table(*measures, proportions=True)
-    if len(data.runs) == 1:
-        order = distinct(table, "label")
-        series = {name: visible(data.diagnostic.setting_label(name)) for name in data.settings}
-        series[HUMAN] = "Human (cloze)"
-        table = pd.concat([
-            data.table(*measures, setting=setting, proportions=True).assign(series=label)
-            for setting, label in series.items()
-        ])  # fmt: skip
-        table = table.assign(rank=rank_in(table["label"], order)).dropna(subset="rank")
-        table = table.sort_values("rank", kind="stable").drop(columns="rank")
-    yield from dot_plot(chart.kind, "measures", chart.title or "Figures in percent", table)
+    table = _proportions(data.table((*chart.measures, "*"), settings=()))
+    unperturbed = table[table["setting"] == "none"]
+    if len(data.runs) > 1:
+        table = unperturbed
+    else:
+        table = table[table["label"].isin(unperturbed["label"])]
+        table = table.assign(series=table["setting_label"].map(visible))
+        table = table.sort_values(["measure_rank", "setting_rank"], kind="stable")
+    yield from figure_plots(chart.kind, "measures", chart.title or "Figures in percent", table)
 
 
 def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -65,123 +66,126 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 
     Very many levels have several charts, by the break-down that each of them is a part of.
     """
-    by = chart.by
     title = chart.title
-    table = data.table(*chart.measures, by=by, levels=chart.levels)
+    table = data.table(chart.measures, by=chart.by, levels=chart.levels)
     if len(data.runs) > 1 and len(table):
-        first = in_patterns(table["measure"].unique(), chart.measures)[0]
-        table = table[table["measure"] == first]
-        title += f" ({measure_label(first)})"
-    levels = pd.Series(distinct(table, "level"))
-    groups = pd.Series("", levels)
-    if len(levels) > _MOST_LEVELS:
-        groups = pd.Series([f"part {1 + i // _MOST_LEVELS}" for i in levels.index], levels)
-        items = pd.DataFrame([item.levels for item in data.items[0]]).groupby(by, sort=False)
-        owners = items.first().loc[:, items.nunique().eq(1).all()]
-        if len(owners.columns):
-            finest = owners.nunique().idxmax()
-            groups = owners[finest].map(lambda x: visible(data.diagnostic.level_label(finest, x)))
-    name = name_part(by) + (f"-{name_part(chart.measures[0])}" if len(chart.measures) == 1 else "")
-    for group, rows in table.groupby(table["level"].map(groups), sort=False):
+        first = table.sort_values("measure_rank", kind="stable").iloc[0]
+        table = table[table["measure"] == first["measure"]]
+        title += f" ({first['measure_label']})"
+    name = name_part(chart.by)
+    if len(chart.measures) == 1:
+        name += f"-{name_part(chart.measures[0])}"
+    groups = table["level"].map(_groups(data, chart.by, distinct(table, "level")))
+    for group, rows in table.groupby(groups, sort=False):
         about = f"{title}: {group}" if group else title
         part = f"{name}-{name_part(str(group))}".strip("-")
-        for plot in dot_plot(chart.kind, part, about, rows):
+        for plot in figure_plots(chart.kind, part, about, rows):
             yield plot._replace(is_further=bool(group))
+
+
+def _groups(data: TaskRuns, by: str, levels: list[str]) -> dict[str, str]:
+    """Level -> the group whose chart it is in: a level of the finest break-down above it."""
+    if len(levels) <= _MOST_LEVELS:
+        return dict.fromkeys(levels, "")
+    items = pd.DataFrame([item.levels for item in data.items[0]]).groupby(by, sort=False)
+    above = items.first().loc[:, items.nunique().eq(1).all()]
+    if above.columns.empty:
+        return {level: f"part {1 + i // _MOST_LEVELS}" for i, level in enumerate(levels)}
+    finest = str(above.nunique().idxmax())
+    label = data.diagnostic.level_label
+    return {str(level): visible(label(finest, x)) for level, x in above[finest].items()}
 
 
 def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
     """The figures of small and extended sets, as their table has them."""
     sets = data.diagnostic.extended_sets
-    found = figures_of_sets(data.task, data.figures)
-    if found.empty or sets is None:
+    table = figures_of_sets(data.task, data.figures)
+    if table.empty or sets is None:
         return
-    headings = found["heading"].map(visible)
-    table = found.assign(label=headings, series=found["set"])
+    labels = table["heading"].map(visible)
     if len(data.runs) > 1:
-        table = found.assign(label=headings + ", " + found["set"], series=found["model"])
-    drawn = table[[*FigureKey._fields, *DRAWN]]
-    yield from dot_plot("levels", "extended-sets", sets.title, drawn)
+        table = table.assign(label=labels + ", " + table["set"], series=table["model"])
+    else:
+        table = table.assign(label=labels, series=table["set"])
+    yield from figure_plots("levels", "extended-sets", sets.title, table)
 
 
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, with mean and standard deviation, a chart per run."""
     for i, run in enumerate(data.runs):
-        parts = []
-        times = 0
-        model = data.figures.sources[i].label
-        for setting in (p for p in data.diagnostic.perturbations if p.shuffled):
-            settings = (setting.name, setting.unshuffled)
-            tables = [data.table(*chart.measures, setting=name) for name in settings]
-            means, plain = (table[table["model"] == model] for table in tables)
-            keys = [key for key in run.predictions[data.task] if key[0] == setting.name]
-            scores = [run_scores(run, data.task, *key) for key in keys]
-            values = [
-                {"label": row["label"], "value": float(of_items[row["measure"]].values.mean())}
-                for row in means.to_dict("records")
-                for of_items in scores
-            ]
-            shuffled = pd.DataFrame(values).value_counts().rename("shuffles").reset_index()
-            series = {
-                "mean": means,
-                "shuffles": shuffled,
-                "not shuffled": plain[["label", "value"]],
-            }
-            rows = pd.concat([table.assign(series=name) for name, table in series.items()])
-            rows["label"], times = f"{setting.label}, " + rows["label"], len(keys) or times
-            parts.append(rows)
-        if times:
-            table = pd.concat(parts)[["label", "series", "value", "sd", "published", "shuffles"]]
-            table = table.fillna({"shuffles": 1})
-            title = f"{chart.title}, {times} times"
-            drawn = dot_plot(chart.kind, "shuffles", title, table, colors=data.colors(i))
-            yield from (data.of_run(i, plot) for plot in drawn)
+        times = Counter(setting for setting, _ in run.predictions[data.task])
+        asked = [x for x in data.diagnostic.perturbations if x.shuffled and x.name in times]
+        if not asked:
+            continue
+        table = pd.concat([_rows_of_shuffles(data, chart, i, setting) for setting in asked])
+        title = f"{chart.title}, {times[asked[-1].name]} times"
+        made = figure_plots(chart.kind, "shuffles", title, table, colors=data.colors(i))
+        yield from (data.of_run(i, plot) for plot in made)
+
+
+def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbation) -> pd.DataFrame:
+    """The measures of run i in a setting: their means, in each shuffle, and without shuffling."""
+    table = data.table(chart.measures, settings=(setting.name, setting.unshuffled))
+    table = table[table["run"] == i]
+    means = table[table["setting"] == setting.name]
+    plain = table[table["setting"] == setting.unshuffled]
+    run = data.runs[i]
+    scores = [
+        run_scores(run, data.task, *key)
+        for key in run.predictions[data.task]
+        if key[0] == setting.name
+    ]
+    values = [
+        {"label": row.label, "value": float(of_shuffle[row.measure].values.mean())}
+        for row in means.itertuples()
+        for of_shuffle in scores
+    ]
+    counts = pd.DataFrame(values).value_counts().rename("shuffles").reset_index()
+    rows = pd.concat([
+        means[["label", "value", "sd", "published"]].assign(series="mean"),
+        counts.assign(series="shuffles"),
+        plain[["label", "value"]].assign(series="not shuffled"),
+    ])  # fmt: skip
+    return rows.assign(
+        label=f"{setting.label}, " + rows["label"], shuffles=rows["shuffles"].fillna(1)
+    )
 
 
 def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """MW and EW over cut-offs: of one run, or a panel per score of several; then by break-down."""
     names = [f"{score}@{end}=*" for score in ("mw", "ew") for end in ("top", "bottom")]
-    table = data.table(*names)
-    several = len(data.runs) > 1
+    table = data.table(names)
     if table.empty:  # a server gives no whole distribution
         return
+    score = table["score"].str.upper()
+    is_alone = len(data.runs) == 1
+    table = table.assign(score=score, series=score if is_alone else table["model"])
+    table["panel"] = "" if is_alone else score
+    lowest = min(0.48, table[["value", "low"]].min().min())
+    title = "probability mass kept: top | bottom of the distribution"
+    made = _cutoff_chart(table, title, columns=1, heights=(190, 190), domain=[lowest, 1])
     caption = "MW and EW of the verbs in the top of the distribution, then of those in its bottom."
-    drawn = _cutoff_chart(table, "score" if several else "")
-    yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), drawn)
-    by = data.table(*names, by=chart.by, levels=chart.levels)
-    if len(by) and not several:
+    yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), made)
+    by = data.table(names, by=chart.by, levels=chart.levels)
+    if len(by) and is_alone:
+        by = by.assign(panel=by["label"], series=by["score"].str.upper())
+        made = _cutoff_chart(by, None, is_small=True, heights=(80, 80), domain=[0, 1])
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
         name = f"cutoffs-{name_part(chart.by)}s"
-        yield Plot(chart.kind, name, caption, _cutoff_chart(by, "label"))
+        yield Plot(chart.kind, name, caption, made)
 
 
-def _cutoff_chart(data: pd.DataFrame, panel: str) -> Any:
-    """Scores by cut-off of the distribution: of its top, then of its bottom.
-
-    With panels by `score` the series are models; panels by `label` have no points and intervals.
-    """
-    data[["score", "end", "cut"]] = data["measure"].str.upper().str.split("[@=]", expand=True)
-    cuts = data["end"].str.lower() + data["cut"].map(lambda cut: f" {float(cut):g}")
-    is_small = panel == "label"
-    data = data.drop(columns=["end", "cut"]).assign(**{"cut-off": cuts})
+def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Any:
+    """Scores by cut-off of the distribution: of its top, then, right of a line, of its bottom."""
+    table = table.assign(**{"cut-off": table["cutoff"]})
+    cuts = distinct(table, "cut-off")
     axis = alt.Axis(labelAngle=0, labelOverlap=True)
     axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
-    title = None if is_small else "probability mass kept: top | bottom of the distribution"
-    x = alt.X("cut-off:O", sort=distinct(data, "cut-off"), title=title, axis=axis)
-    lowest = 0 if is_small else min(0.48, data[["value", "low"]].min().min())
-    place = {"x": x, "y": drawing.numeric("y", "value", domain=[lowest, 1])}
-    column = "model" if panel == "score" else "score"
-    looks = drawing.series(column, distinct(data, column), color=COLORS, shape=SHAPES)
-    first = next((cut for cut in cuts if cut.startswith("bottom")), cuts.iloc[-1])
+    x = alt.X("cut-off:O", sort=cuts, title=title, axis=axis)
+    first = next((cut for cut in cuts if cut.startswith("bottom")), cuts[-1])
     border = alt.Chart(drawing.ONE_ROW).mark_rule(color=MUTED)
-    layers = [
-        alt.Chart().mark_line(strokeWidth=1.5).encode(**place, color=looks["color"]),
-        border.encode(x=alt.XDatum(first, bandPosition=0)),
-    ]
-    if not is_small:
-        columns = f"{column}, cut-off, n, versus_chance, value, low, high, chance"
-        layers += drawing.points(data, "y", place | looks, columns)
-    chart = drawing.layered(data, *layers, height=80 if is_small else 190)
-    return drawing.panels(chart, data, panel, 2 if is_small else 1) if panel else chart
+    border = border.encode(x=alt.XDatum(first, bandPosition=0))
+    return line_plot(drawn(table), x, border, form="%", **options)
 
 
 CHART_KINDS: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {

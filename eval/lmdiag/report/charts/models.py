@@ -10,8 +10,9 @@ import altair as alt
 import pandas as pd
 
 from lmdiag import diagnostics
-from lmdiag.report.charts import Plot, drawing, name_part
-from lmdiag.report.charts.drawing import COLORS, MUTED, SHAPES, distinct, dot_plot
+from lmdiag.report.charts import Plot, name_part
+from lmdiag.report.charts.drawing import COLORS, MUTED, distinct, line_plot, meanings
+from lmdiag.report.charts.task_runs import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -33,38 +34,32 @@ def family(name: str) -> str:
     return "-".join(part for part in re.split("[-_]", last) if not _SIZE.fullmatch(part)) or last
 
 
-_COLUMNS = [
-    "task", "title", "figure", "model", "human", "is_percent",
-    "value", "n", "chance", "versus_chance", "sd", "low", "high",
-]  # fmt: skip
-"""Columns of figures that these charts have."""
-
-
 def _figures(figures: ReportFigures) -> pd.DataFrame:
-    """The headline figures of all models, a row per model.
+    """The headline figures of all models: `title` of the diagnostic, `panel` the heading.
 
-    `title` is that of the diagnostic, `figure` the heading, `human` the value of the baseline.
+    `form` is how all values of a figure are written, `human` the value of the baseline.
     """
     table = pd.concat([headlines(task, figures) for task in figures.tasks])
     table = table.dropna(subset="value")
     is_percent = table.groupby(["task", "address"])["is_percent"].transform("all")
     return table.assign(
         title=[visible(diagnostics.get(task).short_title or task) for task in table["task"]],
-        figure=table["heading"].map(visible),
+        panel=table["heading"].map(visible),
         human=[human and human.value for human in table["human"]],
-        is_percent=is_percent,
-    )[_COLUMNS]
+        form=is_percent.map({True: "%", False: ""}),
+        label=table["model"],
+    )
 
 
 def ranked_plots(figures: ReportFigures) -> list[Plot]:
     """Returns a chart per headline figure: every model, the highest value first."""
     plots = []
-    keys = ["task", "title", "figure", "is_percent"]
-    for (task, title, figure, is_percent), rows in _figures(figures).groupby(keys, sort=False):
-        data = rows.sort_values("value", ascending=False, kind="stable")
-        data = data.assign(label=data["model"], series="")
+    keys = ["task", "title", "panel", "form"]
+    for (task, title, figure, form), rows in _figures(figures).groupby(keys, sort=False):
+        ordered = rows.sort_values("value", ascending=False, kind="stable")
+        table = ordered.drop(columns="panel").assign(series="")
         name = f"{name_part(task)}-models-{name_part(figure)}"
-        plots += dot_plot("models", name, f"{title}: {figure}", data, percent=is_percent)
+        plots += figure_plots("models", name, f"{title}: {figure}", table, form)
     return plots
 
 
@@ -81,28 +76,29 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     families = dict[str, str]()
     for label, model in models.items():
         place = model.training_step if is_step else model.n_parameters or None
-        places |= {} if place is None else {label: place}
+        if place is not None:
+            places[label] = place
         of_steps = trained_model(model.id, model.revision) if is_step else ""
         families[label] = of_steps or family(model.name or model.id)
     if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3):
         return []
-    data = _figures(figures)
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
-    data["family"] = data["model"].map(families).map(names).fillna(_OTHERS)
-    data = data.assign(at=data["model"].map(places)).dropna(subset="at")
+    data = _figures(figures)
+    data["series"] = data["model"].map(families).map(names).fillna(_OTHERS)
+    data["at"] = data["model"].map(places)
     plots = []
-    for (task, title, is_percent), rows in data.groupby(
-        ["task", "title", "is_percent"], sort=False
-    ):
-        caption = f"{title}: figures by {what}.{drawing.meanings(rows)}"
-        caption += "" if is_step or not names else " Lines join the models of a family."
-        name = f"{name_part(task)}-{kind}{'' if is_percent else '-other'}"
-        plots.append(Plot(kind, name, caption, _trend_chart(rows, is_step, is_percent)))
+    keys = ["task", "title", "form"]
+    for (task, title, form), rows in data.dropna(subset="at").groupby(keys, sort=False):
+        caption = f"{title}: figures by {what}.{meanings(rows)}"
+        if names and not is_step:
+            caption += " Lines join the models of a family."
+        name = f"{name_part(task)}-{kind}{'' if form else '-other'}"
+        plots.append(Plot(kind, name, caption, _trend_chart(drawn(rows), is_step, form)))
     return plots
 
 
-def _trend_chart(data: pd.DataFrame, is_step: bool, percent: bool) -> Any:
+def _trend_chart(data: pd.DataFrame, is_step: bool, form: str) -> Any:
     """Figures against the training step or the number of parameters (`at`), a panel for each."""
     places = sorted(distinct(data, "at"))
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
@@ -116,13 +112,7 @@ def _trend_chart(data: pd.DataFrame, is_step: bool, percent: bool) -> Any:
         axis["values"] = ticks
         scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
     x = alt.X("at:Q", title="training step" if is_step else "parameters", scale=scale, axis=axis)
-    families = sorted(distinct(data, "family"), key=lambda name: name == _OTHERS)
-    colors = [MUTED if name == _OTHERS else COLORS[i] for i, name in enumerate(families)]
-    looks = drawing.series("family", families, color=colors, shape=SHAPES)
-    channels = {"x": x, "y": drawing.numeric("y", "value", percent=percent)}
-    line = alt.Chart().mark_line(strokeWidth=1.5).encode(**channels, color=looks["color"])
-    line = line.transform_filter(f"datum.family != '{_OTHERS}'")
-    columns = "model, figure, at, n, value, low, high, chance, human"
-    dots = drawing.points(data, "y", channels | looks, columns, ".1%" if percent else ".3~f")
-    chart = drawing.layered(data, line, *dots, height=110)
-    return drawing.panels(chart, data, "figure", own="" if percent else "y")
+    data = data.sort_values("series", key=lambda names: names == _OTHERS, kind="stable")
+    families = [name for name in distinct(data, "series") if name != _OTHERS]
+    colors = [*COLORS[: len(families)], MUTED]
+    return line_plot(data, x, form=form, joined=families, colors=colors, own="" if form else "y")

@@ -9,18 +9,39 @@ import pandas as pd
 
 from lmdiag.diagnostics import Diagnostic, FigureSelection
 from lmdiag.report.charts import Plot
-from lmdiag.report.charts.drawing import COLORS
+from lmdiag.report.charts.drawing import COLORS, dot_plot, meanings
 from lmdiag.report.items import Item
-from lmdiag.report.labels import measure_label
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, Run
 from lmdiag.text import visible
 
-DRAWN = [
-    *("value", "n", "chance", "versus_chance", "sd", "low", "high", "published"),
-    *("model", "label", "series"),
+_DRAWN = [
+    *FigureKey._fields,
+    *("model", "label", "series", "panel", "at", "score", "cut-off"),
+    *("value", "n", "chance", "versus_chance", "sd", "low", "high", "published", "human"),
+    "shuffles",
 ]
-"""Columns of figures that charts have beside the address."""
+"""Columns of figures that charts have."""
+
+
+def drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns figures with the columns that charts have."""
+    return table[[name for name in _DRAWN if name in table]]
+
+
+def figure_plots(
+    kind: str,
+    name: str,
+    title: str,
+    table: pd.DataFrame,
+    form: str = "%",
+    colors: Sequence[str] = COLORS,
+) -> list[Plot]:
+    """Returns a dot plot of figures, whose caption says what the marks mean; [] without rows."""
+    if table.empty:
+        return []
+    chart = dot_plot(drawn(table), form=form, colors=colors)
+    return [Plot(kind, name, f"{title}.{meanings(table)}", chart)]
 
 
 @dataclass(frozen=True)
@@ -51,27 +72,24 @@ class TaskRuns:
 
     def table(
         self,
-        *measures: str,
+        measures: Sequence[str] = (),
         by: str = "",
         levels: tuple[str, ...] = (),
-        setting: str = "none",
-        proportions: bool = False,
+        settings: Sequence[str] = ("none",),
     ) -> pd.DataFrame:
-        """Returns figures that are defined, in order; in measures, `*` stands for any characters.
+        """Returns figures that are defined, by default all measures of one setting.
 
-        They have the columns of charts, and `label` (measure, or level of a break-down) and
-        `series` (model, or measure). `proportions` have no other figures, and no cut-offs.
+        Columns are those of `ReportFigures.select`, `label` (measure, or level of a break-down) and
+        `series` (model, or measure).
         """
-        selection = FigureSelection(measures or ("*",), by, levels)
-        table = self.figures.select(self.task, selection, setting).dropna(subset="value")
-        if proportions:
-            table = table[table["is_percent"] & ~table["measure"].str.contains("=")]
-        names = table["measure"].map(measure_label)
-        label = self.diagnostic.level_label
-        labels = [visible(label(by, level)) for level in table["level"]] if by else names
-        several = len(self.figures.sources) > 1
-        table = table.assign(label=labels, series=table["model"] if several else names)
-        return table[[*FigureKey._fields, *DRAWN]]
+        selection = FigureSelection((*measures,) or ("*",), by, levels)
+        known = self.figures.table
+        settings = settings or known.loc[known["task"] == self.task, "setting"].unique()
+        tables = [self.figures.select(self.task, selection, setting) for setting in settings]
+        table = pd.concat(tables).dropna(subset="value")
+        labels = table["level_label" if by else "measure_label"].map(visible)
+        names = table["model" if len(self.figures.sources) > 1 else "measure_label"]
+        return table.assign(label=labels, series=names)
 
     def of_run(self, i: int, plot: Plot) -> Plot:
         """Returns the chart of run i, which names its model where there are several."""
