@@ -1,8 +1,9 @@
 """`python -m benchmarks [blanks agreement run entropy]`: prints ratios measured on this machine.
 
 `blanks` (the three diagnostics) and `agreement` compare lmdiag and transformers alone (`bare`) with
-their model loaded. `run` compares `lmdiag run` and its report with a bare script, from the shell's
-call to the end. `entropy` compares lmdiag with and without (`bare`) entropies before every word.
+their model loaded. `run` compares `lmdiag run` and its report with a script that reads the
+data by `datasets` and asks the model as `bare`, from the shell's call to the end. `entropy`
+compares lmdiag with and without (`bare`) entropies before every word.
 Programs take turns, a ratio is the median of the ratios within a round, and the smallest and the
 largest stand beside it. Nothing here is a timed test: machines differ and are shared.
 
@@ -14,7 +15,6 @@ which split more.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import shutil
@@ -105,10 +105,8 @@ def with_entropy(model: str, rows: Rows) -> dict[str, Call]:
     return {"bare": bare, "entropy": entropy}
 
 
-def whole_processes(model: str, data: str, rows: Rows, threads: int) -> dict[str, Call]:
+def whole_processes(model: str, data: str, threads: int) -> dict[str, Call]:
     """Returns `lmdiag run` with its report, and the bare script, as processes."""
-    file = Path(model) / "rows.json"
-    file.write_text(json.dumps(rows))
 
     def process(*command: str) -> None:
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
@@ -119,7 +117,7 @@ def whole_processes(model: str, data: str, rows: Rows, threads: int) -> dict[str
             options = ["--model", model, "--data", data, "--output", output, "--quiet"]
             process(str(ROOT / "eval/run.py"), *options)
 
-    script = [str(Path(__file__).with_name("bare.py")), model, str(file), str(threads)]
+    script = [str(Path(__file__).with_name("bare.py")), model, data, str(threads)]
     return {"bare": lambda: process(*script), "lmdiag": run}
 
 
@@ -157,7 +155,7 @@ def main(
             parts = [zip(*map(part.columns().get, columns), strict=True) for part in stimuli]
             rows = [*chain.from_iterable(parts)]
             if work == "run":
-                programs = whole_processes(model, data, rows, threads)
+                programs = whole_processes(model, data, threads)
             elif work == "entropy":
                 programs = with_entropy(model, rows)
             else:

@@ -1,14 +1,13 @@
 """transformers alone: what the benchmarks compare programs with.
 
-As a script, `python bare.py MODEL ROWS.json THREADS` loads a model and asks rows.
+As a script, `python bare.py MODEL DATA THREADS` reads the three diagnostics of a data set directory
+by `datasets`, loads a model and asks it.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 BATCH = 32
@@ -51,8 +50,19 @@ def bare(model: str, rows: Rows) -> Callable[[], None]:
     return whole_work
 
 
+def read_rows(data: str) -> list[tuple[str, str, str]]:
+    """Reads the rows of the three diagnostics from a data set directory."""
+    import datasets
+
+    rows: list[tuple[str, str, str]] = []
+    for task in ("cprag102", "role88", "neg136"):
+        part = datasets.load_dataset(data, task, split="test")
+        rows += zip(part["context"], part["right_context"], part["target"], strict=True)
+    return rows
+
+
 if __name__ == "__main__":
     import torch
 
     torch.set_num_threads(int(sys.argv[3]))
-    bare(sys.argv[1], json.loads(Path(sys.argv[2]).read_text()))()
+    bare(sys.argv[1], read_rows(sys.argv[2]))()
