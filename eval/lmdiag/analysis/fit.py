@@ -194,15 +194,12 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
     baseline = fit_formula(formula_of_baseline, rows, how.folds or 0)
     delta = full.log_likelihood - baseline.log_likelihood
     deltas = None
-    ci_low = math.nan
-    ci_high = math.nan
+    ends = (math.nan, math.nan)
     published_p = math.nan
     if full.densities is not None and baseline.densities is not None:
         deltas = full.densities - baseline.densities
-        if how.folds:
-            ci_low, ci_high = _interval(deltas)
-        if how.published_test:
-            published_p = stats.sign_flip(deltas).p
+        ends = _interval(deltas) if how.folds else ends
+        published_p = stats.sign_flip(deltas).p if how.published_test else published_p
     unit = math.log(2) if how.units == "nats" else 1.0
     bits = source.values[kept] / unit
     words = {"surprisal": bits, "response": rows[selection.response].to_numpy()}
@@ -213,8 +210,8 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
         n=len(kept),
         delta_log_likelihood=delta,
         per_word=delta / len(kept),
-        ci_low=ci_low,
-        ci_high=ci_high,
+        ci_low=ends[0],
+        ci_high=ends[1],
         **nested_test(full, baseline),
         published_p=published_p,
         aic=full.aic,

@@ -74,21 +74,18 @@ def run_members(
         except BadInput as error:
             if fields.get("bos") == "always" and runs:
                 continue  # the tokenizer does not have the token, or the prompt begins with it
-            how = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
-            raise type(error)(f"{error} (asked with {how}; --knobs leaves knobs out)") from None
+            asked_with = f"asked with {_texts(fields)}; --knobs leaves knobs out"
+            raise type(error)(f"{error} ({asked_with})") from None
         known_choices.append(choices)
         if keys in asked:
             continue
         asked.add(keys)
         if processes.first and not run_options.quiet:
-            how = ", ".join(f"{knob} {choice}" for knob, choice in choices.items())
-            print(f"lmdiag: {how or 'the one protocol'}", file=sys.stderr)
+            print(f"lmdiag: {_texts(choices) or 'the one protocol'}", file=sys.stderr)
         owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
-        run = run_model(
-            model_id, chosen,
-            asked_so, run_options, processes, loaded=variant, warns=not runs,
-            journal=Journal(shared, processes.rank, owner),
-        )  # fmt: skip
+        journal = Journal(shared, processes.rank, owner)
+        how: dict[str, Any] = {"loaded": variant, "warns": not runs, "journal": journal}
+        run = run_model(model_id, chosen, asked_so, run_options, processes, **how)
         runs.append(MemberRun(choices, run))
     if processes.first:
         shutil.rmtree(shared, ignore_errors=True)
@@ -136,3 +133,8 @@ def _choice(knob: str, chosen: LoadOptions, model: Model, asks: str) -> str:
         has_bos = model.info.sentence_bos if is_sentence else model.info.bos
         return "always" if has_bos else "never"
     return KNOBS[knob].choice(chosen)
+
+
+def _texts(choices: Mapping[str, Any]) -> str:
+    """Choices of knobs as a message shows them, without empty ones."""
+    return ", ".join(f"{knob} {choice}" for knob, choice in choices.items() if choice)

@@ -133,7 +133,10 @@ class Connection:
         )
 
     def _check(self, prompts: Sequence[Ids]) -> None:
-        """Asks the contexts twice and compares; the sum of a list is checked in every answer."""
+        """Asks the contexts twice and compares; the sum of a list is checked in every answer.
+
+        A next token's log-probability is compared with the same token's at the end of a prompt.
+        """
         for length in _LISTS:
             with suppress(ServerRefusal, ServerFault):
                 if top := self.ask_in_turn(prompts[:1], length)[0].top:
@@ -141,37 +144,11 @@ class Connection:
                     break
         else:
             raise WrongReply("gives no list of the most probable next tokens")
-        replies, again = (self.ask_in_turn(prompts, self.longest) for _ in range(2))
-        first, second = (
-            [
-                nats or 0.0
-                for reply in some
-                for nats in (*reply.nats[1:], *(nats for _, nats in reply.top))
-            ]
-            for some in (replies, again)
-        )
-        if len(first) != len(second):
-            raise WrongReply("gives another number of log-probabilities when it is asked again")
-        differences = [abs(a - b) for a, b in zip(first, second, strict=True) if a != b]
-        if (largest := max(differences, default=0.0)) > REPEATED:
-            raise WrongReply(
-                "gives other log-probabilities when the same is asked again (they differ by up to "
-                f"{largest:.4f} nats, more than {REPEATED:g})"
-            )
+        replies = self.ask_in_turn(prompts, self.longest)
+        _check_repeated(replies, self.ask_in_turn(prompts, self.longest))
         differences = []
         for prompt, reply in zip(prompts, replies, strict=True):
-            for id, given in zip(prompt, reply.texts, strict=True):
-                item = self.vocabulary.item(id)
-                # A space at the edge does not count, nor do characters beyond ASCII, of which
-                # tokens have parts.
-                known, text = (x.strip(" ▁Ġ") for x in (item.text, given or ""))
-                is_plain = item.surface is not None and known.isascii() and text.isascii()
-                if is_plain and known and text and known != text:
-                    raise WrongReply(
-                        f"has {given!r} for token {id}, and the tokenizer {item.text!r}: give "
-                        "--tokenizer the one of the model that is served"
-                    )
-            # A next token's log-probability, and the same token's at the end of a prompt.
+            self._check_texts(prompt, reply)
             if listed := [(id, nats) for id, nats in reply.top if isinstance(id, int)]:
                 (longer,) = self.ask_in_turn([(*prompt, listed[0][0])], 0)
                 differences.append(abs((longer.nats[-1] or 0.0) - listed[0][1]))
@@ -183,3 +160,40 @@ class Connection:
                 f"differ by {typical:.2f} nats, more than {CONSISTENT:g}): it does not give the "
                 "log-probabilities of the model, or not at the right position"
             )
+
+    def _check_texts(self, prompt: Ids, reply: Reply) -> None:
+        """Checks that the server has the texts of the tokenizer for the tokens of a prompt."""
+        for id, given in zip(prompt, reply.texts, strict=True):
+            item = self.vocabulary.item(id)
+            # A space at the edge does not count, nor do characters beyond ASCII, of which
+            # tokens have parts.
+            known, text = (x.strip(" ▁Ġ") for x in (item.text, given or ""))
+            is_plain = item.surface is not None and known.isascii() and text.isascii()
+            if is_plain and known and text and known != text:
+                raise WrongReply(
+                    f"has {given!r} for token {id}, and the tokenizer {item.text!r}: give "
+                    "--tokenizer the one of the model that is served"
+                )
+
+
+def _check_repeated(replies: Sequence[Reply], again: Sequence[Reply]) -> None:
+    """Checks that two replies to the same prompts have equal log-probabilities."""
+    first = _log_probs(replies)
+    second = _log_probs(again)
+    if len(first) != len(second):
+        raise WrongReply("gives another number of log-probabilities when it is asked again")
+    largest = max((abs(a - b) for a, b in zip(first, second, strict=True) if a != b), default=0.0)
+    if largest > REPEATED:
+        raise WrongReply(
+            "gives other log-probabilities when the same is asked again (they differ by up to "
+            f"{largest:.4f} nats, more than {REPEATED:g})"
+        )
+
+
+def _log_probs(replies: Sequence[Reply]) -> list[float]:
+    """The log-probabilities (nats) of the prompts and of the lists; 0 for unknown ones."""
+    nats: list[float | None] = []
+    for reply in replies:
+        nats += reply.nats[1:]
+        nats += [listed for _, listed in reply.top]
+    return [x or 0.0 for x in nats]

@@ -51,6 +51,13 @@ _PAIR_TEXTS = {
 }  # fmt: skip
 
 
+_PAIR_COLUMNS = (
+    *("item", "context", "other context", "good word", "bad word"),
+    *("rank of good", "rank of bad", "good", "bad"),
+)
+"""Columns that tooltips of pairs show."""
+
+
 def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Yields good against bad completions, sentences or options, a chart per run.
 
@@ -72,10 +79,6 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     name = f"pairs-{name_part(chart.title)}".strip("-")
     ends = axes["x"]["scale"]["domain"]
     names = {side: texts.value.format(side) for side in ("good", "bad")}
-    columns = [
-        *("item", "context", "other context", "good word", "bad word"),
-        *("rank of good", "rank of bad", "good", "bad"),
-    ]
     for i, table in enumerate(tables):
         kind = chart.kind
         good, bad = data.colors(i)[:2]
@@ -93,7 +96,7 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
                 curve = curve[curve + protocol.threshold <= 1]
                 lines.append(_line(curve, curve + protocol.threshold, axes, strokeDash=DASHED))
                 looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
-            shown = tooltip(table, columns, **names)
+            shown = tooltip(table, _PAIR_COLUMNS, **names)
             drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=shown)
             caption += "."
         if len(table):
@@ -178,20 +181,7 @@ def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         return
     columns = data.runs[0].stimuli[data.task].columns()
     known = dict(zip(columns["id"], columns.get("target_cloze", ()), strict=False))
-    tables = [
-        pd.DataFrame([
-            {
-                "item": visible(item.id), "context": visible(choice.sentence),
-                "human cloze": known[choice.id], "word": visible(choice.target),
-                "probability": choice.probability, "rank": choice.rank,
-                "kind": "appropriate" if choice.good else "reversed",
-            }
-            for item in items
-            for choice in item.choices
-            if choice.probability is not None and choice.id in known
-        ], columns=["item", "context", "human cloze", "word", "probability", "rank", "kind"])
-        for items in data.items
-    ]  # fmt: skip
+    tables = [_cloze_table(items, known) for items in data.items]
     values = pd.concat([table["probability"] for table in tables])
     channels = {
         "x": alt.X("human cloze:Q", title="human cloze probability"),
@@ -215,3 +205,23 @@ def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
                 sign = "," if caption[-1] != ":" else ""
                 caption += f"{sign} {name.title()} {numbers.number(found.value, found.statistic)}"
         yield data.of_run(i, Plot(chart.kind, "cloze", f"{caption}.", drawn))
+
+
+def _cloze_table(items: Sequence[Item], known: Mapping[str, float]) -> pd.DataFrame:
+    """The targets of a run with their human cloze probability, which `known` has by row id."""
+    rows = [
+        {
+            "item": visible(item.id),
+            "context": visible(choice.sentence),
+            "human cloze": known[choice.id],
+            "word": visible(choice.target),
+            "probability": choice.probability,
+            "rank": choice.rank,
+            "kind": "appropriate" if choice.good else "reversed",
+        }
+        for item in items
+        for choice in item.choices
+        if choice.probability is not None and choice.id in known
+    ]
+    columns = ["item", "context", "human cloze", "word", "probability", "rank", "kind"]
+    return pd.DataFrame(rows, columns=columns)
