@@ -236,7 +236,7 @@ def two_surprisals(rng: np.random.Generator) -> Outcome:
     words["rt"] += 5 * surprisal
     words["bits"] = surprisal + rng.normal(0, 4, 300)
     words["other"] = surprisal + rng.normal(0, 4, 300)
-    (compared,) = fitted(words, "bits", "other").comparisons
+    (compared,) = fitted(words, "bits", "other").comparisons.itertuples()
     return Outcome(compared.p, _within((compared.ci_low, compared.ci_high), 0.0))
 
 

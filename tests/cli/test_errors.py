@@ -155,6 +155,25 @@ def test_a_process_neither_collects_while_it_imports_nor_takes_modules_down() ->
     assert (run.returncode, run.stdout) == (3, "200000\ndone\n"), run.stderr
 
 
+def test_a_signal_whose_exception_a_library_replaces_ends_without_a_traceback() -> None:
+    """As pydantic does where it builds the types of arguments."""
+    program = """
+import signal
+from lmdiag import cli
+
+def main(_):
+    try:
+        signal.raise_signal(signal.SIGTERM)
+    except KeyboardInterrupt:
+        raise ValueError from None
+
+cli.main = main
+cli.program()
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (143, "")
+
+
 # ---- starter files -------------------------------------------------------------------------------
 
 

@@ -81,7 +81,10 @@ class Terminated(KeyboardInterrupt):
 def program(argv: Sequence[str] | None = None) -> NoReturn:
     """Runs one command as this process and ends the process, after an interruption at once."""
 
-    def terminate(*_: Any) -> NoReturn:
+    terminations = []
+
+    def terminate(number: int, _: Any) -> NoReturn:
+        terminations.append(number)
         raise Terminated
 
     def leave_at_once() -> None:
@@ -103,6 +106,10 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
     except KeyboardInterrupt as error:  # before or after the command, or while it was ending
         code = _exit_code(error)
+    except Exception:  # pydantic makes errors of its own of the exception of a signal
+        if not terminations:
+            raise
+        code = TERMINATED
     if code in (INTERRUPTED, TERMINATED):  # threads at work would abort the interpreter's shutdown
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
