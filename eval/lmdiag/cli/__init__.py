@@ -95,7 +95,8 @@ def program(argv: Sequence[str] | None = None) -> NoReturn:
         os._exit(code)
 
     code = 1  # of a traceback
-    # After all other exit functions, which are registered later: torch takes 0.2 s to take down.
+    # It runs after all other exit functions, which are registered later. Destroying the modules
+    # of torch would take 0.2 s.
     atexit.register(leave_at_once)
     signal.signal(signal.SIGTERM, terminate)
     sys.unraisablehook = _send_again
