@@ -127,14 +127,16 @@ def test_only_what_was_measured_in_the_same_way_is_compared(api: Any) -> None:
     """The same rows, unit, BOS, perturbation and shuffle: as the command, by signatures."""
     rows, plain, folder = api.rows["cprag102"], api.models["gpt2"], api.models["gpt2"].info.id
     first = api.measures["gpt2", "cprag102"]
-    for part, predictions in {
-        "unit (token and word)": lmdiag.load_model(folder, unit="word").predict(rows),
-        "bos (- and never)": lmdiag.load_model(folder, bos="never").predict(rows),
-        "perturb (- and trunc)": plain.predict(rows, perturbation="trunc"),
-        "seed (0 and 3)": plain.predict(rows, seed=3),
-    }.items():
+    word = lmdiag.load_model(folder, unit="word")
+    never = lmdiag.load_model(folder, bos="never")
+    for part, predictions, options in (
+        ("unit (token and word); seed (0 and 3)", word.predict(rows, seed=3), {}),
+        ("k (1,5 and 1,2)", plain.predict(rows), {"k": [1, 2]}),
+        ("bos (- and never)", never.predict(rows), {}),
+        ("perturb (- and trunc)", plain.predict(rows, perturbation="trunc"), {}),
+    ):
         with pytest.raises(BadInput) as refused:
-            lmdiag.compare(first, first, lmdiag.measure(predictions, rows))
+            lmdiag.compare(first, first, lmdiag.measure(predictions, rows, **options))
         assert f"differ in {part};" in str(refused.value)
         assert "number 3" in str(refused.value)
     shuffled = [

@@ -21,7 +21,6 @@ from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import FigureKey
 from lmdiag.stimuli import Stimuli
-from lmdiag.types import BadInput
 
 
 @pytest.fixture(scope="module")
@@ -217,21 +216,3 @@ def test_every_two_runs_are_compared_as_alone(rows: dict[str, Stimuli]) -> None:
         for (i, j), result in pairs.items():
             (x,) = compare(runs[i], runs[j], measures=[place.measure])
             assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"k": (1, 10)}, r"differ in k \(1,2 and 1,10\);"),
-        ({"unit": "word", "seed": 3}, r"in unit \(token and word\); seed \(0 and 3\);"),
-        ({"data": "ffffffff"}, r"run and third cannot .* differ in data \(\w{8} and ffffffff\);"),
-    ],
-)
-def test_runs_that_were_asked_differently_are_refused(
-    role: Stimuli, runs: list[Any], changes: dict[str, Any], message: str
-) -> None:
-    data = changes.pop("data", role.fingerprint)
-    other = run_of(replace(role, fingerprint=data), guesses(role, 1), **changes)
-    other.path = Path("third")
-    with pytest.raises(BadInput, match=message):
-        compare(*runs[:2], other)

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from invented_runs import ONE_TASK, make_run
+from invented_runs import make_run
 
 import lmdiag
 from lmdiag import diagnostics
@@ -46,9 +46,6 @@ def test_every_declared_kind_is_made_and_altair_takes_it(
         output.notebook(plot).properties(background="white").to_dict()
     notebook: Any = lmdiag.load_run(runs["strong"].path).charts()
     assert len((notebook["role88-cloze"] + notebook["role88-pairs"]).layer) == 2
-
-
-# ---- figures are those of the runs ---------------------------------------------------------------
 
 
 def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
@@ -137,9 +134,6 @@ def test_regions_have_the_mean_of_each_condition(forms: dict[str, Run]) -> None:
     assert {row["level"] for row in named if row["named"]} == {"3 verb1", "4 verb2"}
 
 
-# ---- text, files and notebooks -------------------------------------------------------------------
-
-
 def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Path) -> None:
     plot = next(plot for plot in charts(forms["pairs"]) if plot.name == "blimp-pairs")
     paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
@@ -157,8 +151,6 @@ def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Pat
     spec = {"mark": "var(--c1)", "data": {"values": [{"x": "var(--c1)"}]}}
     assert output.resolved(spec) == spec | {"mark": output.palette()["var(--c1)"]}
 
-
-# ---- many models, many checkpoints ---------------------------------------------------------------
 
 NAMES = (
     "org/pythia-70m", "org/pythia-160m", "org/pythia-1.4b", "bert-base-uncased",
@@ -236,19 +228,3 @@ def test_the_page_of_twenty_models(page: Any, many: list[Run], tmp_path: Path) -
     assert interval.is_visible()
     # the first model against each other one
     assert page.get_by_role("region", name="Differences").locator("tbody tr").count() == 19
-
-
-@pytest.mark.slow
-def test_the_page_of_thirty_checkpoints(page: Any, demo_dir: Path, tmp_path: Path) -> None:
-    runs = []
-    for i in range(30):
-        step = {"training_step": 2**i // 2, "revision": f"step{2**i // 2}", "commit": f"{i:040}"}
-        facts = {"id": "org/x", "skill": i / 6, "seed": i, **step}
-        runs.append(load_run(make_run(tmp_path / f"{i}", demo_dir, ONE_TASK, **facts)))
-    (path := tmp_path / "report.html").write_text(render(runs[::-1]))
-    page.goto(path.as_uri())
-    page.wait_for_selector("html[data-drawn]")
-    steps = page.locator("#section-headline .models tbody th").all_inner_texts()
-    assert (steps[:3], len(steps)) == (["step 0", "step 1", "step 2"], 30)
-    titles = page.locator("figure[data-name=role88-steps] svg text").all_text_contents()
-    assert {"accuracy@5", "sensitivity", "training step"} <= set(titles)

@@ -56,9 +56,6 @@ def predicted(*holds: bool | None) -> Item:
     return Item("x", rows, {}, predictions=[(ORDER, value) for value in holds])
 
 
-# ---- how items come out --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("one", "order", "verdict"),
     [
@@ -119,9 +116,6 @@ def test_regions_have_the_sum_of_the_words_that_begin_in_them() -> None:
     assert unknown.parts[2].bits is None  # with a word that the tokenizer cannot represent
 
 
-# ---- items of runs -------------------------------------------------------------------------------
-
-
 def test_every_contrast_is_an_item_and_agrees_with_the_measures(
     runs: dict[str, Run], forms: dict[str, Run]
 ) -> None:
@@ -169,9 +163,6 @@ def test_items_of_suites_agree_with_their_formulas(forms: dict[str, Run]) -> Non
     assert {one.held for one in items(forms["suites of weak"], "gym")} == {0, 0.5, 1}
 
 
-# ---- as a page lists them ------------------------------------------------------------------------
-
-
 def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(
     runs: dict[str, Run],
 ) -> None:
@@ -204,9 +195,6 @@ def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> Non
     assert {"first-0", f"first-{MAX_LISTED - 1}", "second-0", f"second-{MAX_LISTED - 1}"} <= names
     long = sentence("x", None, " ".join(["word"] * 3000), *[0.1] * 3000)
     assert 2 <= len(representative([Item(str(i), [long], {}) for i in range(40)])) < 10
-
-
-# ---- chosen items --------------------------------------------------------------------------------
 
 
 def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
