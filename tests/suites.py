@@ -1,16 +1,9 @@
-"""Test suites made for this project, and predictions by hand for the words of one."""
+"""Test suites made for this project, and surprisals of the words of one."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from invented_runs import predictions_of
-
-from lmdiag.protocol import Predictions
-from lmdiag.types import SentenceAnswer, WordSpan
 
 ITEMS = (
     {"match": ("The doors", "", " open", ", slowly"),
@@ -67,22 +60,3 @@ def suite_of(
 def suite(**changes: Any) -> dict[str, Any]:
     """The suite of `ITEMS` and `FORMULAS`."""
     return suite_of("doors", ("subject", "adverb", "verb", "end"), ITEMS, FORMULAS) | changes
-
-
-def words_of(text: str, bits: Sequence[float | None]) -> tuple[WordSpan, ...]:
-    """Words and punctuation with their surprisals; None for a word without a probability."""
-    places = re.finditer(r"\w+|[^\w\s]", text)
-    return tuple(
-        WordSpan(*place.span(), None if value is None else -value * math.log(2), n_tokens=1)
-        for place, value in zip(places, bits, strict=True)
-    )
-
-
-def sentence_predictions(
-    rows: Mapping[str, Sequence[Any]], words: Sequence[tuple[WordSpan, ...]]
-) -> Predictions:
-    """The predictions for rows whose words are known."""
-    answers = [SentenceAnswer(of_row) for of_row in words]
-    n_tokens = [answer.n_tokens for answer in answers]
-    log_probs = [answer.log_prob for answer in answers]
-    return predictions_of(rows, log_probs, n_tokens=n_tokens, words=list(words))

@@ -1,26 +1,158 @@
-"""TSE, EW, MW and both curves against a slow and literal calculation, the model included.
-
-The calculation is transformers' own forward pass in float64, one context at a time, and the literal
-`verbs_by_definition`, tested by hand. lmdiag runs in float64 here, too: in float32 two verbs
-that are almost equally probable may change places, which is not an error.
-"""
+"""TSE, EW and MW: the literal definition by hand, averages over contexts, a model against both."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from invented_runs import by_name, predictions_of, rows_of
 from reference import CLOSE, Reference
-from verbs_by_definition import literal
+from verbs_by_definition import ew_mw, literal
 
-from lmdiag import api
+from lmdiag import api, diagnostics
+from lmdiag.diagnostics import agreement
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, Scores
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.stimuli import load, load_verbs
+
+TOY = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
+PAIRS = [("are", "is"), ("exist", "exists")]
+
+
+def test_the_cut_offs_are_those_of_the_specification() -> None:
+    top = [f"top=0.{digits}" for digits in (1, 2, 3, 4, 5, 6, 7, 8, 9, 95, 97)]
+    bottom = ("0.5", "0.1", "0.01", "0.001", "0.0001", "1e-05", "1e-06")
+    assert [*map(str, CUTOFFS)] == [*top, "top=1", *(f"bottom={mass}" for mass in bottom)]
+    assert AGREEMENT_LAYOUT[:5] == ("ew", "mw", "ew@top=0.1", "mw@top=0.1", "mass@top=0.1")
+    assert len(AGREEMENT_LAYOUT) == 2 + 3 * 19
+
+
+@pytest.mark.parametrize(
+    ("end", "mass", "expected"),
+    [
+        # sorted from the top: are .6, exists .25, exist .1, is .05
+        # .3 and .6 are reached by the first token alone, before which nothing is kept:
+        # EW compares are with is though `is` is not kept, MW has the mass of are alone
+        ("top", 0.3, (1, 1, 0.6)),
+        ("top", 0.6, (1, 1, 0.6)),
+        # .7 lies .1 into the .25 of exists, a share of .4: EW from 1 to 1/2, MW from 1 to .6 / .85
+        ("top", 0.7, (1 - 0.4 / 2, 1 - 0.4 * (1 - 0.6 / 0.85), 0.6 + 0.4 * 0.25)),
+        # .9 lies half way into exist: EW stays 1/2, MW goes from .6 / .85 to .7 / .95
+        ("top", 0.9, (0.5, (0.6 / 0.85 + 0.7 / 0.95) / 2, 0.9)),
+        ("top", 1.0, (0.5, 0.7, 1.0)),  # the toy example of Newman's text
+        # from the bottom: is .05, exist .1, exists .25, are .6; both forms must be kept
+        # up to .15 no verb has both: nothing is defined before or at the cut-off
+        ("bottom", 0.1, (math.nan,) * 3),
+        # .3 lies in exists, where the verb is complete for the first time: only that is defined
+        ("bottom", 0.3, (0, 0.1 / 0.35, 0.35)),
+        # .7 lies .3 into the .6 of are, half way: EW from 0 to 1/2, MW from .1 / .35 to .7
+        ("bottom", 0.7, (0.25, (0.1 / 0.35 + 0.7) / 2, (0.35 + 1) / 2)),
+    ],
+)
+def test_cut_offs_by_hand(end: Any, mass: float, expected: tuple[float, ...]) -> None:
+    assert ew_mw(TOY, PAIRS, Cutoff(end, mass)) == pytest.approx(expected, nan_ok=True)
+
+
+# ---- over pairs and contexts ---------------------------------------------------------------------
+
+
+PAIRS_OF_ROWS = (
+    ("1", "The keys", "here.", "simple_agrmt_all", "plural"),
+    ("2", "The keys", "here.", "simple_agrmt_all", "singular"),
+    ("3", "The keys", "there.", "simple_agrmt_all", "plural"),
+    ("4", "A key by doors", ".", "prep_anim_all", "singular"),
+    ("5", "Women", ".", "irregular", "plural"),
+    ("6", "Women", ".", "regular", "plural"),
+)
+"""Name, both sides of the blank, template and number: two share a context, over two templates."""
+ROWS = rows_of(
+    *(
+        {
+            "id": f"{name}-{side}", "good": side == "good", "contrast": name,
+            "context": left, "right_context": right, "template": template,
+            "source": "blimp" if name in "56" else "marvin_linzen", "number": number,
+        }
+        for name, left, right, template, number in PAIRS_OF_ROWS
+        for side in (("bad", "good") if name == "4" else ("good", "bad"))
+    )
+)  # fmt: skip
+
+
+def measured(*, left_only: bool = False, **predictions: Any) -> dict[str, Scores]:
+    answers = vars(predictions_of(ROWS, **predictions))
+    return by_name(diagnostics.get("agreement").score(ROWS, answers, left_only=left_only))
+
+
+def values(ew: float, mw: float, at: tuple[float | None, ...] = (0.5, 0.5, 0.5)) -> Any:
+    """The values of a context, the same at every cut-off."""
+    return (ew, mw, *at * len(CUTOFFS))
+
+
+def test_tse_is_over_pairs_of_single_tokens() -> None:
+    scores = measured(
+        log_prob=[-1, -2, -3, -2, -1, -2, -2, -1, -1, -2, -1, None],
+        n_tokens=[1, 1, 1, 1, 2, 1, 1, 1, 1, 3, 1, 0],
+    )
+    assert scores["tse"].items.tolist() == ["1", "2", "4"]  # 3 and 5 have pieces, 6 is unscorable
+    assert scores["tse"].values.tolist() == [1, 0, 1]
+    assert scores["sensitivity"].items.tolist() == ["1", "2", "3", "4", "5"]
+    assert scores["sensitivity"].left_out == ("6",)
+    by = scores["sensitivity"].by["construction"]
+    sizes = {"simple": 3, "across_prepositional_phrase": 1, "blimp": 1}
+    assert {level: len(part.items) for level, part in by.items()} == sizes
+    assert "ew" not in scores
+    assert "tse" not in measured(log_prob=[-1.0, -2.0] * 6)  # token counts are not known
+
+
+def test_a_context_counts_once_with_the_label_of_its_first_pair() -> None:
+    by_pair = [(0.1, 0.2), (0.9, 0.8), (0.3, 0.3), (0.4, 0.4), (0.6, 0.6), (0.6, 0.6)]
+    agreement_values = [values(*pair) for pair in by_pair for _ in range(2)]
+    ew = measured(agreement=agreement_values)["ew"]
+    assert ew.items.tolist() == ["1-good", "3-good", "4-good", "5-good"]
+    assert ew.values.tolist() == [0.1, 0.3, 0.4, 0.6]
+    assert set(ew.chance) == {0.5}
+    means = {by: {x: part.values.mean() for x, part in of.items()} for by, of in ew.by.items()}
+    expected = {"simple": 0.2, "across_prepositional_phrase": 0.4, "blimp": 0.6}
+    assert means["construction"] == pytest.approx(expected)
+    assert ew.by["construction"]["across_prepositional_phrase"].items.tolist() == ["4-good"]
+    # the shared context of the two BLiMP templates counts once in all, and once in each of them
+    assert means["template"]["irregular"] == means["template"]["regular"] == pytest.approx(0.6)
+    left = measured(agreement=agreement_values, left_only=True)["ew"]
+    assert left.items.tolist() == ["1-good", "4-good", "5-good"]
+
+
+def test_contexts_without_kept_verbs_are_left_out_and_counted() -> None:
+    nothing = values(0.5, 0.5, (None, None, None))
+    scores = measured(agreement=[nothing] * 4 + [values(0.5, 0.5, (0.25, 0.75, 0.1))] * 8)
+    for name, value in (("ew", 0.25), ("mw", 0.75), ("mass", 0.1)):
+        assert scores[f"{name}@bottom=0.001"].values.tolist() == [value] * 3
+    assert scores["ew@bottom=0.001"].left_out == ("1-good",)
+    assert "simple" in scores["ew@bottom=0.001"].by["construction"]  # context 3 is kept
+    assert scores["left_out@bottom=0.001"].values.tolist() == [1, 0, 0, 0]
+    assert scores["left_out@bottom=0.001"].statistic == "proportion"
+    assert scores["ew"].values.tolist() == [0.5] * 4
+
+
+def test_all_upstream_templates_have_a_construction(upstream: Path) -> None:
+    paths = (upstream / "refining-tse/data/ML").glob("*.jsonl")
+    names = {path.stem: agreement.construction(path.stem) for path in paths}
+    assert not set(names) & set(names.values())
+    assert len(set(names.values())) == 9  # and BLiMP: the ten rows of the paper's table
+    assert agreement.construction("regular", "blimp") == "blimp"
+
+
+# ---- a model ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", DEMO_NAMES)
 def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Path) -> None:
+    """That of transformers' own forward pass, one context at a time, and `literal`.
+
+    In float64: in float32 two verbs that are almost equally probable may change places.
+    """
     model = api.load_model(f"demo:{name}", dtype="float64")
     stimuli = load(str(demo_dir), "agreement", limit=60)
     measures = api.measure(model.predict(stimuli), stimuli)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from suites import BITS, sentence_predictions, suite, words_of
+from invented_runs import predictions_of
+from suites import BITS, suite
 
 from lmdiag import comparison, stimuli
 from lmdiag.comparison import PER_WORD
@@ -18,25 +20,32 @@ from lmdiag.evaluation import evaluate, not_computed, scores
 from lmdiag.measures import Scores
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.stimuli import Stimuli
+from lmdiag.types import SentenceAnswer, WordSpan
 
-BITS_PER_NAT = 1 / math.log(2)
+NAT = math.log(2)
+"""Nats in a bit."""
 
 
 def of(
     rows: Stimuli, bits: Sequence[Sequence[float | None]], unknown: Sequence[tuple[int, int]] = ()
 ) -> Predictions:
-    """Predictions with the surprisal of each word, of one token each but for unknown words.
+    """Predictions with the surprisal of each word, punctuation by itself, of one token each.
 
     Args:
         rows: what is asked.
         bits: surprisals of the words of each row; None for a first word without one.
         unknown: numbers of a row and of a word that the tokenizer cannot represent.
     """
-    texts = rows.columns()["sentence"]
-    words = [list(words_of(text, values)) for text, values in zip(texts, bits, strict=True)]
-    for row, word in unknown:
-        words[row][word] = words[row][word]._replace(log_prob=None, n_tokens=0)
-    return sentence_predictions(rows.columns(), list(map(tuple, words)))
+    answers = []
+    for row, text in enumerate(rows.columns()["sentence"]):
+        words = []
+        for word, match in enumerate(re.finditer(r"\w+|[^\w\s]", text)):
+            value = None if (row, word) in unknown else bits[row][word]
+            nats = None if value is None else -value * NAT
+            words.append(WordSpan(*match.span(), nats, n_tokens=(row, word) not in unknown))
+        answers.append(SentenceAnswer(tuple(words)))
+    more = {name: [getattr(answer, name) for answer in answers] for name in ("n_tokens", "words")}
+    return predictions_of(rows.columns(), [answer.log_prob for answer in answers], **more)
 
 
 def measured(rows: Stimuli, predictions: Predictions, kind: Any = "causal") -> dict[str, Scores]:
@@ -131,8 +140,7 @@ def test_surprisal_per_word_where_nothing_is_compared() -> None:
     assert found["surprisal_per_word"].values == pytest.approx([3, 4, 5])
     assert found["surprisal_per_word"].by["condition"]["y"].values == pytest.approx([4, 5])
     # of a program that gives sums alone, by the words of the text; a probability of 0 is left out
-    sums = sentence_predictions(rows.columns(), [()] * 3)
-    sums = replace(sums, log_prob=[-9 / BITS_PER_NAT, -math.inf, -4 / BITS_PER_NAT], words=[])
+    sums = predictions_of(rows.columns(), [-9 * NAT, -math.inf, -4 * NAT])
     assert measured(rows, sums)["surprisal_per_word"].values == pytest.approx([3, 2])
 
 
@@ -174,10 +182,9 @@ def test_every_formula_of_the_suite_by_hand() -> None:
     assert (shares.statistic, shares.chance) == ("share", None)
     assert shares.by == {}  # one suite is no break-down
     by_prediction = found["prediction_accuracy"].by["prediction"]
-    assert {level: part.values.mean() for level, part in by_prediction.items()} == pytest.approx(
-        {"doors/1": 1, "doors/2": 1 / 3, "doors/3": 1 / 3, "doors/4": 1 / 3, "doors/5": 1 / 3,
-         "doors/6": 2 / 3}
-    )  # fmt: skip
+    assert {level: part.values.tolist() for level, part in by_prediction.items()} == {
+        f"doors/{n + 1}": [of_item[n] for of_item in expected] for n in range(6)
+    }
     # one prediction per item makes proportions
     rows, bits = doors("(3;%match%) < (3;%mismatch%)")
     shares = measured(rows, of(rows, bits))["suite_accuracy"]
