@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,8 +22,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "specification.md"
 HEADER = "| test | data | draws | true nulls rejected at .05 | coverage |"
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a procedure says of one sample.
 
     Attributes:
@@ -33,11 +31,10 @@ class Outcome:
     """
 
     p: float | None
-    covers: bool | None
+    covers: bool | None = None
 
 
-@dataclass(frozen=True)
-class Simulation:
+class Simulation(NamedTuple):
     """A procedure, repeated on samples of one kind.
 
     Attributes:
@@ -60,8 +57,8 @@ class Simulation:
         outcomes = [self.draw(rng, *self.arguments) for _ in range(self.draws)]
         # a p that is undefined, where two models do not differ in any item, rejects nothing
         rejected = [outcome.p < 0.05 for outcome in outcomes if outcome.p is not None]
-        covers = [outcome.covers for outcome in outcomes if outcome.covers is not None]
-        return _share(rejected), _share(covers)
+        covered = [outcome.covers for outcome in outcomes if outcome.covers is not None]
+        return _share(rejected), _share(covered)
 
     def row(self) -> str:
         cells = [self.test, self.data, f"{self.draws:,}", *map(_shown, self.rates())]
@@ -76,9 +73,9 @@ def _shown(rate: float) -> str:
     return "–" if math.isnan(rate) else f"{rate:.3f}".lstrip("0")
 
 
-def _within(interval: stats.Interval, value: float) -> bool | None:
-    low, high = interval
-    return None if math.isnan(low) else low <= value <= high
+def covers(tested: Any, truth: float = 0.0) -> bool | None:
+    """Whether the interval of a test, an estimate, or a row of a table has the true value."""
+    return None if math.isnan(tested.ci_low) else tested.ci_low <= truth <= tested.ci_high
 
 
 # ---- two models on the same items ---------------------------------------------------------------
@@ -88,8 +85,7 @@ def verdicts(rng: np.random.Generator, n: int, only_first: float, only_second: f
     kinds = rng.choice(3, size=n, p=[only_first, only_second, 1 - only_first - only_second])
     test = stats.mcnemar((kinds == 0).astype(float), (kinds == 1).astype(float))
     difference = only_first - only_second
-    covers = _within((test.ci_low, test.ci_high), difference)
-    return Outcome(None if difference else test.p, covers)
+    return Outcome(None if difference else test.p, covers(test, difference))
 
 
 def differences(rng: np.random.Generator, n: int, kind: str) -> Outcome:
@@ -100,7 +96,7 @@ def differences(rng: np.random.Generator, n: int, kind: str) -> Outcome:
     else:
         values = rng.exponential(size=n) - 1
     test = stats.sign_flip(values, rng, flips=2_000)
-    return Outcome(test.p, _within((test.ci_low, test.ci_high), 0.0))
+    return Outcome(test.p, covers(test))
 
 
 def swapped(rng: np.random.Generator, n: int, statistic: str) -> Outcome:
@@ -111,7 +107,7 @@ def swapped(rng: np.random.Generator, n: int, statistic: str) -> Outcome:
         cloze = 0.5 * shared + rng.normal(size=n)
         first = np.column_stack([first, cloze])
         second = np.column_stack([second, cloze])
-    return Outcome(stats.swap_test(first, second, statistic, rng, swaps=500), None)
+    return Outcome(stats.swap_test(first, second, statistic, rng, swaps=500))
 
 
 # ---- one model ----------------------------------------------------------------------------------
@@ -119,25 +115,23 @@ def swapped(rng: np.random.Generator, n: int, statistic: str) -> Outcome:
 
 def against_chance(rng: np.random.Generator, n: int, chance: float) -> Outcome:
     right = int(rng.binomial(n, chance))
-    covers = _within(stats.wilson(right, n), chance)
-    return Outcome(stats.chance_p(right / n, n, chance), covers)
+    estimated = stats.estimate(np.arange(n) < right, "proportion")
+    return Outcome(stats.chance_p(right / n, n, chance), covers(estimated, chance))
 
 
 def means(rng: np.random.Generator, n: int) -> Outcome:
-    return Outcome(None, _within(stats.mean_interval(rng.normal(size=n)), 0.0))
+    return Outcome(None, covers(stats.estimate(rng.normal(size=n), "mean")))
 
 
 def medians(rng: np.random.Generator, n: int) -> Outcome:
-    estimated = stats.estimate(rng.exponential(size=n), "median")
-    return Outcome(None, _within((estimated.ci_low, estimated.ci_high), math.log(2)))
+    return Outcome(None, covers(stats.estimate(rng.exponential(size=n), "median"), math.log(2)))
 
 
 def correlations(rng: np.random.Generator, n: int, r: float, statistic: str) -> Outcome:
     # the rank correlation of the population of a normal distribution with correlation r
     truth = 6 / math.pi * math.asin(r / 2) if statistic == "spearman" else r
     values = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], size=n)
-    estimated = stats.estimate(values, statistic)
-    return Outcome(None, _within((estimated.ci_low, estimated.ci_high), truth))
+    return Outcome(None, covers(stats.estimate(values, statistic), truth))
 
 
 # ---- conditions ---------------------------------------------------------------------------------
@@ -163,7 +157,7 @@ def items_and_noise(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFra
 def within_items(rng: np.random.Generator, effect: str) -> Outcome:
     analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng))
     row = analysis.effects.set_index("effect").loc[effect]
-    return Outcome(row["p"], _within((row["ci_low"], row["ci_high"]), 0.0))
+    return Outcome(row.p, covers(row))
 
 
 def between_items(rng: np.random.Generator) -> Outcome:
@@ -172,7 +166,7 @@ def between_items(rng: np.random.Generator) -> Outcome:
     table = items_and_noise(table, rng)
     analysis = lmdiag.analyse(table, conditions=["first"], by="group")
     welch = analysis.by_level.iloc[-1]
-    return Outcome(welch["p"], _within((welch["ci_low"], welch["ci_high"]), 0.0))
+    return Outcome(welch.p, covers(welch))
 
 
 def mixed(rng: np.random.Generator) -> Outcome:
@@ -180,7 +174,7 @@ def mixed(rng: np.random.Generator) -> Outcome:
     analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng), formula=formula)
     (fit,) = analysis.mixed.values()
     term = fit.terms.iloc[1]
-    return Outcome(term.p, _within((term.ci_low, term.ci_high), 0.0))
+    return Outcome(term.p, covers(term))
 
 
 # ---- human measures -----------------------------------------------------------------------------
@@ -198,35 +192,35 @@ def corpus(rng: np.random.Generator, words: int) -> pd.DataFrame:
     return frame.assign(rt=time + rng.normal(0, 40, words))
 
 
-def fitted(frame: pd.DataFrame, *surprisals: str) -> lmdiag.HumanFit:
-    return lmdiag.fit(frame, surprisal=surprisals, response="rt", controls=CONTROLS)
+def read_by(rng: np.random.Generator, readers: int) -> pd.DataFrame:
+    """80 words, each with its reading time for all readers, in a row per word and reader."""
+    words = corpus(rng, 80)
+    words["rt"] += rng.normal(0, 20, 80)
+    rows = words.loc[words.index.repeat(readers)].reset_index(drop=True)
+    return rows.assign(reader=np.tile(np.arange(readers), 80))
+
+
+def fitted(frame: pd.DataFrame, *surprisals: str, **options: object) -> lmdiag.HumanFit:
+    return lmdiag.fit(frame, surprisal=surprisals, response="rt", controls=CONTROLS, **options)
 
 
 def one_reader(rng: np.random.Generator) -> Outcome:
-    (model,) = fitted(corpus(rng, 300), "bits").models
-    return Outcome(model.p, None)
+    return Outcome(fitted(corpus(rng, 300), "bits").models[0].p)
 
 
 def many_readers(rng: np.random.Generator) -> Outcome:
-    words = corpus(rng, 80)
-    words["rt"] += rng.normal(0, 20, 80)  # what a word has for all readers
-    rows = words.loc[words.index.repeat(30)].reset_index(drop=True)
+    rows = read_by(rng, 30)
     rows["rt"] += rng.normal(0, 60, len(rows))
-    rows["reader"] = np.tile(np.arange(30), 80)
-    fit = lmdiag.fit(rows, surprisal="bits", response="rt", controls=CONTROLS, reader="reader")
-    return Outcome(fit.models[0].p, None)
+    return Outcome(fitted(rows, "bits", reader="reader").models[0].p)
 
 
 def readers_and_words(rng: np.random.Generator) -> Outcome:
-    words = corpus(rng, 80)
-    words["word"] = [f"w{number}" for number in range(80)]
-    words["rt"] += rng.normal(0, 20, 80)
-    rows = words.loc[words.index.repeat(10)].reset_index(drop=True)
-    rows["reader"] = np.tile(np.arange(10), 80)
+    rows = read_by(rng, 10)
+    rows["word"] = [f"w{number // 10}" for number in range(800)]
     rows["rt"] += rng.normal(0, 40, 10)[rows["reader"]] + rng.normal(0, 60, len(rows))
     formula = "rt ~ surprisal + length + log_frequency + (1 | reader) + (1 | word)"
     fit = lmdiag.fit(rows, surprisal="bits", reader="reader", formula=formula)
-    return Outcome(fit.models[0].p, None)
+    return Outcome(fit.models[0].p)
 
 
 def two_surprisals(rng: np.random.Generator) -> Outcome:
@@ -237,7 +231,7 @@ def two_surprisals(rng: np.random.Generator) -> Outcome:
     words["bits"] = surprisal + rng.normal(0, 4, 300)
     words["other"] = surprisal + rng.normal(0, 4, 300)
     (compared,) = fitted(words, "bits", "other").comparisons.itertuples()
-    return Outcome(compared.p, _within((compared.ci_low, compared.ci_high), 0.0))
+    return Outcome(compared.p, covers(compared))
 
 
 PAIRS = "McNemar's score test, Tango's interval"

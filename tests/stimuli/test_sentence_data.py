@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -46,19 +45,18 @@ def saved(path: Path, content: Any) -> str:
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def test_all_origins_of_sentences_give_the_same_rows(tmp_path: Path) -> None:
+def test_rows_of_sentences(tmp_path: Path) -> None:
+    """From all origins alike: test_tables.py."""
     shared = {"contrast": "1", "tense": "now"}
     rows = [
         {"id": "a", "sentence": "One.", "good": True} | shared,
         {"id": "b", "sentence": " Two. ", "good": False} | shared,
     ]
-    for data in (rows, pd.DataFrame(rows), saved(tmp_path / "own.jsonl", rows)):
-        loaded = stimuli.load(data)
-        assert (loaded.form, loaded.compared) == ("sentences", True)
-        columns = loaded.columns()
-        assert tuple(columns)[:6] == tuple(column.name for column in SENTENCES)
-        assert columns["sentence"] == ["One.", "Two."]  # without blanks at the edges
-        assert loaded.fingerprint == stimuli.load(rows).fingerprint
+    loaded = stimuli.load(saved(tmp_path / "own.jsonl", rows))
+    assert (loaded.form, loaded.compared) == ("sentences", True)
+    columns = loaded.columns()
+    assert tuple(columns)[:6] == tuple(column.name for column in SENTENCES)
+    assert columns["sentence"] == ["One.", "Two."]  # without blanks at the edges
     diagnostic = loaded.diagnostic
     assert (loaded.task, diagnostic.name, diagnostic.asks) == ("own", "own", "sentence")
     assert diagnostic.levels(columns) == {}  # one level is no break-down
@@ -88,11 +86,7 @@ def test_how_regions_are_joined(contents: tuple[str, ...], sentence: str) -> Non
 
 
 def test_regions_of_several_rows() -> None:
-    texts = {
-        "region_1": ["The cook", "A"],
-        "region_10": [", slowly.", "cat"],
-        "region_2": ["", ""],
-    }
+    texts = {"region_1": ["The cook", "A"], "region_10": [", slowly.", "cat"], "region_2": ["", ""]}
     rows = stimuli.load(texts)
     assert rows.columns()["sentence"] == ["The cook, slowly.", "A cat"]
     assert [[tuple(region.values()) for region in row] for row in rows.regions or ()] == [

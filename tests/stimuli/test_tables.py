@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from commands import Commands
 from invented_runs import make_run
+from suites import suite
 
 import lmdiag
 from lmdiag import stimuli
@@ -223,6 +222,8 @@ ODD: dict[str, tuple[str, str, list[str]]] = {
     "good rows": ("item,context,target,good,contrast\n1,A,b,true,1\n1,A,c,false,1\n1,A,d,false,1\n",
                   "1 items; conditions: good (false, true)", []),
     "case of a name": (named("attractor", "ATTRACTOR"), "x ATTRACTOR (match, mismatch)", []),
+    "pairs": ("sentence_good,sentence_bad,UID,pairID,field\nA.,B.,x,0,s\n", "2 sentences", []),
+    "MultiBLiMP": (",phenomenon,sen,wrong_sen\n0,SV-#,A b.,A c.\n1,SV-P,D.,E.\n", "4 sent", []),
 }  # fmt: skip
 """What may be wrong -> the file, a part of the summary, the warnings."""
 
@@ -287,38 +288,6 @@ def test_one_of_identical_rows_is_kept_where_they_are_allowed(tmp_path: Path) ->
         stimuli.load(pairs * 5)
 
 
-# ---- what was read before is read as before ------------------------------------------------------
-
-
-def read_before(path: Path) -> pd.DataFrame:
-    """Human measures as they were read: tab-separated without quotes, all values texts."""
-    is_tab = "\t" in path.read_text("utf-8-sig").partition("\n")[0]
-    how: dict[str, Any] = {"sep": "\t", "quoting": csv.QUOTE_NONE} if is_tab else {}
-    lines = pd.read_csv(path, dtype=str, keep_default_na=False, header=None, **how)
-    return lines[1:].set_axis(lines.iloc[0].tolist(), axis=1).set_axis(lines.index[1:] + 1)
-
-
-def test_upstream_files_are_read_as_before_and_without_a_warning(
-    human: Path, public_suites: Path, data_dir: Path, tmp_path: Path
-) -> None:
-    folders = (human, human.parent / "sap", human.parent / "priming")
-    files = [path for folder in folders for path in folder.rglob("*.*")]
-    tables = [path for path in files if path.suffix in (".csv", ".tsv", ".output")]
-    assert len(tables) == 18
-    for path in tables:
-        pd.testing.assert_frame_equal(read_frame(path, raw=True), read_before(path))
-    for path in public_suites.glob("*.json"):
-        assert design_of(stimuli.load(str(path))) is None
-    for task in ("cprag102", "role88", "neg136"):
-        assert design_of(stimuli.load(str(data_dir), task)) is None
-    (tmp_path / "multi").mkdir()
-    (tmp_path / "multi/heb.tsv").write_text(
-        "\tphenomenon\tsen\twrong_sen\n0\tSV-#\tA b.\tA c.\n1\tSV-P\tD.\tE.\n"
-    )
-    (tmp_path / "blimp.jsonl").write_text(
-        '{"sentence_good": "A.", "sentence_bad": "B.", "UID": "x", "pairID": "0", "field": "s"}'
-    )
-    for name, n_rows in (("multi", 4), ("blimp.jsonl", 2)):
-        design = design_of(stimuli.load(str(tmp_path / name)))
-        assert design is not None
-        assert (design.n_rows, design.warnings) == (n_rows, [])
+def test_built_in_sets_and_suites_have_no_design(demo_dir: Path) -> None:
+    for rows in (stimuli.load(suite()), stimuli.load(str(demo_dir), "role88")):
+        assert design_of(rows) is None
