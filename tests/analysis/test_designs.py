@@ -270,61 +270,57 @@ def test_a_formula_names_its_response_and_may_have_the_model() -> None:
     assert [*fit.terms.index] == ["(Intercept)", "a", "model", "a:model"]
 
 
-def simulated(seed: int) -> pd.DataFrame:
-    """20 subjects x 12 items with two crossed factors, intercepts and slopes of both."""
-    rng = np.random.default_rng(seed)
-    subject, item = np.divmod(np.arange(240), 12)
-    a, b = (item + subject) % 2 - 0.5, (item // 2 + subject // 2) % 2 - 0.5
-    by_subject, by_item = rng.normal(0, (1.5, 0.8, 0.6), (20, 3)), rng.normal(0, 1, 12)
-    y = 5 + by_subject[subject, 0] + by_item[item] + rng.normal(0, 1, 240)
-    y += (0.7 + by_subject[subject, 1]) * a + (by_subject[subject, 2] - 0.4) * b
-    return pd.DataFrame({"y": y, "a": a, "b": b, "subject": subject, "item": item})
+def crossed(seed: int) -> pd.DataFrame:
+    """20 items x 4 subjects, which differ, in all cells of two coded factors."""
+    table = design({"a": (-0.5, 0.5), "b": (-0.5, 0.5), "subject": tuple("stuv")}, 20, seed)
+    return table.assign(y=table["surprisal"] + 3 * table["frequency"])
 
 
 def test_a_mixed_fit_of_balanced_groups_is_the_analysis_of_variance() -> None:
     """Whose mean squares REML's variances follow from; AIC as lme4's: test_reproduced.py."""
-    table = simulated(4)
-    by_subject = table.groupby("subject")["y"]
-    between, within = 12 * by_subject.mean().var(), by_subject.var().mean()
-    mean, se = table["y"].mean(), math.sqrt(between / 240)
-    table.loc[240] = {"y": np.nan, "a": 0.5, "b": 0.5, "subject": 0, "item": 0}
-    fit = fit_mixed("y ~ 1 + (1 | subject)", table)
-    assert (fit.n, fit.left_out, fit.groups, fit.warning) == (240, 1, {"subject": 20}, "")
+    table = crossed(4)
+    by_item = table.groupby("item")["y"]
+    between, within = 16 * by_item.mean().var(), by_item.var().mean()
+    mean, se = table["y"].mean(), math.sqrt(between / 320)
+    table.loc[320] = table.loc[0]
+    table.loc[320, "y"] = math.nan
+    fit = fit_mixed("y ~ 1 + (1 | item)", table)
+    assert (fit.n, fit.left_out, fit.groups, fit.warning) == (320, 1, {"item": 20}, "")
     assert fit.residual_sd == pytest.approx(math.sqrt(within), rel=1e-4)
-    of_subjects = math.sqrt((between - within) / 12)
-    assert fit.random_sd == {"subject": {"(Intercept)": pytest.approx(of_subjects, rel=1e-4)}}
+    of_items = math.sqrt((between - within) / 16)
+    assert fit.random_sd == {"item": {"(Intercept)": pytest.approx(of_items, rel=1e-4)}}
     low, high = scipy.stats.t.interval(0.95, 19, mean, se)
     expected = {"estimate": mean, "se": se, "df": 19, "ci_low": low, "ci_high": high}
     found = fit.terms.loc["(Intercept)", [*expected]]
     assert found.to_dict() == pytest.approx(expected, rel=1e-3)
-    fit = fit_mixed("y ~ a * b + (1 + a + b || subject) + (1 | item)", table)
+    fit = fit_mixed("y ~ a * b + (1 + a + b || item) + (1 | subject)", table)
     assert [*fit.terms.index] == ["(Intercept)", "a", "b", "a:b"]
     assert {group: [*sds] for group, sds in fit.random_sd.items()} == {
-        "subject": ["(Intercept)", "a", "b"], "item": ["(Intercept)"],
+        "item": ["(Intercept)", "a", "b"], "subject": ["(Intercept)"],
     }  # fmt: skip
 
 
 def test_levels_of_text_columns_are_named() -> None:
-    table = simulated(2).assign(c=["one", "two", "three"] * 80)
+    table = crossed(2).assign(c=["one", "two", "three", "two"] * 80)
     terms = fit_mixed("y ~ c + (1 | item)", table).terms
     assert [*terms.index] == ["(Intercept)", "c[three]", "c[two]"]
-    fit = fit_mixed("y ~ c + (1 | subject)", table, coding="sum")
-    assert [*fit.terms.index] == ["(Intercept)", "c[one]", "c[three]"]
+    terms = fit_mixed("y ~ c + (1 | item)", table, coding="sum").terms
+    assert [*terms.index] == ["(Intercept)", "c[one]", "c[three]"]
 
 
 @pytest.mark.parametrize(
     ("formula", "message"),
     [
         ("y ~ a + (1 | item", "write it as lme4 has it"),
-        ("y ~ a + (1 | pair)", "no column 'pair'; choose from y, a"),
-        ("y ~ a + (1 | y)", "240 rows for 240 random effects of y"),
+        ("y ~ a + (1 | pair)", "no column 'pair'; choose from model, item"),
+        ("y ~ a + (1 | y)", "320 rows for 320 random effects of y"),
         ("y ~ a + double + (1 | item)", "cannot be fitted: .* rank deficient"),
     ],
 )
 def test_a_formula_that_cannot_be_fitted(
     formula: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = simulated(3)
+    table = crossed(3)
     with pytest.raises(BadInput, match=message):
         fit_mixed(formula, table.assign(double=2 * table.a))
     monkeypatch.setitem(sys.modules, "mixedlm", None)
