@@ -198,29 +198,23 @@ def test_random_sign_flips_agree_with_the_t_test() -> None:
 def test_all_swaps_are_scipys(statistic: str, n: int, seed: int) -> None:
     """A sign flip swaps the two values of an item, too."""
     draw = rng(seed)
+    cloze = draw.random(n)
     first, second = draw.integers(0, 9, (2, n)).astype(np.float64)
+    of: Any = {"mean": np.mean, "median": np.median}.get(statistic)
     if statistic == "spearman":  # both have the same ranks, in another order: no rescaling
-        cloze = draw.random(n)
-        first, second = (np.column_stack([draw.permutation(n) + 1.0, cloze]) for _ in range(2))
-    values = np.concatenate([first, second])
-
-    def of(items: Any) -> Any:  # named by their numbers
-        chosen = values[items.astype(int)]
-        if statistic == "spearman":
-            return scipy.stats.spearmanr(*chosen.T).statistic
-        return np.mean(chosen) if statistic == "mean" else np.median(chosen)
-
+        first, second = (draw.permutation(n) + 1.0 for _ in range(2))
+        of = lambda values: scipy.stats.spearmanr(values, cloze).statistic  # noqa: E731
     expected = scipy.stats.permutation_test(
-        (np.arange(n), np.arange(n, 2 * n)), lambda a, b: of(a) - of(b),
+        (first, second), lambda a, b: of(a) - of(b),
         vectorized=False, permutation_type="samples", n_resamples=np.inf,
     ).pvalue  # fmt: skip
     if np.array_equal(first, second):
         expected = NAN
-    if statistic == "mean":
-        assert stats.sign_flip(first - second).p == pytest.approx(expected, nan_ok=True)
-    else:
-        p = stats.swap_test(first, second, statistic)
-        assert p == pytest.approx(expected, nan_ok=True)
+    if statistic == "spearman":
+        first, second = (np.column_stack([values, cloze]) for values in (first, second))
+    is_mean = statistic == "mean"
+    p = stats.sign_flip(first - second).p if is_mean else stats.swap_test(first, second, statistic)
+    assert p == pytest.approx(expected, nan_ok=True)
 
 
 def test_correlations_on_other_scales_are_compared_by_their_order() -> None:
