@@ -169,7 +169,6 @@ BAD: dict[str, tuple[str, str]] = {
     "identical rows": (FILE + FILE.split("\n", 1)[1], "own.csv:98: the row is identical to line 2 "
                        "(96 repeated: lines 98, 99, 100, 101, 102 and 91 more): remove them, "),
     "NA as target": ("context,target\nA,NA\n", "own.csv:2: the column target is empty: fill it in"),
-    "no target": ("context,target\nA,\nB,b\n", "own.csv:2: the column target is empty"),
     "NaN as context": ("context,target\nNaN,a\n", "own.csv:2: the column context is empty"),
     "no context": ("context,target\nA,a\n,b\n", "own.csv:3: the column context is empty: write"),
     "NA as sentence": ("item,sentence\n1,NA\n2,B\n", "own.csv:2: the column sentence is empty"),
@@ -191,7 +190,6 @@ ODD: dict[str, tuple[str, str, list[str]]] = {
     "missing level": (put("attractor", ""), FULL, [
         "attractor is missing in 1 of 96 rows (line 7)",
         "left out, since they have no row in some cells of grammatical x attractor: 1 of 24"]),
-    "NA as a level": (put("attractor", "NA"), FULL, ["attractor is missing", "left out"]),
     "missing item": (put("item", ""), FULL, ["item is missing in 1 of 96", "left out"]),
     "list": (OTHER.to_csv(index=False), "x list (1, 2, 3, 4); covariate: frequency", [
         "no item has all cells of grammatical x attractor x list, so no effects are tested: give "
