@@ -106,17 +106,16 @@ def test_the_difference_of_effects_between_two_models() -> None:
     assert difference["t"] == pytest.approx(scipy.stats.ttest_rel(*by_item).statistic)
 
 
-@pytest.mark.parametrize("by_levels", [("high", "low"), ("e", "f", "g")])
-def test_effects_by_a_factor_between_items(by_levels: tuple[str, ...]) -> None:
+def test_effects_by_a_factor_between_items() -> None:
     table = design(TWO, 13, seed=4)
-    table["group"] = [by_levels[i % len(by_levels)] for i in range(13) for _ in range(4)]
+    table["group"] = ["efg"[i % 3] for i in range(13) for _ in range(4)]
     record = analyse_table(table, by="group").to_json()["by"]
     effect = (table.surprisal * table.a.map({"x": -0.5, "y": 0.5})).groupby(table.item).sum()
     group = table.groupby("item")["group"].first()
     found = {row["level"]: row for row in record if row["effect"] == "a"}
-    pairs = [*itertools.combinations(by_levels, 2)]
-    assert [*found] == [*by_levels, *(f"{high} - {low}" for low, high in pairs)]
-    for level in by_levels:
+    pairs = [*itertools.combinations("efg", 2)]
+    assert [*found] == [*"efg", *(f"{high} - {low}" for low, high in pairs)]
+    for level in "efg":
         expected = scipy.stats.ttest_1samp(effect[group == level], 0)
         assert (found[level]["n"], found[level]["p"]) == (
             (group == level).sum(), pytest.approx(expected.pvalue)
@@ -128,7 +127,7 @@ def test_effects_by_a_factor_between_items(by_levels: tuple[str, ...]) -> None:
             [welch.statistic, welch.df, welch.pvalue]
         )
         assert [row["ci_low"], row["ci_high"]] == pytest.approx([*welch.confidence_interval()])
-        assert len(pairs) == 1 or row["p_holm"] >= row["p"]
+        assert row["p_holm"] >= row["p"]
     with pytest.raises(BadInput, match="b differs within item i0: --by takes a column"):
         analyse_table(table, conditions=["a"], by="b")
 

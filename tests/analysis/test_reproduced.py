@@ -52,11 +52,7 @@ _TRIAL_FILES = {
 def check(figure: str, published: str, computed: float, tolerance: float = 0.0) -> None:
     """A figure is equal to the published one, and stands in the page as it is.
 
-    Args:
-        figure: what it is.
-        published: as printed, or to as many digits as are compared.
-        computed: by lmdiag, full precision.
-        tolerance: largest difference that counts as equal; 0 for equality of the printed digits.
+    All printed digits of `published` are compared, or `tolerance` is the largest difference.
     """
 
     def equals(text: str) -> bool:

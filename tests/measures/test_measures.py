@@ -56,23 +56,16 @@ def contrast_rows(sizes: dict[str, int], **columns: Any) -> Rows:
 def test_three_items_of_cprag102() -> None:
     rows = rows_of(
         *(
-            {
-                "id": f"{item}-{condition}", "contrast": item, "condition": condition,
-                "good": condition == "expected", "constraint": constraint,
-                "expected": ["fork"] if condition == "expected" else [],
-            }
+            {"id": f"{item}-{condition}", "contrast": item, "condition": condition,
+             "good": condition == "expected", "constraint": constraint}
             for item, constraint in (("1", "high"), ("2", "high"), ("3", "low"))
             for condition in ("expected", "within_category", "between_category")
         )
     )  # fmt: skip
     # item 1: .5 over .2 and .1; item 2: .015 over .01 and .001; item 3: .1 under .3, over .05
     p = [0.5, 0.2, 0.1, 0.015, 0.01, 0.001, 0.1, 0.3, 0.05]
-    # fork: first, third, absent
-    top = padded([["fork"]] * 3 + [["knife", "##fork", "fork"]] * 3 + [["knife"]] * 3)
-    scores = measured("cprag102", rows, list(map(math.log, p)), top, k=(1, 3))
+    scores = measured("cprag102", rows, list(map(math.log, p)))
     assert values(scores) == {
-        "accuracy@1": [1, 0, 0],
-        "accuracy@3": [1, 1, 0],
         "sensitivity": [1, 1, 0],
         "sensitivity@0.01": [1, 0, 0],  # .015 - .01 is not more than .01
         "within_category_boost": [1, 0, 1],  # .2 - .1, .01 - .001, .3 - .05
