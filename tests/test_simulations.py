@@ -23,15 +23,10 @@ HEADER = "| test | data | draws | true nulls rejected at .05 | coverage |"
 
 
 class Outcome(NamedTuple):
-    """What a procedure says of one sample.
+    """What a procedure says of one sample: p, and whether its interval has the true value."""
 
-    Attributes:
-        p: None where the null hypothesis is false, or there is no test.
-        covers: whether the interval has the true value; None without an interval.
-    """
-
-    p: float | None
-    covers: bool | None = None
+    p: float | None  # None where the null hypothesis is false, or there is no test
+    covers: bool | None = None  # None without an interval
 
 
 class Simulation(NamedTuple):
