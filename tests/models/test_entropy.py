@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import reference
 from commands import Commands
-from engines import TOKENIZER
 from families import FAMILIES, family_params
 from reference import CLOSE
 from sentence_texts import SOME
@@ -87,12 +86,3 @@ def test_runs_tables_and_fits(command: Commands) -> None:
         for source in ({"models": str(model), "output": folder},) * 2 + ({"surprisal": made},)
     )
     assert asked == again == pytest.approx(read, rel=1e-3)
-
-
-def test_what_has_no_entropy_is_refused(command: Commands) -> None:
-    data = ["--data", command.data, "--quiet", "--output", command.folder, "--entropy"]
-    choice = ["--model", command.models["gpt2"], "--elicitation", "choice"]
-    assert "elicitation and entropy exclude" in command.refused("run", *choice, *data)
-    served = ["--model", "tiny", "--server", "http://localhost:9", "--tokenizer", TOKENIZER]
-    refused = command.refused("run", *served, *data)
-    assert "server and entropy exclude each other: it needs the whole distribution" in refused

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 from reference import CLOSE, ends_a_word
 from tokenizer_files import byte_level, sentencepiece, wordpiece, write
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import AutoTokenizer
 
 from lmdiag.models import LoadOptions, load
 from lmdiag.types import BadInput, Query, Question
@@ -21,117 +20,66 @@ CONTEXTS = ("A robin is a", "The doctor told José that it’s the")
 WORDS = ("bird", "tree", "wrenches")
 
 
-@dataclass(frozen=True)
-class Chat:
-    """A chat template of the structure that published ones have, written for these tests.
-
-    Roles, special tokens, line breaks, trimming and errors are those of the models' own templates
-    for one turn of the user and one of the assistant; tools and images are left out.
-
-    Attributes:
-        family: whose tokenizer it goes with, see `tokenizer_files.PUBLISHED`.
-        tokens: control tokens of turns.
-        template: in Jinja.
-        prompt: what it makes of the instruction "Go on." and an open turn of the assistant.
-    """
-
-    family: str
-    tokens: str
-    template: str
-    prompt: str
-
-
 _TURNS = "{% for message in messages %}"
 _ALTERNATE = (
     "{% if (message.role == 'user') != (loop.index0 % 2 == 0) %}"
     "{{ raise_exception('roles must alternate') }}{% endif %}"
 )
-_LLAMA = (
-    "{{ '<|start_header_id|>' ~ message.role ~ '<|end_header_id|>\n\n' ~ message.content | trim"
-    " ~ '<|eot_id|>' }}{% endfor %}"
-)
-_LLAMA_TURNS = (
-    "<|start_header_id|>user<|end_header_id|>\n\nGo on.<|eot_id|>"
-    "<|start_header_id|>assistant<|end_header_id|>\n\n{context}"
-)
-_DATED = (
-    "<|start_header_id|>system<|end_header_id|>\n\n"
-    "Cutting Knowledge Date: December 2023\nToday Date: "
-)
-_LLAMA_TOKENS = "<|start_header_id|> <|end_header_id|> <|eot_id|>"
-
 CHATS = {
     # Llama 3.2 writes today's date.
-    "llama-3.2": Chat(
-        "llama3", _LLAMA_TOKENS,
-        "{{ bos_token }}" + _DATED + "{{ strftime_now(\"%d %b %Y\") }}\n\n<|eot_id|>" + _TURNS
-        + _LLAMA,
-        "<|begin_of_text|>" + _DATED + "26 Jul 2024\n\n<|eot_id|>" + _LLAMA_TURNS,
+    "llama-3.2": (
+        "llama3", "<|start_header_id|> <|end_header_id|> <|eot_id|>",
+        "{{ bos_token }}<|start_header_id|>system<|end_header_id|>\n\n"
+        "Cutting Knowledge Date: December 2023\nToday Date: "
+        "{{ strftime_now(\"%d %b %Y\") }}\n\n<|eot_id|>" + _TURNS +
+        "{{ '<|start_header_id|>' ~ message.role ~ '<|end_header_id|>\n\n'"
+        " ~ message.content | trim ~ '<|eot_id|>' }}{% endfor %}",
     ),
     # Qwen 3 puts an empty thought before the last answer.
-    "qwen-3": Chat(
+    "qwen-3": (
         "qwen2", "<think> </think>",
         _TURNS + "{{ '<|im_start|>' ~ message.role ~ '\n' }}"
         "{% if message.role == 'assistant' and loop.last %}{{ '<think>\n\n</think>\n\n' }}"
         "{% endif %}{{ message.content.split('</think>')[-1].lstrip('\n') ~ '<|im_end|>\n' }}"
         "{% endfor %}",
-        "<|im_start|>user\nGo on.<|im_end|>\n"
-        "<|im_start|>assistant\n<think>\n\n</think>\n\n{context}",
     ),
-    "gemma-3": Chat(
+    "gemma-3": (
         "gemma", "<start_of_turn> <end_of_turn>",
         "{{ bos_token }}" + _TURNS + _ALTERNATE +
         "{{ '<start_of_turn>' ~ ('model' if message.role == 'assistant' else message.role) ~ '\n'"
         " ~ message.content | trim ~ '<end_of_turn>\n' }}{% endfor %}",
-        "<bos><start_of_turn>user\nGo on.<end_of_turn>\n<start_of_turn>model\n{context}",
     ),
-    "mistral": Chat(
+    "mistral": (
         "llama", "[INST] [/INST]",
         "{{ bos_token }}" + _TURNS + _ALTERNATE +
         "{% if message.role == 'user' %}{{ '[INST] ' ~ message.content ~ '[/INST]' }}"
         "{% else %}{{ ' ' ~ message.content | trim ~ eos_token }}{% endif %}{% endfor %}",
-        "<s>[INST] Go on.[/INST] {context}",
     ),
 }  # fmt: skip
-"""Name -> a chat template."""
+"""Name -> name in `tokenizer_files.PUBLISHED`, control tokens of turns, template in Jinja.
+
+Templates of the structure that published ones have, written for these tests: roles, special tokens,
+line breaks, trimming and errors are those of the models' own templates; tools and images are not.
+"""
 
 
-def chat_tokenizer(name: str, folder: Path) -> PreTrainedTokenizerFast:
-    chat = CHATS[name]
-    write(chat.family, folder)
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    tokenizer.add_special_tokens({"extra_special_tokens": chat.tokens.split()})
-    tokenizer.chat_template = chat.template
-    return tokenizer
-
-
-@pytest.fixture(scope="module", params=CHATS)
-def chat(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The name of a chat, its tokenizer, and a small model that reads it."""
-    tokenizer = chat_tokenizer(request.param, tmp_path_factory.mktemp("chat"))
-    network = gpt2(len(tokenizer), n_positions=512)
-    options = {"chat": True, "instruction": "Go on."}
-    return request.param, tokenizer, asked(network, tokenizer, "causal", **options)
-
-
-def by_hand(tokenizer: PreTrainedTokenizerFast, context: str) -> tuple[str, list[int]]:
-    """The open turn of a chat as transformers makes it, as text and as ids."""
-    turns = [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": context}]
-    template = tokenizer.chat_template.replace('strftime_now("%d %b %Y")', "'26 Jul 2024'")
-    options: dict[str, Any] = {"continue_final_message": True, "chat_template": template}
-    text = tokenizer.apply_chat_template(turns, tokenize=False, **options)
-    ids = tokenizer.apply_chat_template(turns, return_dict=False, **options)
-    assert isinstance(text, str)
-    return text, list(ids)
-
-
-def test_ids_are_those_of_the_template(chat: Any) -> None:
+@pytest.mark.parametrize("name", CHATS)
+def test_ids_are_those_of_the_template(name: str, tmp_path: Path) -> None:
     """And there is no second beginning-of-sequence token before the template's."""
-    name, tokenizer, model = chat
-    assert model.prompt == CHATS[name].prompt
-    assert model.info.bos == (name != "qwen-3")
+    published, tokens, template = CHATS[name]
+    write(published, tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    tokenizer.add_special_tokens({"extra_special_tokens": tokens.split()})
+    tokenizer.chat_template = template
+    network = gpt2(len(tokenizer), n_positions=512)
+    model = asked(network, tokenizer, "causal", chat=True, instruction="Go on.")
+    assert model.info.bos == template.startswith("{{ bos_token }}")
+    dated = template.replace('strftime_now("%d %b %Y")', "'26 Jul 2024'")
+    options: dict[str, Any] = {"continue_final_message": True, "chat_template": dated}
     for context in CONTEXTS:
-        text, ids = by_hand(tokenizer, context)
+        turns = [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": context}]
+        text = tokenizer.apply_chat_template(turns, tokenize=False, **options)
+        ids = list(tokenizer.apply_chat_template(turns, return_dict=False, **options))
         assert text == model.prompt.replace("{context}", context)
         encoded = model.encode(Question(Query(context), WORDS))
         for word in WORDS:
@@ -153,17 +101,13 @@ CANNOT = "cannot be used for a turn of the user"
         ("{{ raise_exception('no\nassistant') }}", "turn of the user and one of the assistant"),
         ("{{ messages[1].content[:8] }}", CANNOT),
         ("{{ messages[1].content | upper }}", CANNOT),
-        (
-            "{{ messages[1].content }}{{ messages[1].content | replace('a', 'o') }}",
-            "changes the text of the assistant's turn",
-        ),
-        (
-            "{{ messages[1].content | length }}: {{ messages[1].content }}",
-            "puts before the assistant's turn depends on the turn",
-        ),
+        ("{{ messages[1].content }}{{ messages[1].content | replace('a', 'o') }}",
+         "changes the text of the assistant's turn"),
+        ("{{ messages[1].content | length }}: {{ messages[1].content }}",
+         "puts before the assistant's turn depends on the turn"),
         ("{{ '{context}' ~ messages[1].content }}", "depends on the turn"),
     ],
-)
+)  # fmt: skip
 def test_templates_that_cannot_be_continued(template: Any, message: str) -> None:
     tokenizer = byte_level()
     tokenizer.chat_template = template
@@ -227,12 +171,14 @@ class TestPrompts:
         assert model.info.bos
         assert model.encode(Question(Query("a"), ())).rows[0].ids[0] == 1
 
-    @pytest.mark.parametrize("options", [{"prompt": "Go: {context}"}, {"chat": True}])
+    @pytest.mark.parametrize(
+        "options", [{"prompt": "Go: {context}"}, {"chat": True}, {"elicitation": "choice"}]
+    )
     @pytest.mark.parametrize("name", ["bert", "t5"])
     def test_models_that_see_both_sides(
         self, name: str, options: Any, family_dir: Callable[[str], Path]
     ) -> None:
-        with pytest.raises(BadInput, match=r"is not causal, and --\w+ is for .*: leave it out$"):
+        with pytest.raises(BadInput, match=r"is not causal, and --[\w ]+ is for .*: leave it out$"):
             load(str(family_dir(name)), LoadOptions(**options))
 
 

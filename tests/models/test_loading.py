@@ -186,6 +186,11 @@ def test_weights_that_are_larger_than_the_free_memory(
         ({"bos": "always", "chat": True}, "options chat and bos exclude each other"),
         ({"chat": True, "instruction": "{context}"}, "option instruction must not have {con"),
         ({"instruction": "Go on."}, "give chat, too"),
+        ({"elicitation": "choice", "unit": "word"}, "elicitation and unit exclude each other"),
+        ({"elicitation": "choice", "entropy": True}, "elicitation and entropy exclude each other"),
+        ({"choice_prompt": "{options}"}, "give elicitation, too"),
+        ({"elicitation": "choice", "choice_prompt": "x"}, "that has {options} in it"),
+        ({"elicitation": "choice", "choice_prompt": "{options}" * 2}, "in it once"),
         ({"units": "word"}, "unknown option 'units' (did you mean 'unit'?): choose from "),
     ],
 )

@@ -249,6 +249,7 @@ def test_an_answer_that_comes_drop_by_drop(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({"tokenizer": None}, "needs the tokenizer of the server's model: give tokenizer, too"),
         ({"unit": "word"}, "options server and unit exclude each other: it needs the whole"),
+        ({"entropy": True}, "options server and entropy exclude each other: it needs the whole"),
         ({"kind": "masked"}, "--kind masked is not for a server"),
         ({"revision": "main"}, "it is for weights in this process; leave revision out"),
         ({"server": "localhost:8000"}, "is not an address"),
