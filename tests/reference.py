@@ -18,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tokenizers import decoders
+
 from lmdiag.types import WordSpan
 
 PUNCTUATION = ".,;:!?"
@@ -275,35 +277,33 @@ class SentenceReference:
             default = [first] if first is not None and not self._opening else self._opening
             self._opening, self._closing = [] if bos == "never" else default, []
 
-    def words(self, text: str, cuts: tuple[int, ...] = ()) -> list[WordSpan]:
-        """Returns the words of a text in their order.
+    def words(
+        self, text: str, cuts: tuple[int, ...] = ()
+    ) -> tuple[list[WordSpan], list[float | None]]:
+        """Returns the words of a text in their order, and the entropy in bits before each of them.
 
         A span is represented by tokens, none of them special, or by a token before it that covers
         all of it; marks and control characters need no token.
         """
         tokens = self.split(text, cuts)
-        values, _ = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
+        values, before = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
         covered = {place for first, last in tokens.offsets for place in range(first, last)}
-        special, found = set(self.tokenizer.all_special_ids), []
+        special = set(self.tokenizer.all_special_ids)
+        spans: list[WordSpan] = []
+        entropies: list[float | None] = []
         for number, (start, end) in enumerate(tokens.spans):
             inside = [i for i, owner in enumerate(tokens.owners) if owner == number]
+            first = before[inside[0]] if inside else None
+            entropies.append(None if first is None else entropy(first))
             visible = [i for i in range(start, end) if unicodedata.category(text[i])[0] not in "MC"]
             is_known = special.isdisjoint(tokens.ids[i] for i in inside)
             if not (is_known and covered.issuperset(visible)):
-                found.append(WordSpan(start, end, None, 0))
+                spans.append(WordSpan(start, end, None, 0))
                 continue
             known = [values[i] for i in inside]
             total = None if None in known else sum(known)
-            found.append(WordSpan(start, end, total, len(inside)))
-        return found
-
-    def entropies(self, text: str, cuts: tuple[int, ...] = ()) -> list[float | None]:
-        """Returns the entropy in bits before the first token of each word."""
-        tokens = self.split(text, cuts)
-        _, before = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
-        firsts = {owner: place for place, owner in reversed([*enumerate(tokens.owners)])}
-        known = [before[firsts[n]] if n in firsts else None for n in range(len(tokens.spans))]
-        return [None if some is None else entropy(some) for some in known]
+            spans.append(WordSpan(start, end, total, len(inside)))
+        return spans, entropies
 
     def split(self, text: str, cuts: tuple[int, ...] = ()) -> Tokens:
         """Returns the tokens of a text, and the word that each belongs to.
@@ -397,18 +397,10 @@ def ends_a_word(name: str | None, convention: str) -> bool:
     return not letters[0]
 
 
-SHOWN = [*range(33, 127), *range(161, 173), *range(174, 256)]
-HIDDEN = [byte for byte in range(256) if byte not in SHOWN]
-BYTES = [chr(byte if byte in SHOWN else 256 + HIDDEN.index(byte)) for byte in range(256)]
-"""The characters by which byte-level vocabularies write the bytes (GPT-2's table)."""
-
-
 def read_bytes(name: str) -> str | None:
     """Returns the text of a byte-level item; None for bytes that are no text by themselves."""
-    try:
-        return bytes(BYTES.index(character) for character in name).decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+    text = decoders.ByteLevel().decode([name])
+    return None if "\ufffd" in text else text
 
 
 def follows_blank(name: str | None, convention: str) -> bool:

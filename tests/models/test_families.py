@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import pytest
+import reference
 from families import FAMILIES, SEQ2SEQ, family_params
-from reference import CLOSE, Reference
+from reference import CLOSE
 from transformers import AutoTokenizer
 from vocabularies import UNKNOWN
 
@@ -16,6 +17,7 @@ from lmdiag import stimuli
 from lmdiag.models import LoadOptions, Model, load
 from lmdiag.models.forward.reuse import no_reuse, reuse_keys_and_values, reuse_sources
 from lmdiag.protocol import Unit
+from lmdiag.runs import asking
 from lmdiag.types import DIAGNOSTICS, Answer, Query, Question
 from models.toys import edit
 
@@ -48,17 +50,13 @@ QUERIES = (
 WORDS = ("bird", "tree", "student", "like", "penguin", "wrench", "Peter", "naïve", "sparrows")
 """Some are one piece and some several, in every vocabulary."""
 
-QUESTIONS = [Question(query, (*WORDS, UNKNOWN)) for query in QUERIES]
+QUESTIONS = [Question(query, (*WORDS, UNKNOWN), None, True) for query in QUERIES]
 
 TOP = 8
 
 
 def ask(model: Model, questions: Sequence[Question], size: int | None = None) -> list[Answer]:
-    """Returns the answers, asked in batches of a size, in the questions' order."""
-    encoded = [model.encode(question) for question in questions]
-    size = size or len(encoded)
-    batches = [encoded[start : start + size] for start in range(0, len(encoded), size)]
-    return [answer for batch in batches for answer in model.answer(batch, TOP)]
+    return asking.ask(model, questions, top=TOP, batch_size=size or len(questions))
 
 
 def check(
@@ -69,7 +67,7 @@ def check(
     questions: Sequence[Question] = QUESTIONS,
     plain: str = "tree",
 ) -> list[Answer]:
-    """Compares a family's answers with its reference; the list only in unit `token`.
+    """Compares a family's answers and entropies with its reference; the list in unit `token`.
 
     Args:
         name, folder: of the family and its model.
@@ -79,21 +77,23 @@ def check(
     """
     family = FAMILIES[name]
     answers = ask(load(str(folder), LoadOptions(bos=bos, unit=unit)), questions, 32)  # type: ignore[arg-type]
-    reference = Reference(folder, family.kind, family.convention, bos, family.attention)
+    exact = reference.Reference(folder, family.kind, family.convention, bos, family.attention)
     for question, answer in zip(questions, answers, strict=True):
         for word in question.words:
-            right, given = reference.score(*question.query, word, unit), answer.words[word]
+            right, given = exact.score(*question.query, word, unit), answer.words[word]
             if right is None:
                 assert given == (None, None, 0), word
                 continue
             assert given.log_prob == pytest.approx(right.log_prob, abs=CLOSE), word
             assert given.n_tokens == len(right.pieces), word
             assert unit == "word" or given.rank in right.ranks, word
+        blank = reference.entropy(exact.blank(*question.query, plain))
+        assert answer.entropy == (pytest.approx(blank, abs=CLOSE) if question.entropy else None)
         if unit == "word":
             continue
         # Two more than the answer has, so that its last ones can be told from a near tie: each
         # place holds the reference's item, or one that is as good within the tolerance.
-        top = reference.top(*question.query, plain, TOP + 2)
+        top = exact.top(*question.query, plain, TOP + 2)
         assert answer.top_log_probs == pytest.approx([p for _, p in top[:TOP]], abs=CLOSE)
         for word, (_, value) in zip(answer.top_words, top, strict=False):
             near = {shown for shown, other in top if abs(other - value) < 2 * CLOSE}
@@ -104,6 +104,7 @@ def check(
 def check_same(first: Iterable[Answer], second: Iterable[Answer]) -> None:
     """Answers to the same questions are the same up to float32, in which near ties may swap."""
     for one, other in zip(first, second, strict=True):
+        assert one.entropy == pytest.approx(other.entropy, abs=CLOSE)
         assert one.top_log_probs == pytest.approx(other.top_log_probs, abs=CLOSE)
         known = dict(zip(other.top_words, other.top_log_probs, strict=True))
         for shown, value in zip(one.top_words, one.top_log_probs, strict=True):
@@ -112,20 +113,16 @@ def check_same(first: Iterable[Answer], second: Iterable[Answer]) -> None:
         for word, score in one.words.items():
             right = other.words[word]
             assert score.n_tokens == right.n_tokens, word
-            assert score.rank == (right.rank and pytest.approx(right.rank, abs=1)), word
-            assert score.log_prob == (right.log_prob and pytest.approx(right.log_prob, abs=CLOSE))
+            assert score.rank == pytest.approx(right.rank, abs=1), word
+            assert score.log_prob == pytest.approx(right.log_prob, abs=CLOSE), word
 
 
+@pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_the_answers_are_the_references(name: str, family_dir: FamilyDir) -> None:
-    answers = check(name, family_dir(name))
+def test_the_answers_are_the_references(name: str, unit: Unit, family_dir: FamilyDir) -> None:
+    answers = check(name, family_dir(name), unit)
     spelled_by_bytes = FAMILIES[name].convention in ("byte-level", "metaspace-bpe")
     assert {(each.words[UNKNOWN].log_prob is not None) for each in answers} == {spelled_by_bytes}
-
-
-@pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_whole_words_are_the_references(name: str, family_dir: FamilyDir) -> None:
-    check(name, family_dir(name), unit="word")
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
@@ -174,19 +171,13 @@ def test_batches(name: str, unit: Unit, family_dir: FamilyDir) -> None:
     alone = ask(model, QUESTIONS, 1)
     check_same(alone, ask(model, QUESTIONS))
     check_same(alone[::-1], ask(model, QUESTIONS[::-1], 2))
+    assert model.reader.layout == ("equal" if name in EQUAL else "packed")
+    model.reader.layout = "equal"
+    check_same(alone, ask(model, QUESTIONS))
     if unit == "word":
         reuses = {"masked": no_reuse, "causal": reuse_keys_and_values, "seq2seq": reuse_sources}
         expected = no_reuse if name in NO_CACHE else reuses[FAMILIES[name].kind]
         assert model.words.reuse is expected
-
-
-@pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_packing(name: str, family_dir: FamilyDir) -> None:
-    model = load(str(family_dir(name)))
-    assert model.reader.layout == ("equal" if name in EQUAL else "packed")
-    answers = ask(model, QUESTIONS)
-    model.reader.layout = "equal"
-    check_same(answers, ask(model, QUESTIONS))
 
 
 def test_padding_token_without_an_embedding(family_dir: FamilyDir, tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def check(
     """Every word of every sentence is the reference's, in two batches of long and short ones."""
     family = SENTENCE_FAMILIES[name]
     sentences = [Sentence(text) if isinstance(text, str) else text for text in texts]
+    sentences = [sentence._replace(entropy=True) for sentence in sentences]
     answers: dict[int, Any] = {}
     # XGLM makes numbers of the default type on its way (transformers 5.23).
     with double() if name == "xglm" else nullcontext():
@@ -67,11 +68,11 @@ def check(
     options |= {"convention": family.convention} if unit == "word" else {}
     reference = SentenceReference(folder, family.kind, **options)
     for number, sentence in enumerate(sentences):
-        expected = reference.words(*sentence[:2])
+        expected, entropies = reference.words(*sentence[:2])
+        assert answers[number].entropies == pytest.approx(entropies, abs=1e-5), sentence
         for word, right in zip(answers[number].words, expected, strict=True):
             assert (word[:2], word.n_tokens) == (right[:2], right.n_tokens), sentence
-            log_prob = right.log_prob and pytest.approx(right.log_prob, abs=1e-5)
-            assert word.log_prob == log_prob, sentence
+            assert word.log_prob == pytest.approx(right.log_prob, abs=1e-5), sentence
     return [answers[number] for number in range(len(texts))]
 
 

@@ -336,7 +336,7 @@ def minicons() -> Iterator[Row]:
             # the reference's words if what is masked is what minicons takes for a word
             words = reference.tokenizer(text, add_special_tokens=False).word_ids()
             reference.split = lambda *_, split=split, words=words: split._replace(words=words)
-            explained = reference.words(text) if metric == "within_word_l2r" else []
+            explained = reference.words(text)[0] if metric == "within_word_l2r" else []
             del reference.split
             for number, word in enumerate(answer.words):
                 total = sum(p for p, at in zip(scores, split.owners, strict=True) if at == number)
