@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from lmdiag.models.forward.reuse import no_reuse, reuse_keys_and_values, reuse_s
 from lmdiag.protocol import Unit
 from lmdiag.runs import asking
 from lmdiag.types import DIAGNOSTICS, Answer, Query, Question
-from models.toys import edit
+from models.toys import check_same, edit
 
 FamilyDir = Callable[[str], Path]
 
@@ -99,22 +99,6 @@ def check(
             near = {shown for shown, other in top if abs(other - value) < 2 * CLOSE}
             assert word in near or None in near, (word, near)
     return answers
-
-
-def check_same(first: Iterable[Answer], second: Iterable[Answer]) -> None:
-    """Answers to the same questions are the same up to float32, in which near ties may swap."""
-    for one, other in zip(first, second, strict=True):
-        assert one.entropy == pytest.approx(other.entropy, abs=CLOSE)
-        assert one.top_log_probs == pytest.approx(other.top_log_probs, abs=CLOSE)
-        known = dict(zip(other.top_words, other.top_log_probs, strict=True))
-        for shown, value in zip(one.top_words, one.top_log_probs, strict=True):
-            is_close = abs(known.get(shown, other.top_log_probs[-1]) - value) < CLOSE
-            assert is_close or shown is None, shown
-        for word, score in one.words.items():
-            right = other.words[word]
-            assert score.n_tokens == right.n_tokens, word
-            assert score.rank == pytest.approx(right.rank, abs=1), word
-            assert score.log_prob == pytest.approx(right.log_prob, abs=CLOSE), word
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])

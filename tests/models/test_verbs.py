@@ -9,7 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import CLOSE
 from tokenizer_files import wordpiece
 from verbs_by_definition import literal
 
@@ -62,20 +61,16 @@ def test_large_vocabulary() -> None:
 
 
 def test_a_model_with_verbs() -> None:
-    """Verbs of single tokens count, once each, for questions with a number."""
+    """Verbs of single tokens count, once each, for questions with a number.
+
+    Their values: `tests/measures/test_agreement.py`.
+    """
     tokenizer = wordpiece("the", "key", "is", "are", "laugh", "##s", "laughs", "run", ".", "it")
     model = asked(bert(len(tokenizer)), tokenizer, "masked")
-    pairs = [("is", "are"), ("laughs", "laugh")]
+    verbs = [("is", "are"), ("laughs", "laugh")]
     others = [("runs", "run"), ("sings", "sing"), ("Is", "are"), ("is", "are"), ("it", "it")]
-    assert model.set_verbs([*pairs, *others]) == 2
-    questions = [
-        Question(Query("the key", "."), ("is",)),
-        Question(Query("the key", "."), ("is", "are"), "singular"),
-        Question(Query("the key the key", "."), ("is", "are"), "plural"),
-    ]
-    plain, *numbered = ask(model, *questions)
+    assert model.set_verbs([*verbs, *others]) == 2
+    query = Query("the key", ".")
+    plain, numbered = ask(model, Question(query, ("is",)), Question(query, ("is",), "singular"))
     assert plain.agreement is None
-    ids = [tuple(tokenizer.convert_tokens_to_ids(list(pair))) for pair in pairs]
-    for question, answer in zip(questions[1:], numbered, strict=True):
-        row = model.reader.read(model.encode(question).rows)[0]
-        check(answer.agreement or (), row, ids, question.number == "plural", CLOSE)
+    assert numbered.agreement

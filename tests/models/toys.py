@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from reference import CLOSE
 from transformers import (
     BertConfig,
     BertForMaskedLM,
@@ -60,6 +61,22 @@ def asked(
 def ask(model: Any, *questions: Question, top: int = 5) -> list[Answer]:
     """Returns the answers to questions asked together."""
     return model.answer([model.encode(question) for question in questions], top)
+
+
+def check_same(first: Iterable[Answer], second: Iterable[Answer]) -> None:
+    """Answers to the same questions are the same up to float32, in which near ties may swap."""
+    for one, other in zip(first, second, strict=True):
+        assert one.entropy == pytest.approx(other.entropy, abs=CLOSE)
+        assert one.top_log_probs == pytest.approx(other.top_log_probs, abs=CLOSE)
+        known = dict(zip(other.top_words, other.top_log_probs, strict=True))
+        for shown, value in zip(one.top_words, one.top_log_probs, strict=True):
+            is_close = abs(known.get(shown, other.top_log_probs[-1]) - value) < CLOSE
+            assert is_close or shown is None, shown
+        for word, score in one.words.items():
+            right = other.words[word]
+            assert score.n_tokens == right.n_tokens, word
+            assert score.rank == pytest.approx(right.rank, abs=1), word
+            assert score.log_prob == pytest.approx(right.log_prob, abs=CLOSE), word
 
 
 def alone(network: PreTrainedModel, ids: Sequence[int], position: int) -> torch.Tensor:
