@@ -22,31 +22,23 @@ MASKED = asked(bert(len(PIECES)), PIECES, "masked")
 CLS, SEP, MASK = 2, 3, 4
 LEFT = [CLS, *PIECES.convert_tokens_to_ids(["a", "robin", "is", "a"])]
 RIGHT = [*PIECES.convert_tokens_to_ids(["."]), SEP]
-ROBIN = Query("a robin is a")
 BYTES = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "Ġ t", "Ġt r", "Ġtr e", "Ġtre e", "Ġ a")
 CAUSAL = asked(gpt2(len(BYTES)), BYTES, "causal")
 NEAR = Question(Query("The old woman", "near the sea."), ("tree", "sparrows", "trees"))
 
 
-class TestMasked:
-    def test_as_many_masks_as_pieces(self) -> None:
-        """carpet and carman are car + 1 piece: they share `[MASK] [MASK]` and `car [MASK]`."""
-        car, bird = PIECES.convert_tokens_to_ids(["car", "bird"])
-        encoded = MASKED.encode(Question(ROBIN, ("carpet", "carman", "birds")))
-        assert [list(row.ids) for row in encoded.rows] == [
-            [*LEFT, MASK, *RIGHT],
-            [*LEFT, MASK, MASK, *RIGHT],
-            [*LEFT, car, MASK, *RIGHT],
-            [*LEFT, bird, MASK, *RIGHT],
-        ]
-        assert [row.reads for row in encoded.rows] == [(5,), (5,), (6,), (6,)]
-        assert encoded.length == 8 + 3 * 9
-
-    def test_model_info(self, family_dir: FamilyDir) -> None:
-        model = load(str(family_dir("roberta")))
-        assert (model.info.kind, model.info.cased, model.info.bos) == ("masked", True, False)
-        positions = model.reader.model.config.max_position_embeddings
-        assert model.info.max_length == positions - 2  # RoBERTa's first is that after the padding's
+def test_as_many_masks_as_pieces() -> None:
+    """carpet and carman are car + 1 piece: they share `[MASK] [MASK]` and `car [MASK]`."""
+    car, bird = PIECES.convert_tokens_to_ids(["car", "bird"])
+    encoded = MASKED.encode(Question(Query("a robin is a"), ("carpet", "carman", "birds")))
+    assert [list(row.ids) for row in encoded.rows] == [
+        [*LEFT, MASK, *RIGHT],
+        [*LEFT, MASK, MASK, *RIGHT],
+        [*LEFT, car, MASK, *RIGHT],
+        [*LEFT, bird, MASK, *RIGHT],
+    ]
+    assert [row.reads for row in encoded.rows] == [(5,), (5,), (6,), (6,)]
+    assert encoded.length == 8 + 3 * 9
 
 
 def test_contexts_that_are_too_long() -> None:

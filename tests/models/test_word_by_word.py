@@ -89,15 +89,14 @@ def test_every_word(name: str, options: dict[str, Any], family_dir: FamilyDir) -
 )
 def test_windows(name: str, options: dict[str, Any], tokens: int, tmp_path: Path) -> None:
     """Texts that are longer than what a model reads at a time."""
-    limit = {
-        "n_positions": tokens,
-        "max_position_embeddings": tokens + 2,
-    }  # those of RoBERTa and I-BERT begin at 2
     family = SENTENCE_FAMILIES[name]
+    first = 2 if family.kind == "masked" else 0  # position of RoBERTa and I-BERT
+    limit = {"max_position_embeddings": first + tokens}
     folder = replace(family, config=family.config | limit).make(tmp_path / name)
     text = " ".join(SENTENCES[20:60])
     texts = [text[:end].strip() for end in (20, 41, 42, 43, 44, 150)]
     check(name, folder, texts, **options)
+    assert load(str(folder)).info.max_length == tokens
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
