@@ -126,6 +126,7 @@ def test_quotes_in_tab_separated_words_are_characters(tmp_path: Path) -> None:
     human = human_of(path)
     assert human.missing("rt").tolist() == [False, False, False, True]
     assert human.where(3).endswith("own.tsv:5")
+    assert "" in read_frame(written(tmp_path, ".csv", FRAME.to_csv()), raw=True)  # names of rows
 
 
 # ---- the design ----------------------------------------------------------------------------------
