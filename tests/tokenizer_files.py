@@ -24,7 +24,6 @@ from tokenizers import (
     normalizers,
     pre_tokenizers,
     processors,
-    trainers,
 )
 from transformers import PreTrainedTokenizerFast
 
@@ -250,7 +249,7 @@ def _build(published: Published, specials: tuple[str, ...]) -> Tokenizer:
         vocab = vocabularies.wordpiece(lower=lower, specials=specials)
         tokenizer = _wordpiece(vocab, lower)
     elif published.model == "byte-level":
-        tokenizer = _byte_level(*vocabularies.byte_level(specials=specials))
+        tokenizer = _byte_level(*vocabularies.byte_level(specials))
     elif published.model == "metaspace-bpe":
         vocab, merges = vocabularies.metaspace_bpe(specials=specials)
         fallback = {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}
@@ -259,13 +258,7 @@ def _build(published: Published, specials: tuple[str, ...]) -> Tokenizer:
         pieces = vocabularies.unigram(specials=specials, lower=lower)
         unknown = next(i for i, (piece, _) in enumerate(pieces) if piece in ("<unk>", "[UNK]"))
         pieces = [*pieces, *((piece, 0.0) for piece in published.tail)]
-        tokenizer = Tokenizer(models.Unigram(pieces, unknown))
-        single_spaces = normalizers.Replace(Regex(" {2,}"), " ")
-        tokenizer.normalizer = normalizers.Sequence([_nmt_nfkc(), single_spaces])
-        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
-        )
-        tokenizer.decoder = decoders.Metaspace()
+        tokenizer = _unigram(pieces, unknown)
     _template(tokenizer, published.template)
     for step, value in published.steps().items():
         setattr(tokenizer, step, value)
@@ -284,6 +277,17 @@ def _byte_level(vocab: dict[str, int], merges: list[tuple[str, str]]) -> Tokeniz
     tokenizer = Tokenizer(models.BPE(vocab, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _unigram(pieces: list[tuple[str, float]], unknown: int) -> Tokenizer:
+    tokenizer = Tokenizer(models.Unigram(pieces, unknown))
+    single_spaces = normalizers.Replace(Regex(" {2,}"), " ")
+    tokenizer.normalizer = normalizers.Sequence([_nmt_nfkc(), single_spaces])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+    )
+    tokenizer.decoder = decoders.Metaspace()
     return tokenizer
 
 
@@ -325,15 +329,16 @@ def byte_level(*merges: str, end: bool = False) -> PreTrainedTokenizerFast:
 
 def trained_bytes(texts: Sequence[str], size: int) -> PreTrainedTokenizerFast:
     """GPT-2's convention, trained: in other scripts some merges cross or split characters."""
-    trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        special_tokens=["<|end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer = _byte_level({}, [])
-    tokenizer.train_from_iterator(texts, trainer)
-    return _fast(tokenizer, bos="<|end|>", eos="<|end|>", unk=None)
+    vocab, merges = vocabularies.byte_level(("<|end|>",), tuple(texts), size)
+    return _fast(_byte_level(vocab, merges), bos="<|end|>", eos="<|end|>", unk=None)
+
+
+def unigram(*pieces: str) -> PreTrainedTokenizerFast:
+    """XLM-R's and T5's convention: `▁` starts a word, and the fewest pieces are the best."""
+    scored = [("<unk>", 0.0), ("<s>", 0.0), ("<mask>", 0.0), ("▁", -4.0)]
+    scored += [(piece, -3.0 - len(piece)) for piece in pieces]
+    roles = dict.fromkeys(("bos", "eos", "cls", "sep"), "<s>")
+    return _fast(_unigram(scored, 0), unk="<unk>", mask="<mask>", **roles)
 
 
 def sentencepiece(

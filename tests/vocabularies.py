@@ -59,6 +59,8 @@ Their crème brûlée was the best in the whole city.
 """.strip()
 """Everyday sentences with curly quotes, accents and capitals; written for these tests."""
 
+LINES = tuple(TEXT.splitlines())
+
 UNKNOWN = "жук"
 """A word whose letters TEXT lacks: unknown to WordPiece and unigram vocabularies."""
 
@@ -108,15 +110,18 @@ def wordpiece(*, lower: bool, specials: tuple[str, ...]) -> dict[str, int]:
 
 
 @lru_cache
-def byte_level(*, specials: tuple[str, ...]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def byte_level(
+    specials: tuple[str, ...], texts: tuple[str, ...] = LINES, size: int = 440
+) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Returns vocabulary and merges of a byte-level BPE; blanks are part of the word (Ġ)."""
     trainer = trainers.BpeTrainer(
-        vocab_size=440,
+        vocab_size=size,
         special_tokens=list(specials),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )
-    model = _train(models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False))
+    split = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    model = _train(models.BPE(), trainer, split, texts=texts)
     return model["vocab"], [tuple(merge) for merge in model["merges"]]
 
 
@@ -171,10 +176,11 @@ def _train(
     trainer: trainers.Trainer,
     split: pre_tokenizers.PreTokenizer,
     *steps: normalizers.Normalizer,
+    texts: Iterable[str] = LINES,
 ) -> dict[str, Any]:
-    """Returns the model part of a `tokenizer.json` trained on TEXT."""
+    """Returns the model part of a `tokenizer.json` trained on texts."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.Sequence(list(steps))
     tokenizer.pre_tokenizer = split
-    tokenizer.train_from_iterator(TEXT.splitlines(), trainer)
+    tokenizer.train_from_iterator(texts, trainer)
     return json.loads(tokenizer.to_str())["model"]

@@ -12,9 +12,8 @@ import pytest
 from families import SENTENCE_FAMILIES
 from reference import SentenceReference, double
 from sentence_texts import SENTENCES, SOME
-from tokenizer_files import trained_bytes
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from tokenizer_files import trained_bytes, unigram
+from tokenizers import normalizers
 
 from lmdiag.models import LoadOptions, load
 from lmdiag.types import Sentence, SentenceAnswer, WordSpan
@@ -126,27 +125,13 @@ SCRIPTS = (
 """Scripts without blanks, from right to left, with combining marks, and composed in two ways."""
 
 
-def unigram() -> PreTrainedTokenizerFast:
-    """A tokenizer in the way of XLM-R and T5: `▁` starts a word, the most probable pieces."""
-    normal = [normalizers.NFKC().normalize_str(text) for text in SCRIPTS]
-    pairs = {text[n : n + 2] for text in normal for n in range(0, len(text) - 1, 3)}
-    pieces = sorted({*"".join(normal).replace(" ", ""), *(p for p in pairs if " " not in p)})
-    scored = [("<unk>", 0.0), ("<s>", 0.0), ("<mask>", 0.0), ("▁", -4.0)]
-    scored += [(piece, -3.0 - len(piece)) for piece in pieces]
-    tokenizer = Tokenizer(models.Unigram(scored, 0))
-    single = normalizers.Replace(Regex(" {2,}"), " ")
-    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), single])
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.decoder = decoders.Metaspace()
-    roles = dict.fromkeys(("bos_token", "eos_token", "cls_token", "sep_token"), "<s>")
-    roles |= {"unk_token": "<unk>", "mask_token": "<mask>"}
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **roles)
-
-
 @pytest.mark.parametrize(("name", "options"), cases(["gpt2", "xglm", "xlm-roberta"], is_quick=True))
 def test_other_scripts(name: str, options: dict[str, Any], tmp_path: Path) -> None:
     """Bytes of which some merges cross or split characters, and pieces of normalised text."""
-    tokenizer = trained_bytes(SCRIPTS * 3, 380) if name == "gpt2" else unigram()
+    normal = [normalizers.NFKC().normalize_str(text).replace(" ", "▁") for text in SCRIPTS]
+    pairs = {text[n : n + 2] for text in normal for n in range(0, len(text) - 1, 3)}
+    pieces = sorted({*"".join(normal), *pairs} - {"▁"})
+    tokenizer = trained_bytes(SCRIPTS * 3, 380) if name == "gpt2" else unigram(*pieces)
     make: Any = bert if name == "xlm-roberta" else gpt2
     make(len(tokenizer), max_position_embeddings=96).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
