@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lmdiag.perturb import perturb
-from lmdiag.questions import Setting, distinct_questions, to_predictions, with_first_letter
+from lmdiag.questions import Setting, distinct_questions, to_predictions
 from lmdiag.stimuli import Stimuli, load
 from lmdiag.types import Answer, Query, Question, Sentence, SentenceAnswer, WordScore, WordSpan
 
@@ -67,12 +67,6 @@ def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context()
         (question,) = asked(setting(row, task=task), kind=kind, cased=cased)
         assert question.query == query
         assert question.number == ("plural" if task == "agreement" else None)
-
-
-def test_the_first_letter_is_not_the_first_character() -> None:
-    for context, upper, lower in (("“The keys", "“The keys", "“the keys"), ("…", "…", "…")):
-        cases = [with_first_letter(context, case) for case in ("upper", "lower", "as-is")]
-        assert cases == [upper, lower, context]
 
 
 def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:

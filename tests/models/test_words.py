@@ -197,57 +197,46 @@ class TestControls:
         )
 
 
-def look(tokenizer: PreTrainedTokenizerFast, *pieces: str, bare: bool = False) -> Prefix:
-    """What pieces, given by their names, are at a blank."""
-    ids = tuple(tokenizer.convert_tokens_to_ids(list(pieces)))
+@pytest.mark.parametrize(
+    ("tokenizer", "pieces", "word", "goes_on", "bare"),
+    [
+        (SPACED, "▁", None, True, False),
+        (SPACED, "▁ab", "ab", True, False),
+        (SPACED, "▁ab b'", None, True, False),
+        (SPACED, "▁ab b' a", "abb'a", True, False),
+        (SPACED, "▁ab - a", "ab-a", True, False),
+        (SPACED, "▁ab -", None, True, False),
+        (SPACED, "▁ab - -", None, False, False),
+        (SPACED, "▁ab b.", None, False, False),
+        (SPACED, "▁ab ▁ab", None, False, False),
+        (SPACED, "▁ ▁ab", None, False, False),
+        (SPACED, "▁- a", None, False, False),
+        (SPACED, "a", None, False, False),
+        (SPACED, "▁ab </s>", None, False, False),
+        (BYTES, "Ġb Ã", None, True, False),  # the first half of é
+        (BYTES, "Ġb Ã ©", "bé", True, False),
+        (BYTES, "Ġb ©", None, False, False),  # a second half without a first
+        (BYTES, "Ġb â Ģ Ļ", None, True, False),  # ’
+        (BYTES, "Ġb â Ģ Ļ s", "b’s", True, False),
+        (BYTES, "Ġb â Ģ Ŀ", None, False, False),  # ”
+        (BYTES, "Ġb 't", "b't", True, False),
+        (BYTES, "Ġ 7", "7", True, False),
+        (BYTES, "b", None, False, False),
+        (ENDED, "b", None, True, False),
+        (ENDED, "b a ab</w>", "baab", False, False),
+        (ENDED, "b .</w>", None, False, False),
+        (sentencepiece("▁e\u0301", "\u0301"), "▁e \u0301", "e\u0301", True, False),
+        # without the mark of a word's start
+        (BYTES, "b i", "bi", True, True),
+        (BYTES, "Ġb", None, False, True),
+        (SPACED, "a", "a", True, True),
+        (SPACED, "▁ab", None, False, True),
+    ],
+)
+def test_where_words_begin_and_end(
+    tokenizer: PreTrainedTokenizerFast, pieces: str, word: str | None, goes_on: bool, bare: bool
+) -> None:
+    ids = tuple(tokenizer.convert_tokens_to_ids(pieces.split()))
     assert None not in ids
-    return Boundaries(Vocabulary(tokenizer), len(tokenizer)).parse_prefix(ids, bare=bare)
-
-
-class TestBoundaries:
-    """Where words begin and end."""
-
-    @pytest.mark.parametrize(
-        ("tokenizer", "pieces", "word", "goes_on"),
-        [
-            (SPACED, "▁", None, True),
-            (SPACED, "▁ab", "ab", True),
-            (SPACED, "▁ab b'", None, True),
-            (SPACED, "▁ab b' a", "abb'a", True),
-            (SPACED, "▁ab - a", "ab-a", True),
-            (SPACED, "▁ab -", None, True),
-            (SPACED, "▁ab - -", None, False),
-            (SPACED, "▁ab b.", None, False),
-            (SPACED, "▁ab ▁ab", None, False),
-            (SPACED, "▁ ▁ab", None, False),
-            (SPACED, "▁- a", None, False),
-            (SPACED, "a", None, False),
-            (SPACED, "▁ab </s>", None, False),
-            (BYTES, "Ġb Ã", None, True),  # the first half of é
-            (BYTES, "Ġb Ã ©", "bé", True),
-            (BYTES, "Ġb ©", None, False),  # a second half without a first
-            (BYTES, "Ġb â Ģ Ļ", None, True),  # ’
-            (BYTES, "Ġb â Ģ Ļ s", "b’s", True),
-            (BYTES, "Ġb â Ģ Ŀ", None, False),  # ”
-            (BYTES, "Ġb 't", "b't", True),
-            (BYTES, "Ġ 7", "7", True),
-            (BYTES, "b", None, False),
-            (ENDED, "b", None, True),
-            (ENDED, "b a ab</w>", "baab", False),
-            (ENDED, "b .</w>", None, False),
-        ],
-    )
-    def test_after_a_word(
-        self, tokenizer: PreTrainedTokenizerFast, pieces: str, word: str | None, goes_on: bool
-    ) -> None:
-        assert look(tokenizer, *pieces.split()) == Prefix(word, goes_on)
-
-    def test_words_without_a_mark(self) -> None:
-        assert look(BYTES, "b", "i", bare=True) == Prefix("bi", True)
-        assert look(BYTES, "Ġb", bare=True) == Prefix(None, False)
-        assert look(SPACED, "a", bare=True) == Prefix("a", True)
-        assert look(SPACED, "▁ab", bare=True) == Prefix(None, False)
-
-    def test_combining_marks_are_letters(self) -> None:
-        tokenizer = sentencepiece("▁e\u0301", "\u0301")
-        assert look(tokenizer, "▁e", "\u0301").word == "e\u0301"
+    boundaries = Boundaries(Vocabulary(tokenizer), len(tokenizer))
+    assert boundaries.parse_prefix(ids, bare=bare) == Prefix(word, goes_on)

@@ -357,12 +357,7 @@ def minicons() -> Iterator[Row]:
 def main(name: str, *arguments: str) -> None:
     """Prints a comparison, and keeps it in place of an earlier one of this name."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    comparisons: Any = {
-        "ettinger": ettinger,
-        "lm_eval": lm_eval,
-        "minicons": minicons,
-        "logs": logs,
-    }
+    comparisons: Any = {call.__name__: call for call in (ettinger, lm_eval, minicons, logs)}
     figures = [" | ".join(row) for row in comparisons[name](*arguments)]
     print(*figures, sep="\n")
     if name == "logs" or (arguments and Path(arguments[-1]).is_file()):
