@@ -114,20 +114,6 @@ class Reference:
         unknown = self.tokenizer.unk_token_id
         return None if unknown in pieces and unknown is not None else pieces
 
-    def show(self, token: int) -> str | None:
-        """Returns an item as it is shown in answers; None where it is not text to be shown."""
-        name = self.tokenizer.convert_ids_to_tokens(token)
-        is_special = token in self.tokenizer.added_tokens_decoder
-        if is_special or name is None or self.convention == "wordpiece":
-            return name
-        if self.convention == "byte-level":
-            text = read_bytes(name)
-        else:
-            text = None if name.startswith("<0x") else name.replace("▁", " ")
-        if text is None or not text.strip() or not text.strip().isprintable():
-            return None
-        return text.strip() if text.startswith(" ") else "##" + text
-
     def score(
         self, context: str, right: str, word: str, unit: str = "token", tolerance: float = CLOSE
     ) -> Scored | None:
@@ -161,11 +147,11 @@ class Reference:
         assert pieces is not None
         return self._distribution(context, right, word, pieces, 0, n_masks=1)
 
-    def top(self, context: str, right: str, word: str, k: int) -> list[tuple[str | None, float]]:
-        """Returns the k most probable items as shown, with log-probabilities; ties by id."""
+    def top(self, context: str, right: str, word: str, k: int) -> list[tuple[int, float]]:
+        """Returns the k most probable items with their log-probabilities; ties by id."""
         values = self.blank(context, right, word)
         order = values.sort(descending=True, stable=True).indices[:k].tolist()
-        return [(self.show(token), float(values[token])) for token in order]
+        return [(token, float(values[token])) for token in order]
 
     def _distribution(
         self, context: str, right: str, word: str, pieces: list[int], index: int, n_masks: int = 0
