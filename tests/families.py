@@ -1,8 +1,6 @@
-"""A small random model and tokenizer of every supported family.
+"""A small random model and tokenizer of every supported family, as a folder.
 
-The models have their family's real architecture, the tokenizers its real conventions
-(`tokenizer_files`); both are written as folders and loaded the way published ones are. Weights are
-drawn widely, so that probabilities are spread and every position matters.
+Weights are drawn widely, so that probabilities are spread and every position matters.
 """
 
 from __future__ import annotations

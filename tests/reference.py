@@ -302,16 +302,14 @@ class SentenceReference:
         for start, end in words:
             spans += pairwise([start, *(cut for cut in cuts if start < cut < end), end])
         encoding = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
-        owners, whole = (
-            [
-                # the first span that ends after the first character that is not a blank
-                next(
-                    (n for n, (_, end) in enumerate(some) if text[start:end].strip()), len(some) - 1
-                )
-                for start, _ in encoding.offset_mapping
-            ]
-            for some in (spans, words)
-        )
+
+        def owner(start: int, some: list[tuple[int, int]]) -> int:
+            """The first span that ends after the first character that is not a blank."""
+            ends = (n for n, (_, end) in enumerate(some) if text[start:end].strip())
+            return next(ends, len(some) - 1)
+
+        starts = [start for start, _ in encoding.offset_mapping]
+        owners, whole = ([owner(start, some) for start in starts] for some in (spans, words))
         ids, offsets = encoding.input_ids, encoding.offset_mapping
         return Tokens(list(self._opening), ids, spans, owners, whole, offsets)
 

@@ -57,6 +57,13 @@ class Published:
     tail: tuple[str, ...] = ()
 
 
+GPT4_SPLIT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+"""How Llama 3 splits words (a constant of its published tokenizer)."""
+
+
 def _nmt_nfkc() -> normalizers.Normalizer:
     """SentencePiece's own normalization."""
     return normalizers.Precompiled(vocabularies.charsmap())
@@ -76,7 +83,10 @@ def _nfc() -> dict[str, Any]:
 
 
 def _gpt4() -> dict[str, Any]:
-    return {"pre_tokenizer": vocabularies.byte_level_gpt4()}
+    return _split(
+        pre_tokenizers.Split(Regex(GPT4_SPLIT), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    )
 
 
 CLS = "unk=[UNK] pad=[PAD] cls=[CLS] sep=[SEP] mask=[MASK]"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 TEXT = """
 A robin is a bird and a trout is a fish.
@@ -67,23 +67,10 @@ UNKNOWN = "жук"
 BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 """The pieces of byte fallback, as SentencePiece writes them."""
 
-GPT4_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
-    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
-"""How Llama 3 splits words (a constant of its published tokenizer)."""
-
 _TRAINING_SPLIT = pre_tokenizers.Sequence(
     [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation("isolated")]
 )
 """SentencePiece makes no pieces across a word's end or between letters and marks."""
-
-
-def byte_level_gpt4() -> pre_tokenizers.PreTokenizer:
-    """Returns the pre-tokenizer of Llama 3 and its kin."""
-    split = pre_tokenizers.Split(Regex(GPT4_SPLIT), behavior="isolated")
-    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    return pre_tokenizers.Sequence([split, byte_level])
 
 
 @lru_cache

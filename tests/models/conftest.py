@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from families import FAMILIES, OTHER_BLANKS
+from families import FAMILIES, SENTENCE_FAMILIES
 
 
 @pytest.fixture(scope="session")
 def family_dir(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Returns a function from a family's name to the folder of its model, made on first use."""
     made: dict[str, Path] = {}
-    families = FAMILIES | {family.name: family for family in OTHER_BLANKS}
+    families = FAMILIES | SENTENCE_FAMILIES
 
     def make(name: str) -> Path:
         if name not in made:
