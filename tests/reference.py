@@ -114,9 +114,7 @@ class Reference:
         unknown = self.tokenizer.unk_token_id
         return None if unknown in pieces and unknown is not None else pieces
 
-    def score(
-        self, context: str, right: str, word: str, unit: str = "token", tolerance: float = CLOSE
-    ) -> Scored | None:
+    def score(self, context: str, right: str, word: str, unit: str = "token") -> Scored | None:
         """Returns the word's score; None for a word that the vocabulary cannot spell."""
         pieces = self.spell(word)
         if pieces is None:
@@ -125,9 +123,7 @@ class Reference:
         total = sum(float(step[piece]) for step, piece in zip(steps, pieces, strict=True))
         blank = self.blank(context, right, word).clone()
         blank[pieces[0]] = -math.inf  # the word's own first piece is not counted
-        lowest, highest = (
-            1 + int((blank > total + shift).sum()) for shift in (tolerance, -tolerance)
-        )
+        lowest, highest = (1 + int((blank > total + x).sum()) for x in (CLOSE, -CLOSE))
         if unit == "word" and self.kind == "masked":
             total -= math.log(LENGTHS)
         elif unit == "word":
@@ -146,12 +142,6 @@ class Reference:
         pieces = self.spell(word)
         assert pieces is not None
         return self._distribution(context, right, word, pieces, 0, n_masks=1)
-
-    def top(self, context: str, right: str, word: str, k: int) -> list[tuple[int, float]]:
-        """Returns the k most probable items with their log-probabilities; ties by id."""
-        values = self.blank(context, right, word)
-        order = values.sort(descending=True, stable=True).indices[:k].tolist()
-        return [(token, float(values[token])) for token in order]
 
     def _distribution(
         self, context: str, right: str, word: str, pieces: list[int], index: int, n_masks: int = 0

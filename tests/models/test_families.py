@@ -89,17 +89,16 @@ def check(
             assert given.log_prob == pytest.approx(right.log_prob, abs=CLOSE), word
             assert given.n_tokens == len(right.pieces), word
             assert unit == "word" or given.rank in right.ranks, word
-        blank = reference.entropy(exact.blank(*question.query, plain))
-        assert answer.entropy == (pytest.approx(blank, abs=CLOSE) if question.entropy else None)
+        blank = exact.blank(*question.query, plain)
+        bits = pytest.approx(reference.entropy(blank), abs=CLOSE) if question.entropy else None
+        assert answer.entropy == bits
         if unit == "word":
             continue
-        # Two more than the answer has, so that its last ones can be told from a near tie: each
-        # place holds the reference's item, or one that is as good within the tolerance.
-        top = exact.top(*question.query, plain, TOP + 2)
-        assert answer.top_log_probs == pytest.approx([p for _, p in top[:TOP]], abs=CLOSE)
-        for word, (_, value) in zip(answer.top_words, top, strict=False):
-            near = [token for token, other in top if abs(other - value) < 2 * CLOSE]
-            assert word in map(model.vocabulary.show, near), (word, near)
+        best = blank.sort(descending=True).values[:TOP].tolist()
+        assert answer.top_log_probs == pytest.approx(best, abs=CLOSE)
+        for word, value in zip(answer.top_words, best, strict=True):
+            near = (blank - value).abs().lt(2 * CLOSE).nonzero().flatten().tolist()
+            assert word in map(model.vocabulary.show, near), word
     return answers
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from reference import CLOSE
 from tokenizer_files import sentencepiece, trained_bytes
-from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.tokens.spelling import is_joined
 from lmdiag.types import BadInput, Query, Question
@@ -19,14 +18,11 @@ PARTS = (
 """Words of which the tokenizers have items, with and without a space before them."""
 
 
-def byte_level(*merged: str) -> PreTrainedTokenizerFast:
-    """A tokenizer in the way of GPT-2; `merged` are texts of which it has one item each."""
-    return trained_bytes([*PARTS, *(f" {part}" for part in PARTS), *merged] * 9, 500)
-
-
-def metaspace() -> PreTrainedTokenizerFast:
-    """A tokenizer in the way of Llama: a blank before the text, and an item for each character."""
-    return sentencepiece(*(f"▁{character}" for character in sorted({*"".join(PARTS)})))
+TOKENIZERS = {
+    "byte-level": trained_bytes([*PARTS, *(f" {part}" for part in PARTS)] * 9, 500),
+    "metaspace": sentencepiece(*(f"▁{character}" for character in sorted({*"".join(PARTS)}))),
+}
+"""In the way of GPT-2, and of Llama: a blank before the text, an item for each character."""
 
 
 def chain(network: Any, ids: list[int], pieces: list[int]) -> float:
@@ -41,9 +37,9 @@ def chain(network: Any, ids: list[int], pieces: list[int]) -> float:
     ("context", "words"),
     [("我喜欢", ("猫", "小猫", "狗")), ("他喜欢狗，", ("我",)), ("แมวกิน", ("ปลา", "แมว"))],
 )
-@pytest.mark.parametrize("make", [byte_level, metaspace])
-def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -> None:
-    tokenizer = make()
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_no_space_is_inserted(name: str, context: str, words: tuple[str, ...]) -> None:
+    tokenizer = TOKENIZERS[name]
     network = gpt2(len(tokenizer))
     model = asked(network, tokenizer, "causal", dtype="float32")
     [answer] = ask(model, Question(Query(context), words))
@@ -57,7 +53,7 @@ def test_no_space_is_inserted(make: Any, context: str, words: tuple[str, ...]) -
 
 
 def test_unit_word_is_refused() -> None:
-    tokenizer = byte_level()
+    tokenizer = TOKENIZERS["byte-level"]
     model = asked(gpt2(len(tokenizer)), tokenizer, "causal", unit="word")
     assert model.encode(Question(Query("I like"), ("猫",))).words["猫"]
     with pytest.raises(BadInput, match=r"'我喜欢' ends in a script without .* --unit token"):
