@@ -130,9 +130,6 @@ def test_a_model_that_always_answers_with_the_first_option() -> None:
     assert measures["sensitivity"].versus_chance == "not distinguishable"
 
 
-LABELS = "abc {context} def\n{options}\nthe answer is"
-
-
 @pytest.mark.parametrize("chat", [False, True])
 @pytest.mark.parametrize(
     "name", family_params(["gpt2", "llama", "mamba", "gpt_neox", "opt", "qwen2", "gemma", "phi3"])
