@@ -38,7 +38,7 @@ from lmdiag.leaderboard.entries import read_requests
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, distinct_questions
 from lmdiag.report.formats import render_tables
-from lmdiag.report.html import render
+from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_results
 from lmdiag.results.predictions import read_external
 from lmdiag.runs.journal import Journal
@@ -241,7 +241,7 @@ def read_run(folder: Path) -> None:
     for name in ("markdown", "latex", "csv"):
         render_tables(name, [run.results])
     if run.predictions and (folder / "results.json").stat().st_size % 16 == 0:
-        render([run])
+        Report([run]).page()
 
 
 def read_board(folder: Path) -> None:

@@ -24,7 +24,7 @@ from lmdiag import cli
 from lmdiag.files import resource_path
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
-from lmdiag.report.html import render
+from lmdiag.report.html import Report
 from lmdiag.report.items import choose
 from lmdiag.report.terminal import print_results
 from lmdiag.results import Run, load_run
@@ -128,7 +128,7 @@ def test_text_from_outside_does_nothing(name: str, form: str, hostile_runs: dict
         texts = [out.getvalue()]
         assert "[bold red]" in texts[0].replace("\n", "")  # rich would have taken out its markup
     elif name == "html":
-        texts = [render([run])]
+        texts = [Report([run]).page()]
     else:
         texts = [render_tables(name, [run.results], items), render_tables(name, [run.results])]
     for text in texts:
@@ -143,7 +143,7 @@ def test_text_from_outside_is_shown_as_text_by_a_browser(
 ) -> None:
     """`new_page` fails if the page does anything, or loads something from outside."""
     page, path = new_page(), tmp_path / "page.html"
-    path.write_text(render(hostile_runs[form]))
+    path.write_text(Report(hostile_runs[form]).page())
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")
     for summary in page.locator("details > summary").all():

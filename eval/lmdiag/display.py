@@ -149,9 +149,9 @@ class FinishedRun(Run):
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the charts of the report as altair charts, by name."""
-        from lmdiag.report.html import charts
+        from lmdiag.report.html import Report
 
-        return {plot.name: notebook(plot) for plot in charts(self)}
+        return {plot.name: notebook(plot) for plot in Report(self).charts()}
 
 
 def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:

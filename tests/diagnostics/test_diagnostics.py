@@ -22,7 +22,7 @@ from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import render_tables
-from lmdiag.report.html import charts, render
+from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_results
 from lmdiag.results import FigureKey, load_run
 
@@ -108,7 +108,7 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> 
         assert list(measures["sensitivity"].by["tense"]) == ["past", "future"]
 
     # tables, the page, the comparison
-    for text in (render_tables("markdown", results), page := render(runs)):
+    for text in (render_tables("markdown", results), page := Report(runs).page()):
         assert all(label in text for label in ("No adverb", "past tense"))
 
     # a measure that no table and no chart declares: terminal, formats, csv, JSON, page, chart
@@ -118,7 +118,7 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> 
     assert all("new measure" in text for text in shown)
     assert csv.count(",new_measure,") == 2 * 2 * 3  # models, settings, all items and two levels
     assert "new_measure" in results[0].to_json()["tasks"]["tense"]["none"]["measures"]
-    (chart,) = (plot for plot in charts(runs) if plot.name == "tense-measures")
+    (chart,) = (plot for plot in Report(runs).charts() if plot.name == "tense-measures")
     assert {row["label"] for row in chart.spec["data"]["values"]} >= {"sensitivity", "new measure"}
     assert "TENSE-4: adverbs of time" in page
     assert "tense preferred" in page

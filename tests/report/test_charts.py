@@ -16,7 +16,7 @@ import lmdiag
 from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
-from lmdiag.report.html import charts, render
+from lmdiag.report.html import Report
 from lmdiag.report.items import items
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, Run, load_run
@@ -35,7 +35,7 @@ def test_every_declared_kind_is_made_and_altair_takes_it(
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
     steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
     shown = [[runs["strong"]], [runs["all"]], [runs["strong"], runs["weak"]], steps]
-    plots = [charts(several) for several in (*shown, [forms["suites"]], [forms["pairs"]])]
+    plots = [Report(several).charts() for several in (*shown, [forms["suites"]], [forms["pairs"]])]
     for of_runs in plots:
         assert len({plot.name for plot in of_runs}) == len(of_runs)
     kind_of = {plot.kind: plot for plot in chain(*plots)}
@@ -52,7 +52,7 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
     results = runs["strong"].results
     settings = {"Orig": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
     names = {"low": "ci_low", "high": "ci_high"}
-    plots = charts(runs["strong"])
+    plots = Report(runs["strong"]).charts()
     for row in rows(plots, "cprag102-measures"):
         figure = results.figure(FigureKey("cprag102", settings[row["series"]], row["measure"]))
         for column in ("value", "low", "high", "n", "sd", "chance"):
@@ -80,7 +80,7 @@ def test_cutoffs_and_published_figures(
     results, key = runs["all"].results, FigureKey("cprag102", "none", "accuracy@5")
     published = {key: PublishedFigure("paper", "4", "org/all", key, 23.5, None, 34)}
     monkeypatch.setattr("lmdiag.results.figures.published_beside", lambda run: published)
-    plots = charts(runs["all"])
+    plots = Report(runs["all"]).charts()
     (row,) = (row for row in rows(plots, "cprag102-measures") if "published" in row)
     assert (row["label"], row["published"]) == ("accuracy@5", pytest.approx(0.235))
     for row in rows(plots, "agreement-cutoffs-mw-ew"):
@@ -97,7 +97,7 @@ def test_cutoffs_and_published_figures(
 
 def test_pairs_in_bits(forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
     by_id = {item.id: item for item in items(forms["pairs"], "blimp")}
-    marks = rows(charts(forms["pairs"]), "blimp-pairs")
+    marks = rows(Report(forms["pairs"]).charts(), "blimp-pairs")
     assert len(marks) == len(by_id) - 1
     for mark in marks:
         item = by_id[mark["item"]]
@@ -106,7 +106,7 @@ def test_pairs_in_bits(forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -
     # very many have a density, and very many levels charts by the level that they belong to
     monkeypatch.setattr("lmdiag.report.charts.items.MAX_LISTED", 3)
     monkeypatch.setattr(kinds, "_MOST_LEVELS", 2)
-    many = charts(forms["pairs"])
+    many = Report(forms["pairs"]).charts()
     assert sum(cell["contrasts"] for cell in rows(many, "blimp-pairs")) == len(marks)
     parts = [plot for plot in many if "-uid-" in plot.name]
     assert {plot.name: len(plot.spec["data"]["values"]) for plot in parts} == {
@@ -117,7 +117,7 @@ def test_pairs_in_bits(forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_regions_have_the_mean_of_each_condition(forms: dict[str, Run]) -> None:
-    plots = charts(forms["suites"])
+    plots = Report(forms["suites"]).charts()
     means = rows(plots, "gym-regions-2-two-predictions")
     of_suite = [item for item in items(forms["suites"], "gym") if "two" in item.levels["suite"]]
     levels = ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
@@ -135,7 +135,7 @@ def test_regions_have_the_mean_of_each_condition(forms: dict[str, Run]) -> None:
 
 
 def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Path) -> None:
-    plot = next(plot for plot in charts(forms["pairs"]) if plot.name == "blimp-pairs")
+    plot = next(plot for plot in Report(forms["pairs"]).charts() if plot.name == "blimp-pairs")
     paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
     assert (tmp_path / "blimp-pairs.txt").read_text() == f"{plot.caption}\n"
     svg = paths[0].read_text()
@@ -194,7 +194,7 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
 @pytest.mark.slow
 def test_the_page_of_twenty_models(page: Any, many: list[Run], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    path.write_text(render(many))
+    path.write_text(Report(many).page())
     assert path.stat().st_size < 1.5e6
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")

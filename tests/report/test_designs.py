@@ -15,7 +15,7 @@ from lmdiag.analysis.designs import analyse_table
 from lmdiag.protocol import Protocol
 from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.designs import designs_of
-from lmdiag.report.html import charts, render
+from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_results
 from lmdiag.results import Run, load_run
 from lmdiag.types import BadInput, DesignOptions
@@ -39,7 +39,7 @@ def made(folder: Path, text: str, name: str = "mine", **options: object) -> Run:
 
 def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Any) -> None:
     file = tmp_path / "report.html"
-    file.write_text(text := render(made(tmp_path, BLANKS, kind="causal")))
+    file.write_text(text := Report(made(tmp_path, BLANKS, kind="causal")).page())
     assert text.index('id="section-conditions"') < text.index('id="section-headline"')
     assert "the right context was not read" in text
     assert "<b>q" not in text
@@ -66,7 +66,7 @@ def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Any) -> None:
 
 def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) -> None:
     run = made(tmp_path, REGIONS)
-    whole, panels = (plot.spec for plot in charts(run)[:2])
+    whole, panels = (plot.spec for plot in Report(run).charts()[:2])
     assert "facet" not in whole
     assert {row["level"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
     (design,) = designs_of([run], DesignOptions(region="2"))
@@ -163,6 +163,6 @@ def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(
     differences = next(grid for grid in design.further if grid.caption.startswith("Differences"))
     assert [row.labels[1] for row in differences.rows] == ["m0 - m2", "m0 - m3", "m0 - m4"]
     assert any("not compared with the first model: m1: the pseudo-" in x for x in design.remarks)
-    text = render(runs)
+    text = Report(runs).page()
     assert "m4</th>" in text
     assert "surprisal_per_word of m0 and m1: the pseudo-log-likelihood" in text

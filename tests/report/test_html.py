@@ -16,7 +16,7 @@ from parsed import ParsedPage
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
-from lmdiag.report.html import compared, render
+from lmdiag.report.html import Report, compared
 from lmdiag.report.item_list import representative
 from lmdiag.report.items import items
 from lmdiag.report.labels import comparison_texts, notes
@@ -35,7 +35,7 @@ PageOf = Callable[..., ParsedPage]
 @pytest.fixture(scope="module")
 def page_of(runs: dict[str, Run], forms: dict[str, Run]) -> PageOf:
     """Names of runs -> their page, which is rendered once."""
-    return cache(lambda *names: ParsedPage(render([(runs | forms)[name] for name in names])))
+    return cache(lambda *names: ParsedPage(Report([(runs | forms)[name] for name in names]).page()))
 
 
 def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(page_of: PageOf) -> None:
@@ -132,14 +132,14 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
     assert weak.stimuli["neg136"].columns()["contrast"][0] in two.ids
     message = r"cannot be compared: their signatures differ in data .*perturb"
     with pytest.raises(BadInput, match=message):
-        render([strong, runs["all"]])
+        Report([strong, runs["all"]]).page()
     sources = ReportFigures.of([strong.results, weak.results, strong.results]).sources
     for number, pair in enumerate(compared([strong, weak, strong], sources), start=1):
         assert {one.second for one in pair.comparisons.values()} == {number}
     first, other, last = (runs[f"step{step}"] for step in (0, 1000, 64000))
     changed = replace(other.results, signature=other.results.signature.replace("data:", "data:x"))
     with pytest.raises(BadInput, match="differ in data"):  # though the page compares the others
-        render([first, replace(other, results=changed), last])
+        Report([first, replace(other, results=changed), last]).page()
 
 
 def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(
@@ -149,6 +149,6 @@ def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(
     every = [item.id for item in items(runs["weak"], "cprag102")]
     listed = {item.id for item in representative(items(runs["weak"], "cprag102"))}
     left_out = next(name for name in every if name not in listed)
-    page = ParsedPage(render(runs["weak"], chosen=[left_out]))
+    page = ParsedPage(Report(runs["weak"]).page([left_out]))
     assert f"The list is a sample of {len(every)} contrasts" in page.text
     assert {*every} & {*page.ids} == listed | {left_out}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browser import NewPage, brightness
 
-from lmdiag.report.html import render
+from lmdiag.report.html import Report
 from lmdiag.results import Run
 
 from .forms import run_on, write_suites
@@ -36,7 +36,7 @@ def pages(
         "suites": [run_on(write_suites(root / "gym", 8), root / "run", skill=1)],
     }  # fmt: skip
     for name, several in shown.items():
-        (root / f"{name}.html").write_text(render(several))
+        (root / f"{name}.html").write_text(Report(several).page())
     return {name: root / f"{name}.html" for name in shown}
 
 

@@ -16,7 +16,7 @@ from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
-from lmdiag.report.html import charts
+from lmdiag.report.html import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import FigureKey, combine, load_run
@@ -186,6 +186,6 @@ def test_runs_of_one_model_are_joined_into_one_table_and_chart(
     assert figure is not None
     assert table.rows[2].cells[4].value == numbers.value(figure)
     for some, series in ((runs[::2], set(dict(sets))), (runs, {"a", "b"})):
-        plots = {plot.name: plot.spec["data"]["values"] for plot in charts(some)}
+        plots = {plot.name: plot.spec["data"]["values"] for plot in Report(some).charts()}
         assert {row["series"] for row in plots["neg136-extended-sets"]} == series
         assert plots["role88-extended-sets"]

@@ -17,7 +17,7 @@ from lmdiag import stimuli
 from lmdiag.diagnostics import SENTENCES
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, row_keys
-from lmdiag.report.html import render
+from lmdiag.report.html import Report
 from lmdiag.results import load_run
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.types import BadInput, Sentence
@@ -193,7 +193,7 @@ def test_words_run_in_the_direction_of_their_language(tmp_path: Path, page: Any)
     for language in LANGUAGES:
         write_tsv(tmp_path / "data" / f"{language}.tsv", language)
     run = make_run(tmp_path / "run", tmp_path / "data", Protocol(tasks=("data",)))
-    (tmp_path / "page.html").write_text(render([load_run(run)]), "utf-8")
+    (tmp_path / "page.html").write_text(Report([load_run(run)]).page(), "utf-8")
     page.goto((tmp_path / "page.html").as_uri())
     page.locator("details.items summary").first.click()
     for language, backwards in (("eng", False), ("heb", True)):

@@ -154,16 +154,15 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
 
 def _finish(run: Run, *, as_json: bool) -> None:
     """Writes the report of a run, if it is not there, and prints its tables."""
-    from lmdiag.report.designs import designs_of
-    from lmdiag.report.tables import sections_of
+    from lmdiag.report.html import Report
     from lmdiag.report.terminal import print_results
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
-    designs = designs_of([run])
-    tables = sections_of([run])
-    _write_page(run, designs=designs, tables=tables)
+    report = Report(run)
+    if not (run.path / REPORT).exists():
+        write_atomically(run.path / REPORT, report.page().encode())
     if not as_json:
-        print_results(run.results, designs=designs, tables=tables)
+        print_results(run.results, designs=report.designs, tables=report.sections)
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved)}")
         return
@@ -172,24 +171,15 @@ def _finish(run: Run, *, as_json: bool) -> None:
             say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
 
 
-def _write_page(run: Run, **made: Any) -> None:
-    """Writes the report of a run, if it is not there, with what of it is `made` already."""
-    from lmdiag.report.html import render
-    from lmdiag.results import REPORT
-
-    if not (run.path / REPORT).exists():
-        write_atomically(run.path / REPORT, render(run, **made).encode())
-
-
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     """Writes the page that compares the models of a command, and prints their figures."""
-    from lmdiag.report.html import render
+    from lmdiag.report.html import Report
     from lmdiag.report.tables import overview
     from lmdiag.report.terminal import output_console, print_section
 
     page = output / f"comparison-{runs[0].path.name}.html"  # one for each data set and protocol
     try:
-        write_atomically(page, render(runs).encode())
+        write_atomically(page, Report(runs).page().encode())
     except BadInput as error:  # an option that has no effect on one of them: they differ in it
         say(f"lmdiag: no comparison was written: {error}")
         return
@@ -318,15 +308,18 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
 
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
     from lmdiag.report import multiverse
+    from lmdiag.report.html import Report
     from lmdiag.report.labels import run_labels
     from lmdiag.report.selections import ReportFigures, headlines
     from lmdiag.report.terminal import output_console, print_multiverse
+    from lmdiag.results import REPORT
     from lmdiag.results.results import with_digest
 
     output = running.output
     finished = [[member.run for member in members if member.run] for members in models]
     for run in chain.from_iterable(finished):
-        _write_page(run)
+        if not (run.path / REPORT).exists():
+            write_atomically(run.path / REPORT, Report(run).page().encode())
     labels = run_labels([runs[0].results for runs in finished])
     figures = ReportFigures.of([run.results for run in chain.from_iterable(finished)])
     shown = concat([headlines(task, figures) for task in figures.tasks])

@@ -219,8 +219,9 @@ def report_command(
         width: width of the figures in cm: 8 fits one column, 17 two
     """
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
-    from lmdiag.report import html, multiverse
+    from lmdiag.report import multiverse
     from lmdiag.report.charts.output import write_images
+    from lmdiag.report.html import Report
     from lmdiag.results import REPORT, run_folders
 
     folder = runs[0]
@@ -231,7 +232,7 @@ def report_command(
         if is_multiverse:
             plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
-            plots = html.charts(options.runs_in(runs, data), design, across)
+            plots = Report(options.runs_in(runs, data), design, across).charts()
         written = write_images(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
@@ -245,7 +246,7 @@ def report_command(
         text = multiverse.render(Multiverse.read(folder))
         out = out or folder / MULTIVERSE_PAGE
     elif format in (None, "html"):
-        text = html.render(options.runs_in(paths, data), chosen=items, design=design, across=across)
+        text = Report(options.runs_in(paths, data), design, across).page(items)
         out = out or (paths[0] if len(paths) == 1 else Path()) / REPORT
     else:
         text = _tables(paths, format, items, design, data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -32,109 +33,115 @@ from lmdiag.training_steps import trained_model
 from lmdiag.types import FOUND_DESIGN, DesignOptions
 
 
-def _content(
-    runs: Run | Sequence[Run],
-    design: DesignOptions,
-    designs: Sequence[Section] | None = None,
-    across: Sequence[str] = (),
-) -> dict[str, Any]:
-    """What a page has beside its tables: the runs in order, their items and charts.
+class Report:
+    """What pages, terminals and files show of a run, or of several that are compared.
 
-    `detailed` are the positions of the runs that are shown in detail, `tasks` these with items.
+    Attributes:
+        runs: in the order in which they are shown.
+        figures: of these runs.
+        detailed: positions of the runs whose items and charts of items are shown.
+        comparisons: of pairs of these runs.
     """
-    given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
-    several = [given[i] for i in labels.training_order([run.results for run in given])]
-    figures = ReportFigures.of([run.results for run in several])
-    close = in_detail(several)
-    tasks = {}
-    for task in dict.fromkeys(task for run in several for task in run.results.tasks):
-        having = [i for i in close if task in several[i].results.tasks]
-        of_task = [items(several[i], task) for i in having]
-        runs_of = [several[i] for i in having]
-        tasks[task] = TaskRuns(task, runs_of, figures.of_runs(having), of_task)
-    return {
-        "runs": several, "figures": figures, "sources": figures.sources,
-        "detailed": close, "tasks": tasks,
-        "designs": designs_of(several, design) if designs is None else designs,
-        "trends": trend_plots(figures),
-        "ranked": ranked_plots(figures) if len(several) > MOST_BESIDE else [],
-        "comparisons": compared(several, figures.sources, across),
-    }  # fmt: skip
 
+    def __init__(
+        self,
+        runs: Run | Sequence[Run],
+        design: DesignOptions = FOUND_DESIGN,
+        across: Sequence[str] = (),
+    ) -> None:
+        """Compares the runs.
 
-def charts(
-    runs: Run | Sequence[Run], design: DesignOptions = FOUND_DESIGN, across: Sequence[str] = ()
-) -> list[Plot]:
-    """Returns all charts of a run, or of several that are compared; arguments as for `render`.
+        Args:
+            runs: finished runs. Those of one model on different tasks are shown as one run; several
+                models must be on the same data by the same protocol.
+            design: how items of own data are analysed, beside what is stored with the runs.
+            across: keys of `KNOBS` in which the runs may differ.
 
-    Raises:
-        BadInput: several runs that cannot be compared.
-    """
-    content = _content(runs, design, across=across)
-    return [
-        *(plot for design in content["designs"] for plot in design.plots),
-        *content["trends"],
-        *content["ranked"],
-        *(plot for pair in content["comparisons"] for plot in pair.plots),
-        *(plot for of_task in content["tasks"].values() for plot in plots(of_task)),
-    ]
+        Raises:
+            BadInput: several runs that cannot be compared.
+        """
+        given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
+        order = labels.training_order([run.results for run in given])
+        self.runs = [given[i] for i in order]
+        self.figures = ReportFigures.of([run.results for run in self.runs])
+        self.detailed = in_detail(self.runs)
+        self.comparisons = compared(self.runs, self.figures.sources, across)
+        self._design = design
 
+    @cached_property
+    def designs(self) -> list[Section]:
+        """The conditions of own data; `BadInput` if there is no such region."""
+        return designs_of(self.runs, self._design)
 
-@schemapi.debug_mode(False)  # altair would validate each part of each chart
-def render(
-    runs: Run | Sequence[Run],
-    *,
-    chosen: Sequence[str] = (),
-    design: DesignOptions = FOUND_DESIGN,
-    designs: Sequence[Section] | None = None,
-    tables: Sequence[Section] | None = None,
-    across: Sequence[str] = (),
-) -> str:
-    """Returns the page of a run, or one that compares several.
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The tables of each task."""
+        return sections_of(self.runs, self.figures)
 
-    Args:
-        runs: finished runs. Those of one model on different tasks are shown as one run; several
-            models must be on the same data by the same protocol.
-        chosen: ids of rows or contrasts that a task with too many items must list.
-        design: how items of own data are analysed, beside what is stored with the runs.
-        designs, tables: what `designs_of` and `sections_of` return for the runs, where known.
-        across: keys of `KNOBS` in which the runs may differ.
+    @cached_property
+    def tasks(self) -> dict[str, TaskRuns]:
+        """The detailed runs that have each task."""
+        tasks = {}
+        for task in self.figures.tasks:
+            having = [i for i in self.detailed if task in self.runs[i].results.tasks]
+            runs = [self.runs[i] for i in having]
+            of_task = [items(run, task) for run in runs]
+            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task)
+        return tasks
 
-    Raises:
-        BadInput: several runs that cannot be compared, or no such region.
-    """
-    content = _content(runs, design, designs, across)
-    figures = content["figures"]
-    several = content["runs"]
-    pairs = content["comparisons"]
-    close = figures.of_runs(content["detailed"])
-    results = [source.results for source in figures.sources]
-    is_table = len(results) > MOST_BESIDE
-    asks = labels.asked(results[0])
-    tables = sections_of(several, figures) if tables is None else tables
-    views = [
-        _view(section, content["tasks"][section.task], chosen)
-        | {"headlines": headline_rows(section.task, close)}
-        for section in tables
-    ]
-    rows = [row for view in views for row in view["headlines"]]
-    shown = [content["trends"], content["designs"], content["ranked"], *(x["plots"] for x in views)]
-    shown += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
-    tests = [c for pair in pairs for c in pair.comparisons.values()]
-    return environment().get_template("report.html.j2").render(
-        title=_title(results),
-        signatures=dict.fromkeys(run.signature for run in results),
-        close=[source.label for source in close.sources],
-        asked=asks, is_table=is_table, most_beside=MOST_BESIDE, views=views,
-        legend=headline_legend(rows, asks, n=len(results), is_table=is_table),
-        facts=headline_facts(rows, several=len(results) > 1),
-        has_scale=any(row.is_percent for row in rows),
-        grouped=_columns(figures) if is_table else [],
-        **_sizes(results, content["trends"]),
-        samples=_samples(figures),
-        comparison_notes=labels.notes(tests) + not_compared(several),
-        **content, **frame("report", charts=any(shown)),
-    )  # fmt: skip
+    @cached_property
+    def trends(self) -> list[Plot]:
+        """The headline figures against training step or model size."""
+        return trend_plots(self.figures)
+
+    @cached_property
+    def ranked(self) -> list[Plot]:
+        """A chart per headline figure of many models."""
+        return ranked_plots(self.figures) if len(self.runs) > MOST_BESIDE else []
+
+    def charts(self) -> list[Plot]:
+        """Returns all charts."""
+        return [
+            *(plot for design in self.designs for plot in design.plots),
+            *self.trends,
+            *self.ranked,
+            *(plot for pair in self.comparisons for plot in pair.plots),
+            *(plot for of_task in self.tasks.values() for plot in plots(of_task)),
+        ]
+
+    @schemapi.debug_mode(False)  # altair would validate each part of each chart
+    def page(self, chosen: Sequence[str] = ()) -> str:
+        """Returns the page; `chosen` are ids of items that a sample of them must contain."""
+        figures = self.figures
+        pairs = self.comparisons
+        close = figures.of_runs(self.detailed)
+        results = [source.results for source in figures.sources]
+        is_table = len(results) > MOST_BESIDE
+        asks = labels.asked(results[0])
+        views = [
+            _view(section, self.tasks[section.task], chosen)
+            | {"headlines": headline_rows(section.task, close)}
+            for section in self.sections
+        ]
+        rows = [row for view in views for row in view["headlines"]]
+        shown = [self.trends, self.designs, self.ranked, *(view["plots"] for view in views)]
+        shown += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
+        tests = [c for pair in pairs for c in pair.comparisons.values()]
+        return environment().get_template("report.html.j2").render(
+            title=_title(results), sources=figures.sources, designs=self.designs,
+            signatures=dict.fromkeys(run.signature for run in results),
+            close=[source.label for source in close.sources],
+            asked=asks, is_table=is_table, most_beside=MOST_BESIDE, views=views,
+            trends=self.trends, ranked=self.ranked, comparisons=pairs,
+            legend=headline_legend(rows, asks, n=len(results), is_table=is_table),
+            facts=headline_facts(rows, several=len(results) > 1),
+            has_scale=any(row.is_percent for row in rows),
+            grouped=_columns(figures) if is_table else [],
+            **_sizes(results, self.trends),
+            samples=_samples(figures),
+            comparison_notes=labels.notes(tests) + not_compared(self.runs),
+            **frame("report", charts=any(shown)),
+        )  # fmt: skip
 
 
 def _title(results: Sequence[Results]) -> str:

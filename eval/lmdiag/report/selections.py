@@ -109,11 +109,11 @@ class ReportFigures:
         return self.having(task)[0].results.diagnostic(task)
 
     def select(
-        self, task: str, selection: FigureSelection | TableShape, setting: str = "none"
+        self, task: str, selection: FigureSelection | TableShape, *settings: str
     ) -> pd.DataFrame:
         """Returns figures of a task in the order of break-downs, levels, measures and runs.
 
-        They are those of one setting, or of all settings for a table with `setting` as a side.
+        By default they are unperturbed, or, for a table with `setting` as a side, of all settings.
         Further columns: `by_rank`, `measure_rank`, and `heading`, which is the label of the
         selection or the usual one.
         """
@@ -131,7 +131,7 @@ class ReportFigures:
         if selection.levels:
             is_selected &= (of_task["by"] == "") | of_task["level"].isin(selection.levels)
         if not has_settings:
-            is_selected &= of_task["setting"] == setting
+            is_selected &= of_task["setting"].isin(settings or ["none"])
         table = of_task[is_selected]
         levels = selection.levels
         ranked = table.assign(

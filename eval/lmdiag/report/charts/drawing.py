@@ -60,16 +60,26 @@ _FORMS |= dict.fromkeys(("p", "p_adjusted"), ".3f") | dict.fromkeys(("first", "s
 _TITLES = {"low": "from", "high": "to", "versus_chance": "against chance", "p_adjusted": "p adj."}
 
 
+class _Rows(alt.Data):
+    """Rows that altair shares between copies of a chart, instead of copying and walking them."""
+
+    def __deepcopy__(self, memo: Any = None) -> _Rows:
+        return self
+
+    def to_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return {"values": self.values}
+
+
 def inline(data: pd.DataFrame) -> Any:
     """Returns the rows for a chart, without undefined values: JSON has no NaN."""
     rows = data.astype(object).to_dict("records")
     known = [{key: value for key, value in row.items() if not pd.isna(value)} for row in rows]
-    return alt.Data(values=known)  # type: ignore[no-untyped-call]
+    return _Rows(values=known)  # type: ignore[no-untyped-call]
 
 
 def layered(data: pd.DataFrame, *layers: Any, height: float) -> Any:
     """Returns layers over the same rows as a chart."""
-    return alt.layer(*layers, data=inline(data)).properties(width=360, height=height)
+    return alt.layer(*layers, data=inline(data), width=360, height=height)
 
 
 def has(data: pd.DataFrame, column: str) -> bool:
@@ -85,15 +95,20 @@ def distinct(data: pd.DataFrame, column: str) -> list[Any]:
 # ---- channels ------------------------------------------------------------------------------------
 
 
+def channel(name: str, shorthand: str, **options: Any) -> Any:
+    """Returns a channel, e.g. x2; altair takes long to make one of a text."""
+    return getattr(alt, name[:1].upper() + name[1:])(shorthand, **options)
+
+
 def numeric(
-    channel: str, column: str = "value", *, form: str = "", title: str | None = None, **scale: Any
+    on: str, column: str = "value", *, form: str = "", title: str | None = None, **scale: Any
 ) -> Any:
     """Returns the channel x or y of a column of numbers.
 
     Proportions are shown from 0 to 1, unless options of the scale say otherwise.
     """
     scale = scale or ({"domain": [0, 1], "nice": False} if form == "%" else {"zero": False})
-    made = {"x": alt.X, "y": alt.Y}[channel](f"{column}:Q", title=title, scale=alt.Scale(**scale))
+    made = channel(on, f"{column}:Q", title=title, scale=alt.Scale(**scale))
     return made.axis(format=form) if form else made
 
 
@@ -113,11 +128,12 @@ def series(
     columns = max(1, 330 // (24 + 6 * max(map(len, names), default=0)))  # a letter has 6 pixels
     legend = alt.Legend(title=title, columns=columns) if len(names) > 1 else None
     return {
-        channel: getattr(alt, channel.title())(
-            f"{column}:N", sort=None, legend=legend, scale=alt.Scale(domain=names, range=[*values])
+        name: channel(
+            name, f"{column}:N", sort=None, legend=legend,
+            scale=alt.Scale(domain=names, range=[*values]),
         )
-        for channel, values in looks.items()
-    }
+        for name, values in looks.items()
+    }  # fmt: skip
 
 
 def tooltip(
@@ -160,14 +176,17 @@ def points(
         across: where lines across begin and end, which otherwise cross the whole chart.
     """
     layers = [
-        alt.Chart().mark_rule(**line).encode(**across or {}, **{on: f"mean({column}):Q"})
+        alt.Chart()
+        .mark_rule(**line)
+        .encode(**across or {}, **{on: channel(on, f"mean({column}):Q")})
         for column, line in _ACROSS.items()
         if has(data, column)
     ]
     if has(data, "low"):
         place = {name: channel for name, channel in channels.items() if name != "shape"}
         rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
-        layers.append(rules.encode(**place | {on: "low:Q", f"{on}2": "high:Q"}))
+        ends = {on: channel(on, "low:Q"), f"{on}2": channel(f"{on}2", "high:Q")}
+        layers.append(rules.encode(**place | ends))
     dots = alt.Chart().mark_point(filled=True, size=48, opacity=1)
     return [*layers, dots.encode(**channels, **looks, tooltip=tooltip(data, form=form))]
 
@@ -201,7 +220,7 @@ def dot_plot(
     layers = []
     if has(data, "sd"):
         bars = alt.Chart().mark_errorbar(thickness=6, opacity=0.3, clip=True)
-        layers.append(bars.encode(**place, color=looks["color"], xError="sd:Q"))
+        layers.append(bars.encode(**place, color=looks["color"], xError=alt.XError("sd:Q")))
     if has(data, "published"):
         diamond = alt.Chart().mark_point(shape="diamond", size=70, color=INK, strokeWidth=1.3)
         layers.append(diamond.encode(**place | {"x": alt.X("published:Q")}))
@@ -263,7 +282,7 @@ def line_plot(
             marks[-2].mark.clip = True  # an interval may reach further
     if has(data, "item"):
         marks = [mark.transform_filter("!isValid(datum.item)") for mark in marks]
-        thin = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail="item:N")
+        thin = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail=alt.Detail("item:N"))
         marks.insert(0, thin.transform_filter("isValid(datum.item)"))
     are_panels = "panel" in data and data["panel"].nunique() > 1
     chart = layered(data, *marks, *layers, height=heights[are_panels])

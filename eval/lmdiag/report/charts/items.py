@@ -171,7 +171,8 @@ def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, dia
     shades = alt.Opacity("contrasts:Q", legend=None).scale(type="log", range=[0.1, 1])
     shown = tooltip(data, ["contrasts", "good", "bad"])
     cells = alt.Chart().mark_rect(color=color)
-    cells = cells.encode(**axes, x2="bad_end", y2="good_end", opacity=shades, tooltip=shown)
+    sides = {"x2": alt.X2("bad_end"), "y2": alt.Y2("good_end")}
+    cells = cells.encode(**axes, **sides, opacity=shades, tooltip=shown)
     return drawing.layered(data, diagonal, cells, height=300)
 
 

@@ -77,7 +77,7 @@ class TaskRuns:
         levels: tuple[str, ...] = (),
         settings: Sequence[str] = ("none",),
     ) -> pd.DataFrame:
-        """Returns figures that are defined, by default all measures of one setting.
+        """Returns figures that are defined, by default all unperturbed ones; () for all settings.
 
         Columns are those of `ReportFigures.select`, `label` (measure, or level of a break-down) and
         `series` (model, or measure).
@@ -85,8 +85,7 @@ class TaskRuns:
         selection = FigureSelection((*measures,) or ("*",), by, levels)
         known = self.figures.table
         settings = settings or known.loc[known["task"] == self.task, "setting"].unique()
-        tables = [self.figures.select(self.task, selection, setting) for setting in settings]
-        table = pd.concat(tables).dropna(subset="value")
+        table = self.figures.select(self.task, selection, *settings).dropna(subset="value")
         labels = table["level_label" if by else "measure_label"].map(visible)
         names = table["model" if len(self.figures.sources) > 1 else "measure_label"]
         return table.assign(label=labels, series=names)
