@@ -56,6 +56,14 @@ def parquet(column: pa.Array, name: str = "x") -> Callable[[Path], object]:
     return lambda path: pq.write_table(pa.Table.from_arrays(columns, ["x", name]), path)
 
 
+def wrong_schema(path: Path) -> None:
+    """Writes a file whose schema says that a column has no missing values, and then counts them."""
+    parquet(pa.array(["b"]), "text")(path)
+    optional = b"\x25\x02\x18\x04text"
+    assert path.read_bytes().count(optional) == 1
+    path.write_bytes(path.read_bytes().replace(optional, b"\x25\x00\x18\x04text"))
+
+
 def archive(name: str, size: int) -> Callable[[Path], object]:
     """Writes an Excel file with a part of so many bytes."""
 
@@ -117,6 +125,7 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
               "file has values of more than 2 GiB: split the table"),
     "line": (lambda path: path.write_bytes(b" " * 64_000_001), as_table(".jsonl"),
              r"file\S*:1: the line has more than 64,000,000 bytes"),
+    "schema of Parquet": (wrong_schema, files.read_parquet, "size mismatch, size: 2, expected: 1"),
     "cut off": (lambda path: path.write_bytes(b"PAR1 and no more"), files.read_parquet,
                 NOT_VALID),
     **{

@@ -245,6 +245,7 @@ def _check_parquet(path: Path, file: pq.ParquetFile) -> None:
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
+    file.scan_contents()  # raises where `RowGroupMetaData.column` would end the process
     leaves = [file.schema.column(i) for i in range(len(file.schema))]
     groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
     chunks = [(leaf, group.column(i)) for group in groups for i, leaf in enumerate(leaves)]
