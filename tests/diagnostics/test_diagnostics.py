@@ -40,6 +40,12 @@ def _without_adverb(row, run, seed):
     return row["context"].removeprefix(row["adverb"]).strip()
 
 
+def _margin(trials):
+    from lmdiag.measures import probability_difference
+
+    return [replace(score, name="tense_margin") for score in probability_difference(trials)]
+
+
 def _new_measure(trials):
     from lmdiag.measures import sensitivity
 
@@ -53,7 +59,7 @@ DIAGNOSTIC = Diagnostic(
     about="An adverb decides the tense.",
     columns=(Column("adverb", required=True), Column("tense", required=True)),
     breakdowns=("tense",),
-    further_measures=(_new_measure,),
+    further_measures=(_margin, _new_measure),
     perturbations=(Perturbation("bare", "No adverb", _without_adverb, ("adverb",)),),
     tables=(TableShape(
         "Sensitivity by tense", "",
@@ -104,12 +110,12 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> 
     assert contexts == ["she"] * 4
     for setting in ("none", "bare"):
         measures = results[0].tasks["tense"][setting].measures
-        assert {"sensitivity", "new_measure"} <= set(measures)
+        assert {"sensitivity", "tense_margin"} <= set(measures)
         assert list(measures["sensitivity"].by["tense"]) == ["past", "future"]
 
     # tables, the page, the comparison
     for text in (render_tables("markdown", results), page := Report(runs).page()):
-        assert all(label in text for label in ("No adverb", "past tense"))
+        assert all(label in text for label in ("No adverb", "margin", "past tense"))
 
     # a measure that no table and no chart declares: terminal, formats, csv, JSON, page, chart
     print_results(results[0], Console(file=(terminal := io.StringIO()), width=200))
@@ -123,8 +129,10 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> 
     assert "TENSE-4: adverbs of time" in page
     assert "tense preferred" in page
     compared = [row for row in compare_runs(*runs) if row.task == "tense"]
-    named = {("sensitivity", "past"), ("sensitivity", "future"), ("new_measure", "")}
-    assert {(row.measure, row.level) for row in compared if row.setting == "none"} >= named
+    assert {(row.measure, row.level) for row in compared if row.setting == "none"} >= {
+        ("sensitivity", "past"), ("sensitivity", "future"), ("tense_margin", ""),
+        ("new_measure", ""),
+    }  # fmt: skip
 
     # the leaderboard
     assert FigureKey("tense", "none", "sensitivity") in columns()
