@@ -23,6 +23,7 @@ from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.multiverse import MemberRun
+    from lmdiag.report.html import Report
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.run import RunOptions
@@ -159,8 +160,7 @@ def _finish(run: Run, *, as_json: bool) -> None:
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     report = Report(run)
-    if not (run.path / REPORT).exists():
-        write_atomically(run.path / REPORT, report.page().encode())
+    _write_page(run.path / REPORT, report)
     if not as_json:
         print_results(run.results, designs=report.designs, tables=report.sections)
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
@@ -169,6 +169,12 @@ def _finish(run: Run, *, as_json: bool) -> None:
     for task, rows in run.stimuli.items():
         if not rows.compared:  # the tables say it, too
             say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
+
+
+def _write_page(path: Path, report: Report) -> None:
+    """Writes the page of a report, if it is not there."""
+    if not path.exists():
+        write_atomically(path, report.page().encode())
 
 
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
@@ -318,8 +324,7 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     output = running.output
     finished = [[member.run for member in members if member.run] for members in models]
     for run in chain.from_iterable(finished):
-        if not (run.path / REPORT).exists():
-            write_atomically(run.path / REPORT, Report(run).page().encode())
+        _write_page(run.path / REPORT, Report(run))
     labels = run_labels([runs[0].results for runs in finished])
     figures = ReportFigures.of([run.results for run in chain.from_iterable(finished)])
     shown = concat([headlines(task, figures) for task in figures.tasks])

@@ -49,7 +49,7 @@ class Report:
         design: DesignOptions = FOUND_DESIGN,
         across: Sequence[str] = (),
     ) -> None:
-        """Compares the runs.
+        """Puts the runs in order and compares them.
 
         Args:
             runs: finished runs. Those of one model on different tasks are shown as one run; several
@@ -111,7 +111,14 @@ class Report:
 
     @schemapi.debug_mode(False)  # altair would validate each part of each chart
     def page(self, chosen: Sequence[str] = ()) -> str:
-        """Returns the page; `chosen` are ids of items that a sample of them must contain."""
+        """Returns the HTML page.
+
+        Args:
+            chosen: ids of rows or contrasts that a task with too many items must list.
+
+        Raises:
+            BadInput: the design has a region that the data do not have.
+        """
         figures = self.figures
         pairs = self.comparisons
         close = figures.of_runs(self.detailed)
