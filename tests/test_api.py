@@ -14,10 +14,14 @@ from invented_runs import predictions_of
 from pandas import read_parquet
 from pandas.testing import assert_frame_equal
 from reference import CLOSE
+from transformers import AutoTokenizer
 
 import lmdiag
 from lmdiag.cli import main
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import sections
 from lmdiag.results import read_results
+from lmdiag.stimuli import load_verbs
 from lmdiag.types import BadInput
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
@@ -61,6 +65,22 @@ def test_measures_are_those_of_the_command(api: Any, name: str, task: str) -> No
     # a run with agreement says the number of verbs for all its tasks
     verbs = "" if task == "agreement" else "".join(run.signature.partition("|verbs:")[1:])
     assert measures.signature + verbs == run.signature
+
+
+@pytest.mark.parametrize(("name", "before"), [("bert", ""), ("gpt2", " ")])
+def test_a_run_reports_the_number_of_verbs_of_single_tokens(
+    api: Any, tiny_models: dict[str, Path], demo_dir: Path, name: str, before: str
+) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_models[name])
+    pairs = load_verbs(str(demo_dir))
+    pieces = [[tokenizer.tokenize(before + form) for form in pair] for pair in pairs]
+    unknown = [tokenizer.unk_token]
+    whole = [pair for pair in pieces if [*map(len, pair)] == [1, 1] and unknown not in pair]
+    results = api.results[name]
+    assert 0 < results.n_verbs == len(whole) < len(pairs) == results.protocol.verbs
+    (section,) = (x for x in sections(ReportFigures.of([results])) if x.task == "agreement")
+    verbs = f"{len(whole)} of the {len(pairs)} verbs, whose two forms are both single tokens"
+    assert f"EW and MW: over {verbs}" in section.remarks
 
 
 def test_results_print_as_tables_and_have_a_short_repr(

@@ -37,6 +37,10 @@ def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
             if absent and is_known and protocol.elicitation == "probability":
                 why = "the server's list of top tokens is shorter"
                 lines.append(f"{', '.join(absent)} not computed: {why}")
+        if run.n_verbs is not None and "ew" in names:
+            of = f" of {label}" if len(sources) > 1 else ""
+            verbs = f"{run.n_verbs:,} of the {protocol.verbs:,} verbs"
+            lines.append(f"EW and MW{of}: over {verbs}, whose two forms are both single tokens")
         if protocol.limit is not None:
             n = sources[0].results.data.tasks[task].n
             how = f"drawn evenly over the break-downs (--limit {protocol.limit})"

@@ -251,6 +251,8 @@ class Results:
         seconds: step -> duration.
         finished: date and time, ISO 8601.
         n_contexts: number of distinct contexts that were asked.
+        n_verbs: number of verbs that EW and MW are over, whose two forms are both single tokens;
+            None where they were not asked for.
         files: name -> SHA-256 of the files that the figures were computed from.
         design: how the items of the user's own data are analysed, as far as it was given.
         warnings: what looks wrong in the user's own data, see `lmdiag.stimuli.design`.
@@ -267,6 +269,7 @@ class Results:
     finished: str
     n_contexts: int
     tasks: dict[str, dict[str, SettingResults]]
+    n_verbs: int | None = None
     identity: dict[str, str | None] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     design: DesignOptions = FOUND_DESIGN

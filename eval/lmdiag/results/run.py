@@ -332,6 +332,7 @@ def _joined_results(parts: Sequence[Results]) -> Results:
         seconds=seconds,
         finished=max(part.finished for part in parts),
         n_contexts=sum(part.n_contexts for part in parts),
+        n_verbs=next((part.n_verbs for part in parts if part.n_verbs is not None), None),
         tasks={task: settings for part in parts for task, settings in part.tasks.items()},
         identity={},
         files={},

@@ -100,12 +100,13 @@ def run_model(
         if not processes.share(is_finished):
             started = time.monotonic()
             journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
+            n_verbs = model.set_verbs(inputs.verbs) if inputs.verbs else None
             answers = _ask(model, inputs, run_options, processes, journal, warns=warns)
             took = {"load": loading, "ask": time.monotonic() - started}
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 made = save(directory.path, model, inputs, *answers, processes.count, took)
-                directory.finish(inputs.record(made))
+                directory.finish(inputs.record(replace(made, n_verbs=n_verbs)))
         if not processes.first:
             return None
         finished = results.read_results(directory.path)
@@ -145,8 +146,6 @@ def _ask(
     warns: bool,
 ) -> tuple[list[Predictions], int]:
     """Asks what the journal does not have; returns predictions and contexts, see `predict`."""
-    if inputs.verbs:
-        model.set_verbs(inputs.verbs)
     label = None
     if processes.first:
         if warns and (warning := control_warning(model, inputs.settings)):
