@@ -3,18 +3,11 @@
 A test whose page complains of anything (console, exceptions, dialogs) or fetches something fails.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
 
 import pytest
 from launched import HANG
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -23,11 +16,9 @@ FLAGS = (
 )  # fmt: skip
 FILES = ("file:", "data:", "blob:")
 
-NewPage = Callable[..., "Page"]
-
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def chromium():
     """The browser that `LMDIAG_CHROMIUM` names, or the one of the system; skips without one."""
     names = filter(None, map(shutil.which, NAMES))
     path = os.environ.get("LMDIAG_CHROMIUM") or next(names, None)
@@ -42,15 +33,15 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def new_page(chromium: Browser) -> Iterator[NewPage]:
+def new_page(chromium):
     """Opens pages, with options of playwright's contexts; none of them may complain."""
     complaints, contexts = list[str](), []
 
-    def dismiss(dialog: Dialog) -> None:
+    def dismiss(dialog):
         complaints.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def opened(**options: Any) -> Page:
+    def opened(**options):
         contexts.append(chromium.new_context(**options))
         contexts[-1].set_default_timeout(HANG * 1000)  # playwright's are 30 s
         page = contexts[-1].new_page()
@@ -67,10 +58,10 @@ def new_page(chromium: Browser) -> Iterator[NewPage]:
 
 
 @pytest.fixture
-def page(new_page: NewPage) -> Page:
+def page(new_page):
     return new_page(viewport={"width": 1280, "height": 900})
 
 
-def brightness(color: str) -> int:
+def brightness(color):
     """Of `rgb(r, g, b)`, from 0 to 765."""
     return sum(map(int, color.strip("rgb()").split(",")))

@@ -1,10 +1,6 @@
 """Commands that run in the process of a test, and what they run on."""
 
-from __future__ import annotations
-
 from pathlib import Path
-
-import pytest
 
 from lmdiag.cli import main
 
@@ -16,10 +12,10 @@ class Commands:
         folder: an empty directory of the test.
     """
 
-    def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
+    def __init__(self, request, folder):
         self._request, self.folder = request, folder
 
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+    def __call__(self, *arguments):
         """Returns exit code, standard output and standard error of a command."""
         capsys = self._request.getfixturevalue("capsys")
         capsys.readouterr()
@@ -29,7 +25,7 @@ class Commands:
             code = int(stop.code or 0)
         return (code, *capsys.readouterr())
 
-    def refused(self, *arguments: object, code: int = 2) -> str:
+    def refused(self, *arguments, code=2):
         """Returns the one line of standard error with which a command fails."""
         ended, out, err = self(*arguments)
         assert (ended, out) == (code, ""), err
@@ -38,13 +34,13 @@ class Commands:
         return err
 
     @property
-    def data(self) -> Path:
+    def data(self):
         return Path(self._request.getfixturevalue("demo_dir"))
 
     @property
-    def models(self) -> dict[str, Path]:
+    def models(self):
         return dict(self._request.getfixturevalue("tiny_models"))
 
     @property
-    def runs(self) -> list[Path]:
+    def runs(self):
         return list(self._request.getfixturevalue("finished_runs"))

@@ -1,14 +1,10 @@
 """Fixtures for all tests: the data sets, built once a session, and caches of the tests' own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from browser import chromium, new_page, page  # noqa: F401 (fixtures)
@@ -17,10 +13,6 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
-
-if TYPE_CHECKING:
-    from hub import LoopbackHub
-    from huggingface_hub import HfApi
 
 ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
@@ -31,7 +23,7 @@ settings.load_profile("untimed")
 CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Gives the session its own caches, before anything reads where they are, and Ctrl-C."""
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
     config.stash[CACHES] = caches
@@ -47,12 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
+def pytest_unconfigure(config):
     if CACHES in config.stash:
         config.stash[CACHES].cleanup()
 
 
-def built(factory: pytest.TempPathFactory, name: str, source: str, *configs: str) -> Path:
+def built(factory, name, source, *configs):
     """Builds a data set directory, once for all processes of the session, and returns it."""
     base = factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
@@ -66,12 +58,12 @@ def built(factory: pytest.TempPathFactory, name: str, source: str, *configs: str
 
 
 @pytest.fixture(scope="session")
-def root() -> Path:
+def root():
     return ROOT
 
 
 @pytest.fixture(scope="session")
-def upstream() -> Path:
+def upstream():
     """The folder with copies of both upstream repositories; skips where there is none."""
     if not (UPSTREAM / "lm-diagnostics").is_dir() or not (UPSTREAM / "refining-tse").is_dir():
         pytest.skip(f"no upstream data at {UPSTREAM}: set LMDIAG_UPSTREAM")
@@ -79,7 +71,7 @@ def upstream() -> Path:
 
 
 @pytest.fixture(scope="session")
-def public_suites() -> Path:
+def public_suites():
     """The folder with the public SyntaxGym suites; skips where there is none."""
     folder = UPSTREAM / "syntactic-generalization/test_suites/json"
     if not folder.is_dir():
@@ -88,7 +80,7 @@ def public_suites() -> Path:
 
 
 @pytest.fixture(scope="session")
-def human() -> Path:
+def human():
     """The folder with human measures and published figures; skips where there is none."""
     if not (UPSTREAM / "human").is_dir():
         pytest.skip(f"no human measures at {UPSTREAM}: set LMDIAG_UPSTREAM")
@@ -96,25 +88,25 @@ def human() -> Path:
 
 
 @pytest.fixture(scope="session")
-def data_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def data_dir(upstream, tmp_path_factory):
     """The three upstream diagnostics, built. Read only: copy it to change it."""
     return built(tmp_path_factory, "diagnostics", str(upstream), "cprag102", "role88", "neg136")
 
 
 @pytest.fixture(scope="session")
-def agreement_dir(upstream: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def agreement_dir(upstream, tmp_path_factory):
     """The upstream minimal pairs and verbs, built: 250,440 rows. Read only, as the others."""
     return built(tmp_path_factory, "agreement", str(upstream), "agreement", "verbs")
 
 
 @pytest.fixture(scope="session")
-def demo_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_dir(tmp_path_factory):
     """The demo data set, built: all five configs. Read only: copy it to change it."""
     return built(tmp_path_factory, "demo", "demo")
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def tiny_models(tmp_path_factory):
     """Folders of a tiny masked and a tiny causal model with random weights. Read only."""
     from families import FAMILIES
 
@@ -123,7 +115,7 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def finished_runs(demo_dir, tmp_path_factory):
     """Run directories of two invented models on the demo data, the better one first. Read only."""
     from invented_runs import make_run
 
@@ -135,7 +127,7 @@ def finished_runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> l
 
 
 @pytest.fixture
-def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
+def command(request, tmp_path):
     return Commands(request, tmp_path)
 
 
@@ -143,7 +135,7 @@ def command(request: pytest.FixtureRequest, tmp_path: Path) -> Commands:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
+def hub(tmp_path, monkeypatch):
     """An empty Hub, and this process set to speak plain HTTP to it, with its owner's token."""
     from hub import LoopbackHub
 
@@ -164,7 +156,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
 
 
 @pytest.fixture
-def api(hub: LoopbackHub) -> HfApi:
+def api(hub):
     """The client of an owner of `org`."""
     from huggingface_hub import HfApi
 

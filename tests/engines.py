@@ -4,23 +4,19 @@
 lists) or as SGLang does (`sglang`: `echo`, texts in lists).
 """
 
-from __future__ import annotations
-
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from lmdiag.models.demo import demo_folder
 
 TOKENIZER = str(demo_folder("causal"))
-
-Document = dict[str, Any]
 
 
 class Answer(NamedTuple):
@@ -31,12 +27,8 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = MappingProxyType({})
 
 
-Spoil = Callable[[Document, Document], Document | Answer]
-"""Takes a request's body and the honest document."""
-
-
 @cache
-def demo_model() -> tuple[Any, Any]:
+def demo_model():
     """Tokenizer and network, read by transformers."""
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -45,12 +37,12 @@ def demo_model() -> tuple[Any, Any]:
 
 
 @cache
-def text(token: int) -> str:
+def text(token):
     return str(demo_model()[0].decode([token]))
 
 
 @cache
-def log_probs(ids: tuple[int, ...]) -> np.ndarray:
+def log_probs(ids):
     """(len(ids), vocabulary): row i is the distribution after ids[: i + 1], nats."""
     import torch
 
@@ -74,12 +66,12 @@ class Engine(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, dialect: Literal["vllm", "sglang"] = "vllm") -> None:
+    def __init__(self, dialect="vllm"):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.dialect = dialect
-        self.spoil: Spoil = honest
-        self.bodies: list[Document] = []
+        self.spoil = honest  # takes a request's body and the honest document
+        self.bodies = []
         self.keys: list[str | None] = []
         self.key: str | None = None
         self.most, self.most_at_once, self.hold = 20, 0, 0
@@ -87,19 +79,19 @@ class Engine(ThreadingHTTPServer):
         self._at_once = 0
         self._changed = threading.Condition()
 
-    def __enter__(self) -> Engine:
+    def __enter__(self):
         threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         self.end.set()
         self.shutdown()
         self.server_close()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(self, request, client_address):
         """A client that was killed is no error of the engine."""
 
-    def answer(self, body: Document, key: str | None) -> Document | Answer:
+    def answer(self, body, key):
         """Answers a request for a completion."""
         with self._changed:
             self.bodies.append(body)
@@ -118,7 +110,7 @@ class Engine(ThreadingHTTPServer):
             with self._changed:
                 self._at_once -= 1
 
-    def document(self, body: Document) -> Document:
+    def document(self, body):
         """The honest answer."""
         ids, n_top = tuple(body["prompt"]), body["logprobs"]
         rows = log_probs(ids)
@@ -127,10 +119,10 @@ class Engine(ThreadingHTTPServer):
         order = np.lexsort((np.arange(rows.shape[1]), -rows[-1]))[:n_top].tolist()
         top = {name(token): float(rows[-1, token]) for token in order}
         best = name(order[0])
-        logprobs: Document = {
+        logprobs = {
             "tokens": [best], "token_logprobs": [top[best]], "top_logprobs": [top],
         }  # fmt: skip
-        choice: Document = {"index": 0, "text": "", "logprobs": logprobs}
+        choice = {"index": 0, "text": "", "logprobs": logprobs}
         if body.get("echo"):
             logprobs["tokens"] = [*map(name, ids), *logprobs["tokens"]]
             logprobs["token_logprobs"] = [*nats, *logprobs["token_logprobs"]]
@@ -143,19 +135,19 @@ class Engine(ThreadingHTTPServer):
         return {"object": "text_completion", "model": "tiny", "choices": [choice]}
 
 
-def honest(body: Document, document: Document) -> Document:
+def honest(body, document):
     return document
 
 
-def refusal(status: int, message: str, **headers: str) -> Answer:
+def refusal(status, message, **headers):
     return Answer(json.dumps({"error": {"message": message}}).encode(), status, headers)
 
 
-def faults(number: int) -> Spoil:
+def faults(number):
     """Spoils every so many requests: busy, failed, or the answer ends in its middle; all pass."""
     count = iter(range(10**9))
 
-    def spoil(_: Document, document: Document) -> Document | Answer:
+    def spoil(_, document):
         request = next(count)
         if request % number != number - 1:
             return document
@@ -171,14 +163,14 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: Engine
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         self._send({"data": [{"id": "tiny", "max_model_len": 128}]})
 
-    def do_POST(self) -> None:
+    def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self._send(self.server.answer(body, self.headers.get("Authorization")))
 
-    def _send(self, answer: Document | Answer) -> None:
+    def _send(self, answer):
         body, status, headers = (
             Answer(json.dumps(answer).encode()) if isinstance(answer, dict) else answer
         )
@@ -194,5 +186,5 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(part)
             self.wfile.flush()
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format, *args):
         """Nothing is logged."""

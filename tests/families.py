@@ -3,12 +3,8 @@
 Weights are drawn widely, so that probabilities are spread and every position matters.
 """
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,18 +38,18 @@ class Family:
     attention: str = "eager"
 
     @property
-    def kind(self) -> str:
+    def kind(self):
         """masked, causal or seq2seq."""
         if self.model.endswith("ForMaskedLM"):
             return "masked"
         return "seq2seq" if self.model.endswith("ForConditionalGeneration") else "causal"
 
     @property
-    def convention(self) -> str:
+    def convention(self):
         """Model of its tokenizer: wordpiece, byte-level, unigram or metaspace-bpe."""
         return tokenizer_files.PUBLISHED[self.tokenizer].model
 
-    def make(self, folder: Path, published: Path | None = None) -> Path:
+    def make(self, folder, published=None):
         """Writes the model and its small, or a published, tokenizer; the same ones every time."""
         import torch
         import transformers
@@ -240,7 +236,7 @@ REPRESENTATIVE = (*QUICK, "roberta", "deberta-v3", "modernbert", "llama", "mamba
 """With them, each kind of tokenizer and position scheme; `make check` runs these."""
 
 
-def family_params(names: Iterable[str]) -> list[Any]:
+def family_params(names):
     """Returns families as parameters of a test; `make nightly` runs all."""
     marks = dict.fromkeys(REPRESENTATIVE, pytest.mark.slow) | dict.fromkeys(QUICK, ())
     return [pytest.param(name, marks=marks.get(name, pytest.mark.nightly)) for name in names]

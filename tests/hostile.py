@@ -3,11 +3,8 @@
 Every format that lmdiag writes is tested with all of them (`test_hostile_text.py`).
 """
 
-from __future__ import annotations
-
 import json
 import re
-from pathlib import Path
 
 HOSTILE = {
     "colour": "\x1b[31mred\x1b[0m",
@@ -52,10 +49,10 @@ FEW = 8
 """Levels of a column: with more it would not be a break-down."""
 
 
-def hostile_rows(path: Path) -> Path:
+def hostile_rows(path):
     """Writes two rows for each text, which stands in every column that may hold it."""
     breakdowns = {TEXTS[i]: TEXTS[i : i + FEW] for i in range(0, len(TEXTS), FEW)}
-    rows: list[dict[str, object]] = []
+    rows = []
     for i, text in enumerate(TEXTS):
         expected = re.sub(r"([,;|])\s+", r"\1", text).strip()  # other blanks are refused there
         row = {"item": text, "condition": TEXTS[i % FEW], "context": f"{text} x"}

@@ -1,22 +1,18 @@
 """Finished runs of invented models, and predictions for rows, for tests that need no real model."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
 import re
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from lmdiag.measures import AGREEMENT_LAYOUT, Scores
+from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.questions import row_keys
 from lmdiag.results import RESULTS
 from lmdiag.runs.asking import predict
-from lmdiag.runs.inputs import Inputs, load_inputs
+from lmdiag.runs.inputs import load_inputs
 from lmdiag.runs.run import save
 from lmdiag.types import (
     DIAGNOSTICS,
@@ -34,9 +30,9 @@ WITH_AGREEMENT = Protocol(tasks=(*DIAGNOSTICS, "agreement"))
 FILLERS = tuple(f"filler{index}" for index in range(20))
 
 
-def model_info(**changes: Any) -> ModelInfo:
+def model_info(**changes):
     """The facts of a model of the Hub."""
-    facts: dict[str, Any] = {
+    facts = {
         "id": "org/model", "revision": None, "commit": "a" * 40, "kind": "masked",
         "architecture": "BertForMaskedLM", "dtype": "float32", "tokenizer": "BertTokenizer",
         "cased": False, "vocab_size": 30522, "n_parameters": 110_000_000, "max_length": 512,
@@ -45,16 +41,16 @@ def model_info(**changes: Any) -> ModelInfo:
 
 
 def make_run(
-    folder: Path,
-    data: str | Path,
-    protocol: Protocol | None = None,
+    folder,
+    data,
+    protocol=None,
     *,
-    skill: float = 1.0,
-    seed: int = 0,
-    unscorable: int = 0,
-    fillers: Sequence[str] = FILLERS,
-    **facts: Any,
-) -> Path:
+    skill=1.0,
+    seed=0,
+    unscorable=0,
+    fillers=FILLERS,
+    **facts,
+):
     """Writes the run directory of an invented model, whose results.json tests may edit.
 
     Args:
@@ -70,7 +66,7 @@ def make_run(
         facts: of the model, see `model_info`.
     """
     inputs = load_inputs(str(data), protocol or Protocol())
-    model: Any = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
+    model = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)
     results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
@@ -86,37 +82,35 @@ class FakeModel:
     device = "cpu"
     prompt = ""
 
-    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+    def set_verbs(self, pairs):
         return 0
 
-    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+    def control_names(self, texts):
         return [[] for _ in texts]
 
-    def encode(self, question: Any) -> Any:
+    def encode(self, question):
         return question
 
-    def plan(self, encoded: Sequence[Any], batch_size: int | None = None) -> list[list[int]]:
+    def plan(self, encoded, batch_size=None):
         return [[number] for number in range(len(encoded))]
 
-    def answer(self, batch: Sequence[Any], top: int) -> list[Any]:
+    def answer(self, batch, top):
         return [self.reply(question, top) for question in batch]
 
-    def key(self, encoded: Any, top: int) -> str:
+    def key(self, encoded, top):
         return repr((encoded, top))
 
-    def with_options(self, options: Any) -> FakeModel | None:
+    def with_options(self, options):
         return None
 
-    def reply(self, question: Any, top: int) -> Answer | SentenceAnswer:
+    def reply(self, question, top):
         raise NotImplementedError
 
 
 class InventedModel(FakeModel):
     """A model with random distributions, the same for the same question; see `make_run`."""
 
-    def __init__(
-        self, inputs: Inputs, info: Any, skill: float, seed: int, unscorable: int, fillers: Any
-    ) -> None:
+    def __init__(self, inputs, info, skill, seed, unscorable, fillers):
         self.info, self._skill, self._seed = info, skill, seed
         self._words: dict[Any, dict[str, bool]] = {}  # of a blank -> whether it is good
         self._good: dict[str, bool] = {}  # sentence -> whether it is
@@ -137,7 +131,7 @@ class InventedModel(FakeModel):
                 words |= {word.lower(): True for word in expected}
             self._unscorable |= {(query, target) for query, target, *_ in rows[:unscorable]}
 
-    def reply(self, question: Any, top: int) -> Answer | SentenceAnswer:
+    def reply(self, question, top):
         if isinstance(question, Sentence):
             return self._read(question)
         draw = random.Random(f"{self._seed} {question.query}")
@@ -155,7 +149,7 @@ class InventedModel(FakeModel):
         shares = tuple(draw.random() for _ in AGREEMENT_LAYOUT) if question.number else None
         return Answer(scores, best, tuple(logits[word] - total for word in best), shares)
 
-    def _read(self, sentence: Sentence) -> SentenceAnswer:
+    def _read(self, sentence):
         text, spans = sentence.text, list[WordSpan]()
         bounds = [x for word in re.finditer(r"\S+", text) for x in word.span()]
         words = pairwise(sorted({*bounds, *sentence.cuts}))
@@ -175,7 +169,7 @@ class InventedModel(FakeModel):
 # ---- rows and predictions of them ----------------------------------------------------------------
 
 
-def rows_of(*rows: Mapping[str, Any]) -> dict[str, list[Any]]:
+def rows_of(*rows):
     """Columns of rows; what a row leaves out is filled in with something that does no harm."""
     filler = {"item": "1", "condition": "c", "context": "A", "right_context": "", "expected": []}
     filled = [{**filler, "target": f"w{i}", **row} for i, row in enumerate(rows)]
@@ -184,35 +178,35 @@ def rows_of(*rows: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def predictions_of(
-    rows: Mapping[str, Sequence[Any]],
-    log_prob: Sequence[float | None] | None = None,
-    top_words: Sequence[list[str] | None] | None = None,
-    **more: Any,
-) -> Predictions:
+    rows,
+    log_prob=None,
+    top_words=None,
+    **more,
+):
     """Predictions for rows, with None for all that is not given."""
-    nothing: list[None] = [None] * len(rows["id"])
+    nothing = [None] * len(rows["id"])
     columns = dict.fromkeys(("rank", "n_tokens", "top_log_probs"), nothing)
     given = {"log_prob": list(log_prob or nothing), "top_words": list(top_words or nothing)}
     return Predictions(**{"id": list(rows["id"])} | columns | given | more)
 
 
-def perfect(rows: Mapping[str, Sequence[Any]]) -> Predictions:
+def perfect(rows):
     """An expected word on top, and all the mass on good completions."""
     tops = padded([words[:1] for words in rows["expected"]])
     return predictions_of(rows, [0.0 if good else -math.inf for good in rows["good"]], tops)
 
 
-def padded(tops: Sequence[Sequence[str]], n: int = 10) -> list[list[str]]:
+def padded(tops, n=10):
     """Lists of n top words that begin with the given words."""
     return [[*words, *["-"] * n][:n] for words in tops]
 
 
-def uniform(rows: Mapping[str, Sequence[Any]]) -> Predictions:
+def uniform(rows):
     """Every word as probable as any other; the top words are no words of the rows."""
     n = len(rows["id"])
     return predictions_of(rows, [-math.log(30522)] * n, [["[PAD]", "[unused0]"] * 5] * n)
 
 
-def by_name(scores: Sequence[Scores]) -> dict[str, Scores]:
+def by_name(scores):
     """Scores by the name of their measure."""
     return {one.name: one for one in scores}

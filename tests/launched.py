@@ -1,7 +1,5 @@
 """Child processes: commands as launchers start them, how long tests wait, how processes end."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
@@ -21,24 +19,24 @@ os._exit(0)
 one in 300 otherwise ends with SIGABRT after all its work (apache/arrow#45214)."""
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment(**more):
     """One thread per process, so that the processes do not compete for the cores; no network."""
     return os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"} | more
 
 
-def free_port() -> str:
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return str(free.getsockname()[1])
 
 
-def torchrun(count: int, *program: str) -> list[str]:
+def torchrun(count, *program):
     """A program (default: `SCRIPT`) on so many processes, before its arguments."""
     launcher = [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={count}"]
     return [*launcher, f"--master_port={free_port()}", *(program or [SCRIPT])]
 
 
-def finished(*command: object, cwd: Path | None = None, **more: str) -> str:
+def finished(*command, cwd=None, **more):
     """Runs a program, which must succeed; returns its standard output.
 
     `more` is added to its environment.
@@ -49,7 +47,7 @@ def finished(*command: object, cwd: Path | None = None, **more: str) -> str:
     return done.stdout
 
 
-def outcome(output: Path) -> dict[str, bytes]:
+def outcome(output):
     """Path of each file of runs -> its content if it is the same for all equal runs, else b""."""
     files = [path for path in output.rglob("*") if path.is_file() and path.name != ".lock"]
     same = ("predictions.parquet", "multiverse.json")

@@ -1,9 +1,5 @@
 """Files of extended sets in the authors' format, with invented words, for tests."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 SIZES = {"NEG-1500-SIMP-GEN": 750, "NEG-1500-SIMP-TEMP": 770, "ROLE-1500": 750}
 """Name of a set -> pairs of sentences in the authors' file."""
 
@@ -11,7 +7,7 @@ FILES = dict(zip(("neg1500_gen", "neg1500_temp", "role1500"), SIZES, strict=True
 """Task -> name of its set."""
 
 
-def write_set(folder: Path, name: str, pairs: int | None = None) -> Path:
+def write_set(folder, name, pairs=None):
     """Writes the file of a set, as long as the authors' or with fewer pairs.
 
     In every fifth pair of ROLE-1500, the two sentences have the same verb.

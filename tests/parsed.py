@@ -1,10 +1,7 @@
 """Pages as their elements, for tests that need no browser."""
 
-from __future__ import annotations
-
 import json
 from html.parser import HTMLParser
-from typing import Any
 
 VOID = {"meta", "link", "input", "br", "img", "wbr"}
 
@@ -20,7 +17,7 @@ class ParsedPage(HTMLParser):
         blocks: type of the scripts that do not run -> their contents.
     """
 
-    def __init__(self, html: str) -> None:
+    def __init__(self, html):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str]]] = []
         self.open: list[str] = []
@@ -30,18 +27,18 @@ class ParsedPage(HTMLParser):
         self.feed(html)
         self.close()
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.handle_startendtag(tag, attrs)
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.tags.append((tag, {name: value or "" for name, value in attrs}))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         inside = self.open[-1] if self.open else ""
         kind = self.tags[-1][1].get("type") if inside == "script" else None
         if kind:
@@ -52,24 +49,24 @@ class ParsedPage(HTMLParser):
             self.texts.append(data)
 
     @property
-    def attributes(self) -> list[tuple[str, str, str]]:
+    def attributes(self):
         """Tag, name and value of every attribute."""
         return [(tag, *attribute) for tag, given in self.tags for attribute in given.items()]
 
     @property
-    def ids(self) -> list[str]:
+    def ids(self):
         return [value for _, name, value in self.attributes if name == "id"]
 
     @property
-    def links(self) -> set[str]:
+    def links(self):
         return {value for _, name, value in self.attributes if name.endswith("href")}
 
     @property
-    def text(self) -> str:
+    def text(self):
         return " ".join(" ".join(self.texts).split())
 
     @property
-    def charts(self) -> dict[str, Any]:
+    def charts(self):
         """Name of each chart -> its specification."""
         names = [value for _, name, value in self.attributes if name == "data-name"]
         return dict(zip(names, map(json.loads, self.blocks["application/json"]), strict=False))

@@ -6,17 +6,13 @@ sentence, where a masked model gets one row per token. Nothing here is shared wi
 tokens and their places are what the tokenizer returns.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tokenizers import decoders
 
@@ -31,7 +27,7 @@ LENGTHS = 3
 
 
 @contextmanager
-def double() -> Iterator[None]:
+def double():
     """Makes float64 the type of whatever a model makes on the way, and keeps it quiet."""
     import torch
     from transformers.utils import logging
@@ -45,7 +41,7 @@ def double() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
-def load(folder: Path, kind: str, attention: str) -> tuple[Any, Any]:
+def load(folder, kind, attention):
     """Returns the tokenizer of a folder, and its model in float64."""
     import torch
     import transformers
@@ -64,7 +60,7 @@ def load(folder: Path, kind: str, attention: str) -> tuple[Any, Any]:
     return transformers.AutoTokenizer.from_pretrained(folder), model
 
 
-def run(model: Any, **inputs: list[int]) -> Any:
+def run(model, **inputs):
     """Returns the (tokens, vocabulary) float64 log-probabilities of one row."""
     import torch
 
@@ -74,7 +70,7 @@ def run(model: Any, **inputs: list[int]) -> Any:
         return model(**tensors, **cache).logits[0].double().log_softmax(-1)
 
 
-def entropy(log_probs: Any) -> float:
+def entropy(log_probs):
     """Returns the entropy of a distribution in bits."""
     return -float((log_probs.exp() * log_probs).sum()) / math.log(2)
 
@@ -98,14 +94,12 @@ class Reference:
         attention: implementation of the attention.
     """
 
-    def __init__(
-        self, folder: Path, kind: str, convention: str, bos: str = "auto", attention: str = "eager"
-    ) -> None:
+    def __init__(self, folder, kind, convention, bos="auto", attention="eager"):
         self.kind, self.convention, self.bos = kind, convention, bos
         self.tokenizer, self.model = load(folder, kind, attention)
         self._read = lru_cache(100)(self._run)
 
-    def spell(self, word: str) -> list[int] | None:
+    def spell(self, word):
         """Returns the pieces of a word after another one; None if it has an unknown one."""
         texts = ("a", f"a {word}")
         first, both = (self.tokenizer(text, add_special_tokens=False).input_ids for text in texts)
@@ -114,7 +108,7 @@ class Reference:
         unknown = self.tokenizer.unk_token_id
         return None if unknown in pieces and unknown is not None else pieces
 
-    def score(self, context: str, right: str, word: str, unit: str = "token") -> Scored | None:
+    def score(self, context, right, word, unit="token"):
         """Returns the word's score; None for a word that the vocabulary cannot spell."""
         pieces = self.spell(word)
         if pieces is None:
@@ -132,7 +126,7 @@ class Reference:
             total += float(after[ends].logsumexp(0) - steps[0][ends].logsumexp(0))
         return Scored(total, pieces, range(lowest, highest + 1))
 
-    def blank(self, context: str, right: str, word: str) -> Any:
+    def blank(self, context, right, word):
         """Returns the log-probabilities at the blank: one mask, or what follows the context.
 
         Args:
@@ -143,9 +137,7 @@ class Reference:
         assert pieces is not None
         return self._distribution(context, right, word, pieces, 0, n_masks=1)
 
-    def _distribution(
-        self, context: str, right: str, word: str, pieces: list[int], index: int, n_masks: int = 0
-    ) -> Any:
+    def _distribution(self, context, right, word, pieces, index, n_masks=0):
         """Returns float64 log-probabilities for the piece after `pieces[:index]`.
 
         T5 fills the first sentinel; BART writes the whole sentence again, up to the blank.
@@ -165,14 +157,12 @@ class Reference:
         decoded += pieces[:index]
         return self._read(tuple(decoded), len(decoded) - 1, (*left, mask, *after))
 
-    def _run(self, ids: tuple[int, ...], position: int, source: tuple[int, ...] = ()) -> Any:
+    def _run(self, ids, position, source=()):
         """Runs the model on one sequence; returns float64 log-probabilities at one position."""
         inputs = {"input_ids": source, "decoder_input_ids": ids} if source else {"input_ids": ids}
         return run(self.model, **inputs)[position]
 
-    def _around(
-        self, context: str, right: str, word: str, pieces: list[int]
-    ) -> tuple[list[int], list[int]]:
+    def _around(self, context, right, word, pieces):
         """Returns the pieces on both sides of a word, from a sentence that has the word in it."""
         right = right or "."
         sentence = f"{context} {word}" if context else word
@@ -182,7 +172,7 @@ class Reference:
         assert len(places) == 1, f"{word!r} is not in the sentence once: {sentence!r}"
         return whole[: places[0]], whole[places[0] + len(pieces) :]
 
-    def _prompt(self, context: str) -> list[int]:
+    def _prompt(self, context):
         """Returns the context's pieces with the special token that the rule puts before it."""
         plain = self.tokenizer(context, add_special_tokens=False).input_ids
         default = self.tokenizer(context).input_ids
@@ -230,15 +220,15 @@ class SentenceReference:
 
     def __init__(
         self,
-        folder: Path,
-        kind: str,
+        folder,
+        kind,
         *,
-        bos: str = "auto",
-        pll: str = "within-word",
-        convention: str | None = None,
-        attention: str = "eager",
-        window: int | None = None,
-    ) -> None:
+        bos="auto",
+        pll="within-word",
+        convention=None,
+        attention="eager",
+        window=None,
+    ):
         self.kind, self.pll, self.window = kind, pll, window
         self.tokenizer, self.model = load(folder, kind, attention)
         size = self.model.config.get_text_config().vocab_size
@@ -253,9 +243,7 @@ class SentenceReference:
             default = [first] if first is not None and not self._opening else self._opening
             self._opening, self._closing = [] if bos == "never" else default, []
 
-    def words(
-        self, text: str, cuts: tuple[int, ...] = ()
-    ) -> tuple[list[WordSpan], list[float | None]]:
+    def words(self, text, cuts=()):
         """Returns the words of a text in their order, and the entropy in bits before each of them.
 
         A span is represented by tokens, none of them special, or by a token before it that covers
@@ -265,8 +253,8 @@ class SentenceReference:
         values, before = self._causal(tokens) if self.kind == "causal" else self._masked(tokens)
         covered = {place for first, last in tokens.offsets for place in range(first, last)}
         special = set(self.tokenizer.all_special_ids)
-        spans: list[WordSpan] = []
-        entropies: list[float | None] = []
+        spans = []
+        entropies = []
         for number, (start, end) in enumerate(tokens.spans):
             inside = [i for i, owner in enumerate(tokens.owners) if owner == number]
             first = before[inside[0]] if inside else None
@@ -281,7 +269,7 @@ class SentenceReference:
             spans.append(WordSpan(start, end, total, len(inside)))
         return spans, entropies
 
-    def split(self, text: str, cuts: tuple[int, ...] = ()) -> Tokens:
+    def split(self, text, cuts=()):
         """Returns the tokens of a text, and the word that each belongs to.
 
         A token belongs to the word of the first character from its beginning on that is not a
@@ -293,7 +281,7 @@ class SentenceReference:
             spans += pairwise([start, *(cut for cut in cuts if start < cut < end), end])
         encoding = self.tokenizer(text, return_offsets_mapping=True, add_special_tokens=False)
 
-        def owner(start: int, some: list[tuple[int, int]]) -> int:
+        def owner(start, some):
             """The first span that ends after the first character that is not a blank."""
             ends = (n for n, (_, end) in enumerate(some) if text[start:end].strip())
             return next(ends, len(some) - 1)
@@ -303,11 +291,11 @@ class SentenceReference:
         ids, offsets = encoding.input_ids, encoding.offset_mapping
         return Tokens(list(self._opening), ids, spans, owners, whole, offsets)
 
-    def _causal(self, tokens: Tokens) -> tuple[list[float | None], list[Any]]:
+    def _causal(self, tokens):
         """Returns the log-probability of each token and its distribution; None for no text."""
         opening, ids = tokens.opening, tokens.ids
         # what is predicted in the place of each token, and in one after the last
-        before: list[Any] = [None] * (len(ids) + 1)
+        before = [None] * (len(ids) + 1)
         width = (self.window or len(opening) + len(ids)) - len(opening)
         stride = max(1, width // 2)
         for start in range(0, max(1, len(ids) - width + stride), stride):
@@ -317,7 +305,7 @@ class SentenceReference:
                 is_here = start <= n < start + width or n == len(ids)
                 if is_here and before[n] is None:
                     before[n] = distribution
-        values: list[Any] = [
+        values = [
             None if before[n] is None else float(before[n][token]) for n, token in enumerate(ids)
         ]
         if self._ends is not None:
@@ -328,13 +316,13 @@ class SentenceReference:
                     values[n] += float(before[n + 1][self._ends].logsumexp(0))
         return values, before
 
-    def _masked(self, tokens: Tokens) -> tuple[list[float | None], list[Any]]:
+    def _masked(self, tokens):
         """Returns the log-probability of each token and its distribution, the right ones masked."""
         opening, ids, closing = tokens.opening, tokens.ids, self._closing
         width = (self.window or 10**9) - len(opening) - len(closing)
         stride = max(1, width // 2)
         starts = range(0, max(1, len(ids) - width + stride), stride)
-        values: list[float | None] = []
+        values = []
         distributions = []
         for n, token in enumerate(ids):
             start = max(
@@ -352,11 +340,11 @@ class SentenceReference:
         return values, distributions
 
 
-def ends_a_word(name: str | None, convention: str) -> bool:
+def ends_a_word(name, convention):
     """Whether an item of a vocabulary ends a word, by its name."""
     if name is None or (convention == "wordpiece" and not name.startswith("##")):
         return True
-    text: str | None = name.removeprefix("##")
+    text = name.removeprefix("##")
     if name.startswith("<0x"):
         text = chr(int(name[3:5], 16)) if int(name[3:5], 16) < 128 else None
     elif convention == "byte-level" and name[0] == "Ġ":
@@ -371,13 +359,13 @@ def ends_a_word(name: str | None, convention: str) -> bool:
     return not letters[0]
 
 
-def read_bytes(name: str) -> str | None:
+def read_bytes(name):
     """Returns the text of a byte-level item; None for bytes that are no text by themselves."""
     text = decoders.ByteLevel().decode([name])
     return None if "\ufffd" in text else text
 
 
-def follows_blank(name: str | None, convention: str) -> bool:
+def follows_blank(name, convention):
     """Whether an item begins with white space, by its name; so does an id without a name."""
     if name is None:
         return True
@@ -389,7 +377,7 @@ def follows_blank(name: str | None, convention: str) -> bool:
     return bool(text) and (text[0] == "▁" or text[0].isspace())
 
 
-def marked(tokenizer: Any, size: int, ends: Callable[..., bool], convention: str) -> Any:
+def marked(tokenizer, size, ends, convention):
     """Returns which items of a vocabulary end a word, by one of the definitions above."""
     import torch
 

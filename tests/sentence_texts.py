@@ -1,9 +1,6 @@
 """Two hundred sentences for tests: everyday ones, odd ones, and random chains of their words."""
 
-from __future__ import annotations
-
 import random
-from pathlib import Path
 
 import pandas as pd
 from vocabularies import TEXT, UNKNOWN
@@ -31,7 +28,7 @@ ODD = (
 """Accents, curly quotes, Chinese, emoji, unknown letters, blanks of all kinds, one word."""
 
 
-def sentences(count: int) -> tuple[str, ...]:
+def sentences(count):
     """Returns so many sentences: `ODD`, those of `TEXT`, and random chains of 1 to 16 words."""
     rng = random.Random(15)
     texts = [*dict.fromkeys([*ODD, *TEXT.splitlines()])]
@@ -53,7 +50,7 @@ REPEATED = [*SENTENCES[:30], *SENTENCES[10:20]]
 """Ten of the rows have a sentence that another row has."""
 
 
-def write_table(path: Path) -> Path:
+def write_table(path):
     """Writes `REPEATED` as a csv."""
     ids = [f"row-{number}" for number in range(len(REPEATED))]
     pd.DataFrame({"id": ids, "sentence": REPEATED}).to_csv(path, index=False)

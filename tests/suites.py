@@ -1,10 +1,5 @@
 """Test suites made for this project, and surprisals of the words of one."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 ITEMS = (
     {"match": ("The doors", "", " open", ", slowly"),
      "mismatch": ("The doors", " ", "opens", ", slowly")},
@@ -13,7 +8,7 @@ ITEMS = (
 )  # fmt: skip
 """Condition -> contents of its regions, of each item."""
 
-BITS: Mapping[str, Sequence[float]] = {
+BITS = {
     # The  doors  open(s)  ,  slowly
     "doors/1/match": (2, 5, 3, 1, 4),
     "doors/1/mismatch": (2, 5, 6.5, 1.5, 4),
@@ -37,13 +32,13 @@ FORMULAS = (
 
 
 def suite_of(
-    name: str,
-    regions: Sequence[str],
-    items: Sequence[Mapping[str, Sequence[str]]],
-    formulas: Sequence[str],
-) -> dict[str, Any]:
+    name,
+    regions,
+    items,
+    formulas,
+):
     """A suite as SyntaxGym's JSON has it; `items` are as `ITEMS`, `regions` their names."""
-    content: list[dict[str, Any]] = []
+    content = []
     for number, conditions in enumerate(items, start=1):
         content.append({"item_number": number, "conditions": []})
         for condition, texts in conditions.items():
@@ -57,6 +52,6 @@ def suite_of(
     }
 
 
-def suite(**changes: Any) -> dict[str, Any]:
+def suite(**changes):
     """The suite of `ITEMS` and `FORMULAS`."""
     return suite_of("doors", ("subject", "adverb", "verb", "end"), ITEMS, FORMULAS) | changes

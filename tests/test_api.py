@@ -1,15 +1,10 @@
 """The Python API gives the numbers of the commands."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-from commands import Commands
 from invented_runs import predictions_of
 from pandas import read_parquet
 from pandas.testing import assert_frame_equal
@@ -29,9 +24,7 @@ NAMES = ("bert", "gpt2")
 
 
 @pytest.fixture(scope="module")
-def api(
-    tiny_models: dict[str, Path], demo_dir: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Any:
+def api(tiny_models, demo_dir, tmp_path_factory):
     """`rows` by task, `models` by name, `measures` by both; `runs` by the command, `results`."""
     output = tmp_path_factory.mktemp("results")
     rows = {task: lmdiag.load_stimuli(str(demo_dir), task) for task in TASKS}
@@ -51,7 +44,7 @@ def api(
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("name", NAMES)
-def test_measures_are_those_of_the_command(api: Any, name: str, task: str) -> None:
+def test_measures_are_those_of_the_command(api, name, task):
     run, measures = api.results[name].tasks[task]["none"], api.measures[name, task]
     assert list(measures) == list(run.measures)
     assert measures.cased == api.models[name].info.cased == (name == "gpt2")
@@ -69,8 +62,8 @@ def test_measures_are_those_of_the_command(api: Any, name: str, task: str) -> No
 
 @pytest.mark.parametrize(("name", "before"), [("bert", ""), ("gpt2", " ")])
 def test_a_run_reports_the_number_of_verbs_of_single_tokens(
-    api: Any, tiny_models: dict[str, Path], demo_dir: Path, name: str, before: str
-) -> None:
+    api, tiny_models, demo_dir, name, before
+):
     tokenizer = AutoTokenizer.from_pretrained(tiny_models[name])
     pairs = load_verbs(str(demo_dir))
     pieces = [[tokenizer.tokenize(before + form) for form in pair] for pair in pairs]
@@ -83,11 +76,9 @@ def test_a_run_reports_the_number_of_verbs_of_single_tokens(
     assert f"EW and MW: over {verbs}" in section.remarks
 
 
-def test_results_print_as_tables_and_have_a_short_repr(
-    api: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_print_as_tables_and_have_a_short_repr(api, monkeypatch):
     """In a notebook, a console of rich displays what it prints: results are displayed once."""
-    displayed: list[Any] = []
+    displayed = []
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
     monkeypatch.setattr("rich.jupyter.display", lambda *shown: displayed.append(shown))
     measures = api.measures["bert", "neg136"]
@@ -108,7 +99,7 @@ def test_results_print_as_tables_and_have_a_short_repr(
         assert len(repr(result).splitlines()) == 1
 
 
-def test_everything_becomes_a_frame(api: Any) -> None:
+def test_everything_becomes_a_frame(api):
     predictions = api.models["gpt2"].predict(api.rows["role88"])
     frame = predictions.to_frame()
     assert frame["id"].tolist() == predictions.id
@@ -131,7 +122,7 @@ def test_everything_becomes_a_frame(api: Any) -> None:
     assert whole["measure"].tolist() == list(api.results["gpt2"].tasks["role88"]["none"].measures)
 
 
-def test_two_models_are_compared_as_by_the_command(api: Any, command: Commands) -> None:
+def test_two_models_are_compared_as_by_the_command(api, command):
     _, out, _ = command("compare", *api.runs.values(), "--json")
     printed = [(x["measure"], x["difference"]) for x in json.loads(out)["comparisons"]]
     compared = lmdiag.compare(*api.runs.values())
@@ -143,7 +134,7 @@ def test_two_models_are_compared_as_by_the_command(api: Any, command: Commands) 
     assert "sensitivity@0.01" in str(compared)
 
 
-def test_only_what_was_measured_in_the_same_way_is_compared(api: Any) -> None:
+def test_only_what_was_measured_in_the_same_way_is_compared(api):
     """The same rows, unit, BOS, perturbation and shuffle: as the command, by signatures."""
     rows, plain, folder = api.rows["cprag102"], api.models["gpt2"], api.models["gpt2"].info.id
     first = api.measures["gpt2", "cprag102"]
@@ -178,9 +169,7 @@ TEXTS = ["The dogs near the gate bark.", "", "A robin is a bird.", "The dogs nea
 @pytest.mark.parametrize("options", [{}, {"bos": "never"}, {"pll": "original"}])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore:--.* has no effect")
-def test_surprisals_are_those_of_the_command(
-    api: Any, command: Commands, name: str, options: dict[str, str]
-) -> None:
+def test_surprisals_are_those_of_the_command(api, command, name, options):
     """One row per word, with the same numbers in the file that the command writes."""
     folder = api.models[name].info.id
     frame = lmdiag.load_model(folder, **options).surprisals(TEXTS)
@@ -199,7 +188,7 @@ def test_surprisals_are_those_of_the_command(
     assert_frame_equal(frame, read_parquet(file))
 
 
-def test_texts_and_words_without_surprisals(api: Any) -> None:
+def test_texts_and_words_without_surprisals(api):
     for texts in ("", [], [" ", "\n"]):
         frame = api.models["bert"].surprisals(texts)
         columns = ["text", "position", "word", "start", "surprisal", "n_tokens"]
@@ -224,13 +213,13 @@ def test_texts_and_words_without_surprisals(api: Any) -> None:
         ({"threshold": float("nan")}, "threshold is nan"),
     ],
 )
-def test_options_of_measure_are_checked(api: Any, options: dict[str, Any], message: str) -> None:
+def test_options_of_measure_are_checked(api, options, message):
     rows = api.rows["role88"]
     with pytest.raises(BadInput, match=message):
         lmdiag.measure(predictions_of(rows.columns(), [-1.0] * len(rows)), rows, **options)
 
 
-def test_python_does_what_the_command_line_does(tmp_path: Path) -> None:
+def test_python_does_what_the_command_line_does(tmp_path):
     """`run` gives what `load_run` gives; runs, predictions and tables the same analysis."""
     data = tmp_path / "mine.csv"
     rows = [f"{i},{a},The cook {i} {a} the,soup" for i in range(1, 7) for a in ("ate", "made")]

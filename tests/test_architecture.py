@@ -6,8 +6,6 @@ libraries follow the imports at run time through the siblings: a function that c
 that needs torch needs torch.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from functools import cache
@@ -41,7 +39,7 @@ NEVER = {
     "leaderboard": ASKING | {"display", "api"},
 }
 """Room -> siblings that it never imports: data flows one way."""
-ALONE: dict[str, set[str]] = {
+ALONE = {
     "types": set(), "protocol": {"types"}, "formulas": set(), "measures": {"formulas", "types"},
     "stats": set(), "text": set(),
 }  # fmt: skip
@@ -55,7 +53,7 @@ which is always used with its room, as `models.load` and `stimuli.load`."""
 
 
 @cache
-def rooms(*, types: bool) -> grimp.ImportGraph:
+def rooms(*, types):
     """The imports between rooms and of libraries, with or without those for type checkers."""
     graph = grimp.build_graph(
         "lmdiag", include_external_packages=True, cache_dir=None,
@@ -69,7 +67,7 @@ def rooms(*, types: bool) -> grimp.ImportGraph:
     return graph
 
 
-def test_rooms_import_as_the_rules_say_and_in_no_circle() -> None:
+def test_rooms_import_as_the_rules_say_and_in_no_circle():
     graph = rooms(types=True)
     imported = {
         room[7:]: {x[7:] for x in graph.find_modules_directly_imported_by(room) if "lmdiag." in x}
@@ -82,7 +80,7 @@ def test_rooms_import_as_the_rules_say_and_in_no_circle() -> None:
     assert {*TopologicalSorter(imported).static_order()} == {*imported}
 
 
-def test_only_models_and_runs_need_torch_and_nothing_imports_the_commands_or_evaluate() -> None:
+def test_only_models_and_runs_need_torch_and_nothing_imports_the_commands_or_evaluate():
     """`evaluate` imports transformers' pipelines: several seconds."""
     graph = rooms(types=False)
     needs = {room: graph.find_upstream_modules(f"lmdiag.{room}") for room in {*NEVER, *ALONE}}
@@ -94,8 +92,8 @@ def test_only_models_and_runs_need_torch_and_nothing_imports_the_commands_or_eva
     assert not {"multiprocessing", "concurrent"} & graph.modules
 
 
-def test_no_public_name_has_two_meanings() -> None:
-    modules: dict[str, set[Path]] = {}
+def test_no_public_name_has_two_meanings():
+    modules = {}
     for path in (ROOT / "eval/lmdiag").rglob("*.py"):
         for symbol in symtable(path.read_text("utf-8"), path.name, "exec").get_symbols():
             if symbol.is_assigned() and not symbol.is_imported() and symbol.get_name()[0] != "_":
@@ -104,7 +102,7 @@ def test_no_public_name_has_two_meanings() -> None:
     assert {name: paths for name, paths in doubled.items() if name not in SAME_ROLE} == {}
 
 
-def test_the_folders_do_not_shadow_the_libraries_and_the_entry_holds_nothing_but_the_call() -> None:
+def test_the_folders_do_not_shadow_the_libraries_and_the_entry_holds_nothing_but_the_call():
     """`datasets/__init__.py` would hide Hugging Face's `datasets` from what runs in the root."""
     for path in ("datasets/__init__.py", "metrics/__init__.py", "datasets/lmdiag/lmdiag.py"):
         assert not (ROOT / path).exists(), path
@@ -112,7 +110,7 @@ def test_the_folders_do_not_shadow_the_libraries_and_the_entry_holds_nothing_but
     assert {type(node) for node in tree.body} <= {ast.Expr, ast.Import, ast.ImportFrom, ast.If}
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_nothing_heavy():
     code = f"""
 import sys
 from lmdiag.cli import main

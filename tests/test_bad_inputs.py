@@ -1,14 +1,10 @@
 """Texts that are no paths and files beyond the bounds: `BadInput` or an answer, no traceback."""
 
-from __future__ import annotations
-
 import os
 import zipfile
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,7 +26,7 @@ from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
 
-JSON: dict[str | bytes, str] = {
+JSON = {
     "": "not valid JSON",
     "{": "not valid JSON",
     "1" * 5000: "number out of range",
@@ -50,13 +46,13 @@ YAML = [
 ]  # fmt: skip
 
 
-def parquet(column: pa.Array, name: str = "x") -> Callable[[Path], object]:
+def parquet(column, name="x"):
     """Writes a column after a column x."""
     columns = [pa.array(["a"]), column]
     return lambda path: pq.write_table(pa.Table.from_arrays(columns, ["x", name]), path)
 
 
-def wrong_schema(path: Path) -> None:
+def wrong_schema(path):
     """Writes a file whose schema says that a column has no missing values, and then counts them."""
     parquet(pa.array(["b"]), "text")(path)
     optional = b"\x25\x02\x18\x04text"
@@ -64,10 +60,10 @@ def wrong_schema(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(optional, b"\x25\x00\x18\x04text"))
 
 
-def archive(name: str, size: int) -> Callable[[Path], object]:
+def archive(name, size):
     """Writes an Excel file with a part of so many bytes."""
 
-    def write(path: Path) -> None:
+    def write(path):
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr(name, bytes(size))
 
@@ -78,14 +74,14 @@ LONG = "x" * (2**20 + 1)
 MANY_TEXTS = pa.DictionaryArray.from_arrays([0] * 2050, [LONG[1:]])
 
 
-def as_table(suffix: str) -> Callable[[Path], object]:
+def as_table(suffix):
     """Reads a file as a table whose name ends so."""
     return lambda path: read_table(path.rename(path.with_suffix(suffix)))
 
 
 MANY = [str(i) for i in range(1001)]
 NOT_VALID = "cannot be read: not valid Parquet"
-FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]] = {
+FILES = {
     "not UTF-8": (lambda path: path.write_bytes(b"one\ncaf\xe9\n"), files.read_text,
                   "file:2: not UTF-8"),
     "long text": (lambda path: (path.touch(), os.truncate(path, 2**31 + 1)), files.read_text,
@@ -143,7 +139,7 @@ FILES: dict[str, tuple[Callable[[Path], object], Callable[[Path], object], str]]
 
 
 @pytest.mark.parametrize("case", [*JSON, *YAML, *FILES], ids=lambda case: repr(case[:20]))
-def test_files_beyond_the_bounds_are_refused(tmp_path: Path, case: str | bytes) -> None:
+def test_files_beyond_the_bounds_are_refused(tmp_path, case):
     if case in FILES:
         make, read, message = FILES[str(case)]
         make(tmp_path / "file")
@@ -156,7 +152,7 @@ def test_files_beyond_the_bounds_are_refused(tmp_path: Path, case: str | bytes) 
         parse(case, "here")
 
 
-def test_files_within_the_bounds_are_read(tmp_path: Path) -> None:
+def test_files_within_the_bounds_are_read(tmp_path):
     """A mark of the order of bytes is no text; a column that is not asked for is not read."""
     for text, value in {
         str(2**63 - 1): 2**63 - 1, '"\\ud83d\\ude00"': "😀", b'\xef\xbb\xbf{"a": 1}': {"a": 1},
@@ -179,12 +175,12 @@ ROW = {"id": "a", "context": "A robin is a", "target": "bird"}
 ROWS = stimuli.Stimuli.of("own", {name: [value] for name, value in ROW.items()}, "own", None)
 
 
-def source(text: str) -> None:
+def source(text):
     with suppress(BadInput):
         script("sources").open_source(text)
 
 
-ANSWERED: dict[str, Callable[[str], Any]] = {
+ANSWERED = {
     "exists": lambda text: files.exists(Path(text)),
     "is_file": lambda text: files.is_file(Path(text)),
     "is_folder": lambda text: files.is_folder(Path(text)),
@@ -195,7 +191,7 @@ ANSWERED: dict[str, Callable[[str], Any]] = {
     "source": source,
 }
 """What answers whatever the text is."""
-REFUSED: dict[str, Callable[[str], Any]] = {
+REFUSED = {
     "text": lambda text: files.read_text(Path(text)),
     "data": lambda text: stimuli.load(text, "own"),
     "verbs": stimuli.load_verbs,
@@ -213,7 +209,7 @@ REFUSED: dict[str, Callable[[str], Any]] = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """The current folder, with a link to itself."""
     (tmp_path / "loop").symlink_to("loop")
     monkeypatch.chdir(tmp_path)
@@ -223,7 +219,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", [*ANSWERED, *REFUSED])
-def test_what_is_no_path_is_answered_or_refused(folder: Path, name: str) -> None:
+def test_what_is_no_path_is_answered_or_refused(folder, name):
     for text in ODD.values():
         if name in ANSWERED:
             ANSWERED[name](text)

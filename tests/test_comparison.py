@@ -1,13 +1,10 @@
 """Two runs item by item: what is paired, what is tested, what is refused."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,32 +12,31 @@ import scipy.stats
 from invented_runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
-from lmdiag.comparison import Comparison, Pair, compare_all, compare_pairs
+from lmdiag.comparison import Pair, compare_all, compare_pairs
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
-from lmdiag.protocol import Predictions, Protocol
+from lmdiag.protocol import Protocol
 from lmdiag.results import FigureKey
-from lmdiag.stimuli import Stimuli
 
 
 @pytest.fixture(scope="module")
-def rows(demo_dir: Path) -> dict[str, Stimuli]:
+def rows(demo_dir):
     tasks = {"cprag102": None, "role88": None, "neg136": None, "agreement": 80}
     return {task: stimuli.load(str(demo_dir), task, limit=n) for task, n in tasks.items()}
 
 
 @pytest.fixture(scope="module")
-def role(rows: dict[str, Stimuli]) -> Stimuli:
+def role(rows):
     return rows["role88"]
 
 
 @pytest.fixture(scope="module")
-def runs(role: Stimuli) -> list[Any]:
+def runs(role):
     """Runs of three models on ROLE-88."""
     return [run_of(role, guesses(role, seed)) for seed in (1, 2, 3)]
 
 
-def guesses(rows: Stimuli, seed: int, **more: Any) -> Predictions:
+def guesses(rows, seed, **more):
     """Random log-probabilities, and expected words on top of half of the lists."""
     rng = np.random.default_rng(seed)
     columns = rows.columns()
@@ -49,7 +45,7 @@ def guesses(rows: Stimuli, seed: int, **more: Any) -> Predictions:
     return predictions_of(columns, np.log(rng.random(len(rows))).tolist(), tops, **more)
 
 
-def run_of(rows: Stimuli, *predictions: Predictions, kind: Any = "masked", **changes: Any) -> Any:
+def run_of(rows, *predictions, kind="masked", **changes):
     """A finished run, as far as it is compared: of one task, with k = 1, 2."""
     protocol = Protocol(**{"k": (1, 2)} | changes)
     return SimpleNamespace(
@@ -65,11 +61,11 @@ def run_of(rows: Stimuli, *predictions: Predictions, kind: Any = "masked", **cha
     )
 
 
-def by_measure(comparisons: list[Comparison]) -> dict[str, Comparison]:
+def by_measure(comparisons):
     return {comparison.measure: comparison for comparison in comparisons}
 
 
-def test_values_tests_and_adjustment(role: Stimuli, runs: list[Any]) -> None:
+def test_values_tests_and_adjustment(role, runs):
     compared = by_measure(compare(*runs[:2]))
     assert list(compared)[:4] == ["accuracy@1", "accuracy@2", "sensitivity", "sensitivity@0.01"]
     keys = list(zip(role.columns()["contrast"], role.columns()["good"], strict=True))
@@ -98,9 +94,7 @@ def test_values_tests_and_adjustment(role: Stimuli, runs: list[Any]) -> None:
         assert x.p == pytest.approx(compared[name].p)
 
 
-def test_what_differs_in_no_item_has_no_test_and_does_not_count(
-    role: Stimuli, runs: list[Any]
-) -> None:
+def test_what_differs_in_no_item_has_no_test_and_does_not_count(role, runs):
     for x in compare(runs[0], runs[0]):
         assert (x.difference, x.test) == (0, "none")
         assert all(map(math.isnan, (x.p, x.p_adjusted)))
@@ -113,10 +107,10 @@ def test_what_differs_in_no_item_has_no_test_and_does_not_count(
     assert smallest.p_adjusted == pytest.approx(min(1, len(tested) * smallest.p))
 
 
-def test_equal_numbers_by_construction_are_one_test() -> None:
+def test_equal_numbers_by_construction_are_one_test():
     """A suite with one prediction, and agreement with single-token verbs alone."""
 
-    def pair(name: str, a: list[float], b: list[float], setting: str = "none") -> Pair:
+    def pair(name, a, b, setting="none"):
         items = np.array([str(i) for i in range(len(a))], dtype=object)
         sides = [Scores(name, items, np.array(values), "proportion") for values in (a, b)]
         return Pair(FigureKey("t", setting, name), *sides)
@@ -144,12 +138,12 @@ def test_equal_numbers_by_construction_are_one_test() -> None:
         assert [x.same_as for x in compared] == ["", ""]
 
 
-def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> None:
+def test_neg136_is_compared_by_subset_and_polarity(rows):
     neg = rows["neg136"]
     runs = [run_of(neg, guesses(neg, seed), k=(1,)) for seed in (1, 2)]
     polarities = ("affirmative", "negative")
     crossed = [f"{subset}/{x}" for subset in ("simp", "nat") for x in polarities]
-    levels: dict[str, list[str]] = {}
+    levels = {}
     for x in compare(*runs):
         levels.setdefault(x.measure, []).append(x.level)
     assert levels == {
@@ -158,7 +152,7 @@ def test_neg136_is_compared_by_subset_and_polarity(rows: dict[str, Stimuli]) -> 
     }  # fmt: skip
 
 
-def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any]) -> None:
+def test_several_runs_are_compared_with_the_first_as_one_family(runs):
     compared = compare(*runs)
     pairs = [compare(runs[0], run) for run in runs[1:]]
     alone = [replace(x, second=second) for second in (1, 2) for x in pairs[second - 1]]
@@ -170,9 +164,7 @@ def test_several_runs_are_compared_with_the_first_as_one_family(runs: list[Any])
     assert min(x.p_adjusted for x in compared) == pytest.approx(min(1, smallest * tests))
 
 
-def test_items_that_one_model_cannot_score_count_for_neither(
-    role: Stimuli, runs: list[Any]
-) -> None:
+def test_items_that_one_model_cannot_score_count_for_neither(role, runs):
     second = guesses(role, 2)
     second.log_prob[0] = None
     compared = by_measure(compare(runs[0], run_of(role, second)))
@@ -186,7 +178,7 @@ def test_items_that_one_model_cannot_score_count_for_neither(
     assert not math.isnan(compared["sensitivity"].p_adjusted)
 
 
-def test_shuffled_settings_are_compared_by_their_means(rows: dict[str, Stimuli]) -> None:
+def test_shuffled_settings_are_compared_by_their_means(rows):
     cprag = rows["cprag102"]
     shuffled = [
         [guesses(cprag, seed + i, perturbation="shuf", run=i) for i in range(3)] for seed in (1, 50)
@@ -201,7 +193,7 @@ def test_shuffled_settings_are_compared_by_their_means(rows: dict[str, Stimuli])
     assert (x.a, x.n) == (pytest.approx(sum(right) / len(right)), sum(map(bool, expected)))
 
 
-def test_every_two_runs_are_compared_as_alone(rows: dict[str, Stimuli]) -> None:
+def test_every_two_runs_are_compared_as_alone(rows):
     """But for EW and MW of a masked and a causal model, which read different contexts."""
     agreement, rng = rows["agreement"], np.random.default_rng(0)
     n = len(agreement)

@@ -8,8 +8,6 @@ replaced: the published items in the directory `lmdiag` by the demo data, the mo
 the demo models, a hundred shuffles by two, and `make run` uses the environment of the tests.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import csv
@@ -21,13 +19,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
-from huggingface_hub import HfApi
 from launched import finished
 
 from lmdiag import diagnostics
@@ -80,33 +75,33 @@ BUILD = "datasets/lmdiag/build.py"
 """The script of `lmdiag build`."""
 
 
-def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
+def blocks(page, *kinds):
     """Kind and text of the code blocks of a page, of some kinds or of all."""
     found = re.findall(r"^```(\w+)\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
     return [(kind, text) for kind, text in found if not kinds or kind in kinds]
 
 
-def files_of(page: str) -> dict[str, str]:
+def files_of(page):
     """Name -> content of the files that a page shows."""
     shown = r"[Tt]he\s+file\s+`([\w.-]+)`[^`]*:\n\n```\w+\n(.*?)^```"
     return dict(re.findall(shown, PAGES[page], re.MULTILINE | re.DOTALL))
 
 
-def commands(text: str) -> list[str]:
+def commands(text):
     """The commands of a bash block, or of a console block, where they begin with `$ `."""
     lines = text.replace("\\\n", " ").splitlines()
     prompted = [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
     return prompted or lines
 
 
-def tables(page: str) -> list[list[list[str]]]:
+def tables(page):
     """The cells of each table of a page, its head first."""
     found = re.findall(r"(?:^\|.*\|\n)+", PAGES[page], re.MULTILINE)
     rows = [[line.strip("|\n").split("|") for line in table.splitlines()] for table in found]
     return [[[cell.strip() for cell in row] for row in (table[0], *table[2:])] for table in rows]
 
 
-def printed(call: Callable[[], Any]) -> str:
+def printed(call):
     """Standard output of a call, which must return 0 or None."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
@@ -117,7 +112,7 @@ def printed(call: Callable[[], Any]) -> str:
 # ---- all pages -----------------------------------------------------------------------------------
 
 
-def test_every_link_leads_to_a_file_and_a_heading() -> None:
+def test_every_link_leads_to_a_file_and_a_heading():
     for page, text in PAGES.items():
         place = ROOT / page if page == "README.md" else ROOT / "docs" / page
         for link in re.findall(r"\]\((?!http)([^)]+)\)", text):
@@ -131,7 +126,7 @@ def test_every_link_leads_to_a_file_and_a_heading() -> None:
                 assert anchor in anchors, link
 
 
-def test_every_command_is_accepted_by_its_program() -> None:
+def test_every_command_is_accepted_by_its_program():
     from accelerate.commands.launch import launch_command_parser
     from torch.distributed.run import get_args_parser
 
@@ -151,9 +146,7 @@ def test_every_command_is_accepted_by_its_program() -> None:
             parse(words[1:])
 
 
-def test_messages_name_options_and_pages_name_tests_that_exist(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_name_options_and_pages_name_tests_that_exist(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     known = {"--help", "--version", "--num_processes"}  # the last is of accelerate
     option = r"(?<![\w(-])--[a-z][\w-]*"
@@ -183,7 +176,7 @@ WITH_EXAMPLES = [
 
 
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
-def test_the_examples_in_docstrings_give_what_they_show(module: str) -> None:
+def test_the_examples_in_docstrings_give_what_they_show(module):
     tried = doctest.testmod(import_module(module))
     assert tried.attempted > tried.failed == 0
 
@@ -191,9 +184,9 @@ def test_the_examples_in_docstrings_give_what_they_show(module: str) -> None:
 # ---- pages that are run --------------------------------------------------------------------------
 
 
-def run_page(page: str) -> dict[str, str]:
+def run_page(page):
     """Runs the blocks of a page as a reader would, here; returns what each command printed."""
-    names: dict[str, Any] = {}
+    names = {}
     outputs = {}
     for kind, text in blocks(page, *(["console", "bash"] if page != "human.md" else []), "python"):
         if kind == "python":
@@ -206,7 +199,7 @@ def run_page(page: str) -> dict[str, str]:
     return outputs
 
 
-def here(text: str) -> str:
+def here(text):
     """A command or a block with the demo models and two shuffles."""
     for model, demo in STANDS_FOR.items():
         text = re.sub(rf"(?<![\w/.-]){model}(?![\w/-])", demo, text)
@@ -214,7 +207,7 @@ def here(text: str) -> str:
     return re.sub(r"--shuffles \d+", "--shuffles 2", text)
 
 
-def run_command(command: str) -> str:
+def run_command(command):
     words = shlex.split(here(command))
     if command == "make run":
         words = ["make", "-o", "setup", "run", f"BIN={PROGRAMS}"]
@@ -229,7 +222,7 @@ def run_command(command: str) -> str:
 NUMBER = re.compile(r"-?\d*\.?\d+")
 
 
-def same(shown: str, line: str) -> bool:
+def same(shown, line):
     """Whether two lines are equal, apart from white space and what processors differ in.
 
     Sums in float32 differ by some 1e-5 between processors: numbers may differ by one unit of the
@@ -243,18 +236,18 @@ def same(shown: str, line: str) -> bool:
     )
 
 
-def percent(file: Path, place: FigureKey) -> str:
+def percent(file, place):
     """A figure of a `results.json`, as pages show it."""
     figure = read_record(Results, file).figure(place)
     assert figure is not None
     return f"{100 * (figure.value or 0):.1f}"
 
 
-def check_shown(page: str, outputs: dict[str, str]) -> None:
+def check_shown(page, outputs):
     """What a page shows below a command, or in the text block after it, was printed."""
     command = ""
     for kind, text in blocks(page):
-        shown: list[str] = []
+        shown = []
         if kind in ("console", "bash"):
             command = next((c for c in reversed(commands(text)) if c in outputs), "")
             if text.startswith("$ "):
@@ -275,7 +268,7 @@ CHOICES = [("", "sensitivity")] + [
 """Columns of the table of choices: what the folder ends in, and the measure."""
 
 
-def check_readme(outputs: dict[str, str]) -> None:
+def check_readme(outputs):
     """It shows what `make run` printed; its commands by task run, and are those of the site."""
     (shown,) = (text for _, text in blocks("README.md", "text"))
     lines = outputs["make run"].splitlines()
@@ -288,7 +281,7 @@ def check_readme(outputs: dict[str, str]) -> None:
             run_command(command)
 
 
-def check_protocol(outputs: dict[str, str]) -> None:
+def check_protocol(outputs):
     """Every figure in the tables of the page is that of its runs, which are in their order."""
     (head, *rows), _, _, (_, *choices), (text, *bits) = tables("protocol.md")
     folders = ["token", "word", "token-bosalways", "token-prompt*", "token-letterlower", "token",
@@ -311,7 +304,7 @@ def check_protocol(outputs: dict[str, str]) -> None:
             assert cell == row["surprisal"] or same(cell, row["surprisal"])
 
 
-def check_analysis(outputs: dict[str, str]) -> None:
+def check_analysis(outputs):
     """The mixed model that the page prints is that of lmerTest, which the page has from R."""
     (r,) = (text for _, text in blocks("analysis.md", "text") if "Pr(>|t|)" in text)
     found = (out.partition("Mixed model: surprisal")[2] for out in outputs.values())
@@ -323,7 +316,7 @@ def check_analysis(outputs: dict[str, str]) -> None:
             assert float(shown) == pytest.approx(float(value), abs=0.51 * digits), line
 
 
-def check_migration(outputs: dict[str, str]) -> None:
+def check_migration(outputs):
     """Figures: the column of lmdiag, and other programs' wherever both score the same items."""
     (settings,) = re.findall(r"`--perturb ([\w ]+)`", PAGES["migration.md"])
     declared = [p.name for d in diagnostics.built_in().values() for p in d.perturbations]
@@ -354,9 +347,7 @@ RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [*RUN, pytest.param("protocol.md", marks=pytest.mark.nightly)])
-def test_the_blocks_of_a_page_run_and_print_what_it_shows(
-    page: str, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, demo_dir, tmp_path, monkeypatch):
     """In a folder like a clone, with files that readers of the page have."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -385,7 +376,7 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
-def test_published_figures_of_a_diagnostics_page(task: str) -> None:
+def test_published_figures_of_a_diagnostics_page(task):
     (head, *rows) = next(t for t in tables(f"diagnostics/{task}.md") if t[0][0] == "measure")
     kept = {}
     for figure in published_figures():
@@ -400,7 +391,7 @@ def test_published_figures_of_a_diagnostics_page(task: str) -> None:
 SLURM, JOB = (text for _, text in blocks("jobs.md", "bash") if text.startswith(SCRIPTS))
 
 
-def test_a_task_of_the_slurm_array_runs_its_line(tmp_path: Path) -> None:
+def test_a_task_of_the_slurm_array_runs_its_line(tmp_path):
     (tmp_path / "models.txt").write_text("org/one\norg/two step1000\n")
     (tmp_path / "job.sh").write_text(SLURM)
     for name in ("lmdiag", "scontrol"):  # programs that log their arguments
@@ -413,7 +404,7 @@ def test_a_task_of_the_slurm_array_runs_its_line(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text() == f"{run}\n"
 
 
-def test_the_request_of_the_readme_arrives(api: HfApi, tiny_models: dict[str, Path]) -> None:
+def test_the_request_of_the_readme_arrives(api, tiny_models):
     (command,) = (x for _, text in blocks("README.md") for x in commands(text) if "submit" in x)
     command = command.replace("openai-community", "org")  # whose token the client has
     _, _, model, _, requests = command.split()
@@ -426,7 +417,7 @@ def test_the_request_of_the_readme_arrives(api: HfApi, tiny_models: dict[str, Pa
     assert f"commit: {commit}" in Path(path).read_text()
 
 
-def test_the_job_of_the_hub_runs_and_submits() -> None:
+def test_the_job_of_the_hub_runs_and_submits():
     parts = [shlex.split(part) for part in shlex.split(JOB.replace("\\\n", " "))[-1].split("&&")]
     inside = [words[1:] for words in parts if words[0] == "lmdiag"]
     assert [parse(words)[0].__module__ for words in inside] == ["lmdiag.cli.run", "lmdiag.cli.data"]

@@ -1,11 +1,7 @@
 """From predictions to the figures of results.json."""
 
-from __future__ import annotations
-
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 from invented_runs import perfect, predictions_of, rows_of, uniform
@@ -28,7 +24,7 @@ CONTRASTS = rows_of(
 CPRAG = stimuli.Stimuli.of("cprag102", CONTRASTS, "tests", None)
 
 
-def crossed(levels: tuple[str, str], *n: int) -> dict[str, int]:
+def crossed(levels, *n):
     """Both polarities of each level -> number of contrasts."""
     names = [f"{a}/{b}" for a in levels for b in ("affirmative", "negative")]
     return dict(zip(names, n, strict=True))
@@ -57,8 +53,8 @@ def crossed(levels: tuple[str, str], *n: int) -> dict[str, int]:
 )  # fmt: skip
 @pytest.mark.parametrize(("make", "value"), [(perfect, 1.0), (uniform, 0.0)])
 def test_perfect_predictions_give_100_everywhere_and_uniform_ones_0(
-    data_dir: Path, task: str, measure: str, n: int, levels: Any, make: Any, value: float
-) -> None:
+    data_dir, task, measure, n, levels, make, value
+):
     rows = stimuli.load(str(data_dir), task)
     results = evaluate(rows, [make(rows.columns())], Protocol(), cased=True)
     json.dumps(results.to_json(), allow_nan=False)
@@ -78,7 +74,7 @@ def test_perfect_predictions_give_100_everywhere_and_uniform_ones_0(
             assert (figure.value, figure.ci_low, figure.ci_high) == (value, *bounds)
 
 
-def test_perturbed_contexts_have_no_human_figures(demo_dir: Path) -> None:
+def test_perturbed_contexts_have_no_human_figures(demo_dir):
     rows = stimuli.load(str(demo_dir), "role88")
     names = []
     for setting in ("none", "both"):
@@ -92,7 +88,7 @@ def test_perturbed_contexts_have_no_human_figures(demo_dir: Path) -> None:
     assert str(measures["sensitivity"].not_defined).endswith("nothing to compare")
 
 
-def test_shuffled_runs_become_their_mean_and_population_deviation() -> None:
+def test_shuffled_runs_become_their_mean_and_population_deviation():
     # of four contrasts 4, 2 and 3 are right; of the one with high constraint 1, 0 and 1
     right = [(1, 1, 1, 1), (0, 1, 1, 0), (1, 1, 1, 0)]
     logs = [[-1.0 if good else -3.0 for won in wins for good in (won, not won)] for wins in right]
@@ -110,7 +106,7 @@ def test_shuffled_runs_become_their_mean_and_population_deviation() -> None:
     assert (high.value, high.n, high.runs) == (pytest.approx(2 / 3), 1, 3)
 
 
-def test_unscorable_words_are_named_once_and_count_for_nothing() -> None:
+def test_unscorable_words_are_named_once_and_count_for_nothing():
     logs = [-1.0, None, -1.0, -2.0, -1.0, -2.0, None, -2.0]
     of_runs = [logs, [*logs[:2], None, *logs[3:]]]
     runs = [predictions_of(CONTRASTS, x, perturbation="shuf", run=i) for i, x in enumerate(of_runs)]
@@ -136,9 +132,7 @@ def test_unscorable_words_are_named_once_and_count_for_nothing() -> None:
         ({"log_prob": -1.0, "n_tokens": 1}, ["all measures of the top words", "ew and mw"]),
     ],
 )
-def test_what_cannot_be_computed_is_named(
-    demo_dir: Path, given: dict[str, Any], missing: list[str]
-) -> None:
+def test_what_cannot_be_computed_is_named(demo_dir, given, missing):
     rows = stimuli.load(str(demo_dir), "agreement")
     columns = {name: [value] * len(rows) for name, value in given.items()}
     lines = not_computed(rows, predictions_of(rows.columns(), **columns), Protocol())

@@ -1,7 +1,5 @@
 """The parser of formulas: values worked by hand, errors with their place, generated formulas."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -45,11 +43,11 @@ BITS = {A: 3.0, B: 5.0, WHOLE: 12.0}
         ("+".join(["1"] * 149) + " = 149", True),
     ],
 )
-def test_values_by_hand(text: str, holds: bool) -> None:
+def test_values_by_hand(text, holds):
     assert parse_formula(text).holds(BITS) is holds
 
 
-def test_the_regions_of_a_formula_and_surprisals_that_are_undefined() -> None:
+def test_the_regions_of_a_formula_and_surprisals_that_are_undefined():
     formula = parse_formula("(2;%no-b c%) < (*;%a%) & (1;%a%) < (2;%no-b c%)")
     assert formula.regions == (B, WHOLE, A)
     assert str(formula.regions[1]) == "(*;%a%)"
@@ -74,14 +72,14 @@ def test_the_regions_of_a_formula_and_surprisals_that_are_undefined() -> None:
         ("[" * 250, "at character 201"),
     ],
 )
-def test_what_is_no_formula_has_its_place_named(text: str, message: str) -> None:
+def test_what_is_no_formula_has_its_place_named(text, message):
     with pytest.raises(FormulaError) as error:
         parse_formula(text)
     assert message in str(error.value)
 
 
 @given(st.text(alphabet="()[];%*a1.e+-<>=&| \n", max_size=40))
-def test_any_text_is_a_formula_or_has_one_line(text: str) -> None:
+def test_any_text_is_a_formula_or_has_one_line(text):
     try:
         formula = parse_formula(text)
         said = f"{formula.holds(dict.fromkeys(formula.regions, 1.0))} at character 0"

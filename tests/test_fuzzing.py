@@ -4,8 +4,6 @@ A case is a number that decides how a file is changed, so that a case that fails
 The cases are the same at every run, so that these tests do not decide by chance.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json
@@ -13,12 +11,10 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -48,7 +44,7 @@ SECONDS = 5.0
 """Processor time that a case may take."""
 LONGEST = 3000
 """Characters that a message may have; the longest texts put into files have 100,000."""
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {
         "id": f"{item}-{kind}", "item": str(item), "condition": kind, "context": f"The {item} ate",
         "right_context": "today" if item else "", "target": word, "good": kind == "good",
@@ -67,7 +63,7 @@ REQUEST = request("org/model")
 
 
 @pytest.fixture(scope="module")
-def valid(tmp_path_factory: pytest.TempPathFactory, demo_dir: Path) -> Path:
+def valid(tmp_path_factory, demo_dir):
     """A folder with one valid file, or folder of files, of each kind."""
     folder = tmp_path_factory.mktemp("valid")
     for name in ("data/own", "journal"):
@@ -118,7 +114,7 @@ PIECES = [
     b"---\n", b"\xef\xbb\xbf", b"\xe2\x80\xa8",
 ]  # fmt: skip
 SPAN = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": None}
-ODD: list[tuple[Any, pa.DataType | None]] = [
+ODD = [
     (b"\xff", pa.binary()), (2**62, pa.timestamp("s", tz="Moon/Crater")),
     (0, pa.timestamp("ms", tz="+99:99")), (2**62, pa.timestamp("us")), (1, pa.timestamp("ns")),
     (2**62, pa.duration("s")), (86_399, pa.time32("s")), (Decimal("9" * 70), pa.decimal256(76, 0)),
@@ -131,7 +127,7 @@ ODD: list[tuple[Any, pa.DataType | None]] = [
 """A value of a column of Parquet, and its type where it is not the usual one."""
 
 
-def nasty(rng: random.Random) -> Any:
+def nasty(rng):
     """A value of any JSON type that some reader may not expect."""
     text, number, deep = rng.choice(TEXTS), rng.choice(NUMBERS), 0
     for i in range(rng.choice([1, 5, 70, 400])):
@@ -139,7 +135,7 @@ def nasty(rng: random.Random) -> Any:
     return rng.choice([number, text, text, copy.deepcopy(rng.choice(OTHERS)), deep, [text, number]])
 
 
-def change_bytes(content: bytes, rng: random.Random) -> bytes:
+def change_bytes(content, rng):
     """Flips a bit, cuts, repeats, inserts or removes a piece, one to four times."""
     for _ in range(rng.randint(1, 4)):
         at, length = rng.randrange(len(content) + 1), rng.randint(1, 40)
@@ -150,7 +146,7 @@ def change_bytes(content: bytes, rng: random.Random) -> bytes:
     return content
 
 
-def change_json(content: bytes, rng: random.Random) -> bytes:
+def change_json(content, rng):
     """Replaces, removes, renames or adds a value anywhere in a JSON value."""
     value = json.loads(content)
     places, containers = [], [value]
@@ -173,7 +169,7 @@ def change_json(content: bytes, rng: random.Random) -> bytes:
     return json.dumps(value).encode()
 
 
-def change_lines(content: bytes, rng: random.Random) -> bytes:
+def change_lines(content, rng):
     """Changes the JSON value in one line of a file, or gives all lines one more column."""
     lines = content.splitlines()
     if rng.random() < 0.2:
@@ -185,14 +181,14 @@ def change_lines(content: bytes, rng: random.Random) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def change_parquet(content: bytes, rng: random.Random) -> bytes:
+def change_parquet(content, rng):
     """Gives a column an odd type or value or another name, removes or repeats it or rows."""
     table = pq.read_table(pa.BufferReader(content))
     at, n = rng.randrange(table.num_columns), table.num_rows
     name, column = table.column_names[at], table.column(at)
     value, odd = rng.choice(ODD)
     with_null = [None, *column.to_pylist()[1:]]
-    changes: list[Callable[[], pa.Table]] = [
+    changes = [
         lambda: table.remove_column(at),
         lambda: table.append_column(rng.choice(table.column_names), column),
         lambda: table.take([rng.randrange(n) for _ in range(rng.randrange(9))]),
@@ -205,7 +201,7 @@ def change_parquet(content: bytes, rng: random.Random) -> bytes:
     return bytes(sink.getvalue())
 
 
-def change(file: str, content: bytes, rng: random.Random) -> bytes:
+def change(file, content, rng):
     """Changes the content of a file one to three times, by its bytes or by its structure."""
     structured = {".json": change_json, ".jsonl": change_lines, ".parquet": change_parquet}
     suffix = "" if file.startswith("journal") else Path(file).suffix
@@ -223,18 +219,18 @@ def change(file: str, content: bytes, rng: random.Random) -> bytes:
 # ---- readers -------------------------------------------------------------------------------------
 
 
-def read_stimuli(data: Path) -> None:
+def read_stimuli(data):
     task = "own" if data.stem == "data" else data.stem
     distinct_questions([Setting(stimuli.load(str(data), task))], kind="masked", cased=True)
 
 
-def read_predictions(file: Path) -> None:
+def read_predictions(file):
     rows = stimuli.load(str(file.parent / "own.jsonl"), "own")
     parts, *_ = read_external(file, rows)
     evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
 
 
-def read_run(folder: Path) -> None:
+def read_run(folder):
     """Reads a run and writes its tables in all formats, the page only sometimes (it is slow)."""
     run = results.load_run(folder)
     print_results(run.results, Console(file=StringIO(), width=100))
@@ -244,13 +240,13 @@ def read_run(folder: Path) -> None:
         Report([run]).page()
 
 
-def read_board(folder: Path) -> None:
+def read_board(folder):
     """Reads requests and the claimed figures beside them."""
     for entry in read_requests([str(folder)]):
         json.dumps(dict(entry.claimed), allow_nan=False)
 
 
-READERS: list[tuple[str, Callable[[Path], object], str, int]] = [
+READERS = [
     ("own.csv", read_stimuli, "", 2),
     ("own.jsonl", read_stimuli, "", 2),
     ("own.parquet", read_stimuli, "", 4),
@@ -273,15 +269,13 @@ READERS: list[tuple[str, Callable[[Path], object], str, int]] = [
 """A file that is changed, what reads it, from which path ("": itself), and its share of cases."""
 
 
-def too_long(number: int, frame: object) -> None:
+def too_long(number, frame):
     raise TimeoutError(f"still reading after {2 * SECONDS} s of processor time")
 
 
 @pytest.mark.parametrize(("name", "read", "place", "share"), READERS, ids=[x[0] for x in READERS])
 @pytest.mark.parametrize("cases", [3, pytest.param(450, marks=pytest.mark.nightly)])
-def test_changed_files_are_read_or_refused(
-    valid: Path, name: str, read: Callable[[Path], object], place: str, share: int, cases: int
-) -> None:
+def test_changed_files_are_read_or_refused(valid, name, read, place, share, cases):
     """Each file as it is and in changed forms: 132 cases of all files, nightly 19,800."""
     file, path = valid / name, valid / (place or name)
     content = file.read_bytes()
@@ -292,7 +286,7 @@ def test_changed_files_are_read_or_refused(
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(st.integers(0, 2**64 - 1))
-    def read_changed(number: int) -> None:
+    def read_changed(number):
         file.write_bytes(change(name, content, random.Random(number)))
         began, length = time.process_time(), 0
         signal.signal(signal.SIGVTALRM, too_long)

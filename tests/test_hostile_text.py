@@ -1,17 +1,12 @@
 """Text from outside does nothing in any format: one list of texts, every format that is written."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
 import unicodedata
-from pathlib import Path
-from typing import Any
 
 import pytest
-from browser import NewPage
 from hostile import FEW, TEXTS, hostile_rows
 from invented_runs import make_run
 from markdown_it import MarkdownIt
@@ -27,14 +22,14 @@ from lmdiag.report.formats import render_tables
 from lmdiag.report.html import Report
 from lmdiag.report.items import choose
 from lmdiag.report.terminal import print_results
-from lmdiag.results import Run, load_run
+from lmdiag.results import load_run
 from lmdiag.table_files import write_table
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
 
 @pytest.fixture(scope="module")
-def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def hostile_runs(tmp_path_factory):
     """Runs whose model, rows, levels, columns and words are the hostile texts, by their form.
 
     Each text stands in every column that may hold it, in two rows, a pair, or a suite.
@@ -48,7 +43,7 @@ def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         names = dict.fromkeys(("UID", "field", "linguistics_term", "pairID"), text)
         pairs.append(json.dumps(sentences | names | {TEXTS[0]: TEXTS[i % FEW]}))
     (folder / "pairs.jsonl").write_text("\n".join(pairs), "utf-8")
-    made: dict[str, Any] = {"fillers": TEXTS, "unscorable": 3}
+    made = {"fillers": TEXTS, "unscorable": 3}
     facts = ("id", "commit", "dtype", "architecture", "tokenizer", "revision")
     made |= zip(facts, TEXTS, strict=False)
     runs = {}
@@ -58,14 +53,14 @@ def hostile_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     return runs
 
 
-def hostile_suite(i: int) -> dict[str, Any]:
+def hostile_suite(i):
     """A suite whose name, regions, conditions and formula are hostile texts."""
     names = [text.replace("%", "") for text in (TEXTS[i], TEXTS[i - 1])]
     contents = {name: (f"{name}x", f"y {TEXTS[i]}x") for name in names}
     return suite_of(names[0], names, [contents], ["(1;%{}%) < (2;%{}%)".format(*names)])
 
 
-def hidden(text: str) -> set[str]:
+def hidden(text):
     """Characters that a reader does not see."""
     return {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs")} - {"\n"}
 
@@ -73,7 +68,7 @@ def hidden(text: str) -> set[str]:
 # ---- what each format may contain ----------------------------------------------------------------
 
 
-def check_markdown(text: str) -> None:
+def check_markdown(text):
     """Rendered with tables and addresses on, it has no elements but those of tables and lists."""
     page = MarkdownIt("commonmark").enable("table").render(text)
     allowed = {"h2", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
@@ -83,7 +78,7 @@ def check_markdown(text: str) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
-def check_latex(text: str) -> None:
+def check_latex(text):
     """Its commands are the tables' own; special characters are escaped."""
     allowed = (
         "begin end centering caption label toprule midrule bottomrule quad textbackslash pm le "
@@ -94,7 +89,7 @@ def check_latex(text: str) -> None:
         assert line.startswith(("%", "\\")) or not re.search(r"(?<!\\)[#%_]", line), line
 
 
-def check_csv(text: str) -> None:
+def check_csv(text):
     """Cells that begin as a formula does are numbers."""
     lines = list(csv.reader(io.StringIO(text)))
     assert len({len(line) for line in lines}) == 1
@@ -103,7 +98,7 @@ def check_csv(text: str) -> None:
             float(cell)
 
 
-def check_html(text: str) -> None:
+def check_html(text):
     """Its elements, scripts and links are the page's own."""
     page = ParsedPage(text)
     assert page.open == []
@@ -120,7 +115,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("form", ["blanks", "pairs", "suites"])
 @pytest.mark.parametrize("name", CHECKS)
-def test_text_from_outside_does_nothing(name: str, form: str, hostile_runs: dict[str, Run]) -> None:
+def test_text_from_outside_does_nothing(name, form, hostile_runs):
     run = hostile_runs[form]
     items = choose([run], [x for rows in run.stimuli.values() for x in rows.columns()["id"]])
     if name == "terminal":
@@ -138,9 +133,7 @@ def test_text_from_outside_does_nothing(name: str, form: str, hostile_runs: dict
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["blanks", "pairs", "suites"])
-def test_text_from_outside_is_shown_as_text_by_a_browser(
-    form: str, new_page: NewPage, hostile_runs: dict[str, Run], tmp_path: Path
-) -> None:
+def test_text_from_outside_is_shown_as_text_by_a_browser(form, new_page, hostile_runs, tmp_path):
     """`new_page` fails if the page does anything, or loads something from outside."""
     page, path = new_page(), tmp_path / "page.html"
     path.write_text(Report(hostile_runs[form]).page())
@@ -156,7 +149,7 @@ def test_text_from_outside_is_shown_as_text_by_a_browser(
     assert page.get_by_text("onerror").locator("visible=true").first.is_visible()
 
 
-def test_an_error_is_one_line_without_controls(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_one_line_without_controls(capsys):
     for text in TEXTS:
         assert cli.end(BadInput(f"no data at {text}: build it"), "run", "") == 2
         error = capsys.readouterr().err
@@ -165,7 +158,7 @@ def test_an_error_is_one_line_without_controls(capsys: pytest.CaptureFixture[str
         assert visible(" ".join(text.split())) in error
 
 
-def test_a_table_of_items_has_no_control_characters(tmp_path: Path) -> None:
+def test_a_table_of_items_has_no_control_characters(tmp_path):
     write_table(DataFrame({"\x1b[31m": ["\u202e", "=1", "a\u200db"]}), tmp_path / "items.csv")
     text = (tmp_path / "items.csv").read_text("utf-8-sig")
     assert text == "⟨U+001B⟩[31m\n⟨U+202E⟩\n'=1\na\u200db\n"

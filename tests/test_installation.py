@@ -1,8 +1,6 @@
 """Files outside the package are found in a clone and in an installation; a source distribution, and
 the wheel that pip makes of it, are enough to run everything."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import sysconfig
@@ -22,14 +20,14 @@ OF_TOOLS = ("__pycache__", "*.egg-info", ".*cache")
 """Folders that tools leave in the working tree."""
 
 
-def test_an_editable_install_reads_the_repository() -> None:
+def test_an_editable_install_reads_the_repository():
     assert resource_path("eval", "run.py") == ROOT / "eval/run.py"
     with pytest.raises(BadInput, match=r"cards/no-such-card\.md is missing .*make setup"):
         resource_path("cards", "no-such-card.md")
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     """A copy of the working tree, so that nothing is left in the repository."""
     copy = tmp_path_factory.mktemp("source")
     for path in ROOT.iterdir():
@@ -41,7 +39,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def sdist(source: Path) -> Path:
+def sdist(source):
     call = "from setuptools.build_meta import build_sdist as build; build('dist')"
     finished(sys.executable, "-c", call, cwd=source)
     (built,) = (source / "dist").glob("*.tar.gz")
@@ -49,7 +47,7 @@ def sdist(source: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def installed(sdist, tmp_path_factory):
     """The programs of an environment in which pip made a wheel of the source distribution.
 
     Its dependencies are those of the environment of the tests, so that nothing is downloaded.
@@ -64,7 +62,7 @@ def installed(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "bin"
 
 
-def test_the_source_distribution_has_every_file(sdist: Path, source: Path) -> None:
+def test_the_source_distribution_has_every_file(sdist, source):
     with tarfile.open(sdist) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     made = ("dist/", "build/", "eval/lmdiag.egg-info/")
@@ -74,9 +72,7 @@ def test_the_source_distribution_has_every_file(sdist: Path, source: Path) -> No
             assert path in names, f"add {path} to MANIFEST.in"
 
 
-def test_an_installation_has_the_files_of_the_source_and_finds_them(
-    installed: Path, source: Path
-) -> None:
+def test_an_installation_has_the_files_of_the_source_and_finds_them(installed, source):
     (site,) = installed.parent.glob("lib/*/site-packages")
     share = installed.parent / "share/lmdiag"
     for folder in (*FOLDERS, "eval/lmdiag"):
@@ -92,12 +88,10 @@ def test_an_installation_has_the_files_of_the_source_and_finds_them(
 
 
 @pytest.mark.slow
-def test_an_installation_runs_the_demo_from_another_folder(
-    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installation_runs_the_demo_from_another_folder(installed, tmp_path, monkeypatch):
     monkeypatch.delenv("PYTHONPATH", raising=False)
 
-    def lmdiag(*words: str) -> str:
+    def lmdiag(*words):
         cache = str(tmp_path / "cache")
         return finished(installed / "lmdiag", *words, cwd=tmp_path, LMDIAG_CACHE=cache)
 

@@ -1,9 +1,6 @@
 """The perturbed texts, checked on every published item by another formulation of the same rules."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,33 +10,33 @@ from lmdiag.types import BadInput
 
 
 @pytest.fixture(scope="module")
-def cprag(data_dir: Path) -> stimuli.Stimuli:
+def cprag(data_dir):
     return stimuli.load(str(data_dir), "cprag102")
 
 
 @pytest.fixture(scope="module")
-def role(data_dir: Path) -> stimuli.Stimuli:
+def role(data_dir):
     return stimuli.load(str(data_dir), "role88")
 
 
-def contexts(rows: stimuli.Stimuli, name: str, run: int = 0, seed: int = 0) -> list[str]:
+def contexts(rows, name, run=0, seed=0):
     return perturb.perturb(rows, name, run, seed).columns()["context"]
 
 
-def source_lines(upstream: Path, name: str) -> list[list[str]]:
+def source_lines(upstream, name):
     """The fields of every line of a source file, read anew."""
     path = upstream / f"lm-diagnostics/datasets/{name}/{name}.tsv"
     return [line.split("\t") for line in path.read_text("utf-8").splitlines()[1:]]
 
 
-def test_trunc_on_all_items(upstream: Path, cprag: stimuli.Stimuli) -> None:
+def test_trunc_on_all_items(upstream, cprag):
     lines = source_lines(upstream, "CPRAG-102")
     expected = [f"{first} {' '.join(second.split(' ')[-2:])}" for _, first, second, *_ in lines]
     assert contexts(cprag, "trunc") == [text for text in expected for _ in range(3)]
 
 
 @pytest.mark.parametrize("name", ["shuf", "shuf_trunc"])
-def test_shuffled_texts_on_all_items(upstream: Path, cprag: stimuli.Stimuli, name: str) -> None:
+def test_shuffled_texts_on_all_items(upstream, cprag, name):
     texts = contexts(cprag, name, run=3, seed=1)
     items = cprag.columns()["item"]
     for i, (_, first, second, *_) in enumerate(source_lines(upstream, "CPRAG-102")):
@@ -65,16 +62,14 @@ def test_shuffled_texts_on_all_items(upstream: Path, cprag: stimuli.Stimuli, nam
         ("both", r"which \S+ the \S+ had$", "which one the other had"),
     ],
 )
-def test_nouns_replaced_on_all_items(
-    upstream: Path, role: stimuli.Stimuli, name: str, pattern: str, by: str
-) -> None:
+def test_nouns_replaced_on_all_items(upstream, role, name, pattern, by):
     replaced = [re.subn(pattern, by, line[1].strip()) for line in source_lines(upstream, "ROLE-88")]
     assert [count for _, count in replaced] == [1] * 88
     assert contexts(role, name) == [text for text, _ in replaced]
 
 
-def test_the_order_depends_on_seed_item_and_run_alone() -> None:
-    def order(item: str = "7", run: int = 3, seed: int = 0) -> tuple[int, ...]:
+def test_the_order_depends_on_seed_item_and_run_alone():
+    def order(item="7", run=3, seed=0):
         return tuple(random_order(12, item, run, seed))
 
     # Saved results depend on these orders: they must never change.
@@ -82,7 +77,7 @@ def test_the_order_depends_on_seed_item_and_run_alone() -> None:
     assert len({order(), order(item="8"), order(run=4), order(seed=1), order(run=13)}) == 5
 
 
-def test_mistakes_are_named(cprag: stimuli.Stimuli, role: stimuli.Stimuli) -> None:
+def test_mistakes_are_named(cprag, role):
     for asked, message in (
         (["shuff"], r"'shuff' \(did you mean 'shuf'\?\): choose"),
         (["none", "shuf"], "--perturb none cannot be combined"),

@@ -1,14 +1,9 @@
 """Options that decide how rows are asked: what a run records of them, and what they keep apart."""
 
-from __future__ import annotations
-
 import shutil
 from hashlib import sha256
-from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import Commands
 from invented_runs import model_info
 from reference import CLOSE
 
@@ -27,7 +22,7 @@ TEMPLATE = (
 )
 
 
-def digest(prompt: str) -> str:
+def digest(prompt):
     return sha256(prompt.encode()).hexdigest()[:8]
 
 
@@ -46,7 +41,7 @@ def digest(prompt: str) -> str:
         ),
     ],
 )
-def test_signatures_and_folders(protocol: Protocol, part: str, folder: str) -> None:
+def test_signatures_and_folders(protocol, part, folder):
     start = "lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0"
     assert signature(Protocol(), "1a2b3c4d") == start
     assert signature(protocol, "1a2b3c4d") == f"{start}|{part}"
@@ -69,9 +64,7 @@ def test_signatures_and_folders(protocol: Protocol, part: str, folder: str) -> N
         ({"unit": "word"}, "masked", "sentence", "with a masked model on whole sentences"),
     ],
 )
-def test_options_without_effect_are_named(
-    options: dict[str, Any], kind: Any, asks: str, line: str
-) -> None:
+def test_options_without_effect_are_named(options, kind, asks, line):
     info = model_info(kind=kind)
     [(name, told)] = without_effect(QueryOptions(**options), info, asks).items()
     assert {name} == options.keys()
@@ -81,7 +74,7 @@ def test_options_without_effect_are_named(
         assert [*without_effect(knobs, model_info(kind="causal", cased=cased), "word")] == names
 
 
-def test_options_without_effect_do_not_enter_the_signature(command: Commands) -> None:
+def test_options_without_effect_do_not_enter_the_signature(command):
     """The run is that of the default, and is read back."""
     model = command.models["gpt2"]
     plain, _, _ = asked(command, model)
@@ -97,7 +90,7 @@ def test_options_without_effect_do_not_enter_the_signature(command: Commands) ->
     assert (predictions.pll, predictions.final_period) == ("within-word", "always")
 
 
-def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(command: Commands) -> None:
+def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(command):
     adds, lacks, read = {"tokenizer_bos": True}, {"tokenizer_bos": False}, {"sentence_bos": True}
     for facts, bos, asks, line in (
         (adds | {"bos": True}, "auto", "word", ""),
@@ -110,7 +103,7 @@ def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(command
         ({"id": "EleutherAI/pythia-70m"} | read, "auto", "sentence", "data of Pythia have none"),
         ({"id": "gemma/gpt2"}, "auto", "word", ""),
     ):
-        query: Any = {"bos": bos}
+        query = {"bos": bos}
         remark = bos_remark(QueryOptions(**query), model_info(**{"kind": "causal"} | facts), asks)
         assert line in remark if line else not remark
     runs, out, err = asked(command, command.models["gpt2"], "--bos", "always")
@@ -119,7 +112,7 @@ def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(command
 
 
 @pytest.fixture(scope="module")
-def chatty(tiny_models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def chatty(tiny_models, tmp_path_factory):
     """A tiny causal model with a chat template."""
     folder = tmp_path_factory.mktemp("chatty") / "gpt2"
     shutil.copytree(tiny_models["gpt2"], folder)
@@ -127,7 +120,7 @@ def chatty(tiny_models: dict[str, Path], tmp_path_factory: pytest.TempPathFactor
     return folder
 
 
-def asked(command: Commands, model: Path, *options: object) -> tuple[dict[str, Path], str, str]:
+def asked(command, model, *options):
     """Runs a model on a few rows; returns the folders of all runs so far, and what was printed."""
     code, out, err = command(
         "run", "--model", model, "--data", command.data, "--tasks", "neg136", "--limit", 8,
@@ -140,7 +133,7 @@ def asked(command: Commands, model: Path, *options: object) -> tuple[dict[str, P
 
 
 @pytest.mark.slow
-def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
+def test_runs_with_prompts_and_chats(command, chatty):
     (command.folder / "prompt.txt").write_text(f"{PROMPT}\n", "utf-8")
     assert "prompt" not in asked(command, chatty)[1].partition("Saved in")[0]
     _, out, _ = asked(command, chatty, "--prompt", command.folder / "prompt.txt")
@@ -166,7 +159,7 @@ def test_runs_with_prompts_and_chats(command: Commands, chatty: Path) -> None:
     assert with_chat.log_prob != pytest.approx(without.log_prob, abs=1e-3)
 
 
-def test_runs_that_are_refused(command: Commands, chatty: Path) -> None:
+def test_runs_that_are_refused(command, chatty):
     masked = command.models["bert"]
     sentences = command.folder / "sentences.csv"
     sentences.write_text("sentence\nA robin is a bird.\n", "utf-8")

@@ -1,8 +1,6 @@
 """Each distinct context is asked once, and its answer reaches every row that shares it."""
 
 from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,18 +10,18 @@ from lmdiag.stimuli import Stimuli, load
 from lmdiag.types import Answer, Query, Question, Sentence, SentenceAnswer, WordScore, WordSpan
 
 
-def setting(*rows: dict[str, Any], task: str = "mine", name: str = "none", run: int = 0) -> Setting:
+def setting(*rows, task="mine", name="none", run=0):
     """A setting with rows, which are completed."""
     filled = [{"id": str(i), "right_context": ""} | row for i, row in enumerate(rows, start=1)]
     columns = {column: [row[column] for row in filled] for column in filled[0]}
     return Setting(Stimuli.of(task, columns, "rows", None), name, run)
 
 
-def asked(*settings: Setting, kind: Any = "masked", cased: bool = True) -> list[Any]:
+def asked(*settings, kind="masked", cased=True):
     return [*chain.from_iterable(distinct_questions(settings, kind=kind, cased=cased))]
 
 
-def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() -> None:
+def test_rows_that_share_a_context_are_one_question_with_their_words_in_order():
     robin, bee = {"context": "A robin is a"}, {"context": "A bee is an"}
     rows = [robin | {"target": "bird"}, bee | {"target": "insect"}, robin | {"target": "tree"}]
     first = Question(Query("A robin is a"), ("bird", "tree"))
@@ -36,7 +34,7 @@ def test_rows_that_share_a_context_are_one_question_with_their_words_in_order() 
     assert parts == [[first], [second]]
 
 
-def test_published_rows_and_their_contexts(data_dir: Path) -> None:
+def test_published_rows_and_their_contexts(data_dir):
     settings = [Setting(load(str(data_dir), task)) for task in ("cprag102", "role88", "neg136")]
     columns = [setting.stimuli.columns() for setting in settings]
     assert [len(of["id"]) for of in columns] == [102, 88, 136]
@@ -49,15 +47,15 @@ def test_published_rows_and_their_contexts(data_dir: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir: Path) -> None:
+def test_the_minimal_pairs_are_78153_contexts_or_15588_left_ones(agreement_dir):
     rows = Setting(load(str(agreement_dir), "agreement"))
     for kind, n in (("masked", 78_153), ("causal", 15_588)):
         assert len({question.query for question in asked(rows, kind=kind, cased=False)}) == n
 
 
-def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context() -> None:
+def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context():
     row = {"context": "the keys", "right_context": "here.", "target": "are", "number": "plural"}
-    cases: list[tuple[str, Any, bool, tuple[str, str]]] = [
+    cases = [
         ("agreement", "masked", True, ("The keys", "here.")),
         ("agreement", "masked", False, ("the keys", "here.")),
         ("role88", "masked", True, ("the keys", "here.")),
@@ -69,7 +67,7 @@ def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context()
         assert question.number == ("plural" if task == "agreement" else None)
 
 
-def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:
+def test_every_row_gets_the_score_of_its_own_word_at_its_own_context():
     rows = [{"context": "A robin is a", "target": target} for target in ("bird", "tree")]
     scores = {"bird": WordScore(-0.5, 1, 1), "tree": WordScore(None, None, 0)}
     answers = {(Query("A robin is a"), None): Answer(scores, ("bird", "nest"), (-0.5, -1.5))}
@@ -80,7 +78,7 @@ def test_every_row_gets_the_score_of_its_own_word_at_its_own_context() -> None:
     assert part.top_log_probs == [[-0.5, -1.5]] * 2
 
 
-def test_rows_that_share_a_sentence_share_its_words() -> None:
+def test_rows_that_share_a_sentence_share_its_words():
     """Log-probability and tokens are sums over the words that have a probability."""
     texts = ["A dog.", "A cat.", "A dog."]
     rows = Setting(load({"id": ["1", "2", "3"], "sentence": texts}))

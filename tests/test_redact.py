@@ -1,7 +1,5 @@
 """No secret in any output, log, journal or file."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -9,8 +7,6 @@ import shutil
 import subprocess
 import sys
 from base64 import b64encode, urlsafe_b64encode
-from pathlib import Path
-from typing import Any
 
 import pytest
 from families import FAMILIES
@@ -38,15 +34,13 @@ OWN = "my-own-kind-of-token"
         ("see https://host/@user and user@host", "see https://host/@user and user@host"),
     ],
 )
-def test_secrets_are_replaced(text: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_replaced(text, shown, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", OWN)
     assert without_secrets(text) == shown
 
 
 @pytest.mark.parametrize("form", ["whole", "tail", "upper", "base64", "url"])
-def test_an_echo_of_a_key_in_another_form_is_hidden(
-    form: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_echo_of_a_key_in_another_form_is_hidden(form, monkeypatch):
     key = "sk-Abcdefghij0123456789\xbf\xfe"
     encoded = b64encode(f"x:{key}".encode()), urlsafe_b64encode(key.encode())
     forms = {"whole": key, "tail": key[10:], "upper": key.upper()}
@@ -57,8 +51,8 @@ def test_an_echo_of_a_key_in_another_form_is_hidden(
 
 
 def test_every_text_of_a_value_is_cleaned_and_files_are_searched(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setenv("HF_TOKEN", OWN)
     value = {TOKEN: [TOKEN, 1, None, {"a": (TOKEN,)}]}
     cleaned = {"hf_***": ["hf_***", 1, None, {"a": ["hf_***"]}]}
@@ -81,9 +75,7 @@ def test_every_text_of_a_value_is_cleaned_and_files_are_searched(
         "publish data {data} --repo-id {url}",
     ],
 )
-def test_a_token_in_an_argument_is_in_no_message(
-    command: str, demo_dir: Path, tmp_path: Path, capfd: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_token_in_an_argument_is_in_no_message(command, demo_dir, tmp_path, capfd, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     names = {"url": f"https://user:{TOKEN}@host/x", "data": demo_dir, "out": tmp_path / "out"}
     assert cli.main([word.format(**names) for word in command.split()]) == 2
@@ -92,9 +84,7 @@ def test_a_token_in_an_argument_is_in_no_message(
     assert TOKEN not in out + error
 
 
-def test_a_run_on_data_with_a_token_in_the_path_writes_it_nowhere(
-    demo_dir: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_on_data_with_a_token_in_the_path_writes_it_nowhere(demo_dir, tmp_path, capfd):
     model = FAMILIES["bert"].make(tmp_path / "bert")
     data = shutil.copytree(demo_dir, tmp_path / f"data-{TOKEN[3:]}" / "of" / f"x {TOKEN}")
     output = tmp_path / "results"
@@ -108,7 +98,7 @@ def test_a_run_on_data_with_a_token_in_the_path_writes_it_nowhere(
     assert json.loads(file.read_text())["data"]["source"].endswith("x hf_***")
 
 
-def test_logs_and_tracebacks_have_no_secrets() -> None:
+def test_logs_and_tracebacks_have_no_secrets():
     """In a process of its own: the factory of log records belongs to the whole process."""
     code = """
 import logging, sys

@@ -1,7 +1,5 @@
 """The files that a release consists of agree on its version and its date: docs/releasing.md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -12,7 +10,7 @@ from lmdiag import __version__
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_version_and_date_agree() -> None:
+def test_version_and_date_agree():
     changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
     version, date = re.findall(r"^## (\S+) \((.*)\)$", changes, re.MULTILINE)[0]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
@@ -21,7 +19,7 @@ def test_version_and_date_agree() -> None:
     assert date == str(citation.get("date-released", "unreleased"))
 
 
-def test_the_release_is_built_with_the_tested_versions_by_hash() -> None:
+def test_the_release_is_built_with_the_tested_versions_by_hash():
     text = (ROOT / ".github/release-requirements.txt").read_text("utf-8")
     requirements = re.findall(
         r"^(\S+==\S+) ((?:\\\n    --hash=sha256:[0-9a-f]{64} ?)+)$", text, re.M

@@ -4,8 +4,6 @@
 section 5, with which the tests compare.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -46,7 +44,7 @@ class Simulation(NamedTuple):
     arguments: tuple[Any, ...] = ()
     is_bounded: bool = True
 
-    def rates(self) -> tuple[float, float]:
+    def rates(self):
         """The shares of samples with p < .05 and with the true value covered; NaN for none."""
         rng = np.random.default_rng(0)
         outcomes = [self.draw(rng, *self.arguments) for _ in range(self.draws)]
@@ -55,20 +53,20 @@ class Simulation(NamedTuple):
         covered = [outcome.covers for outcome in outcomes if outcome.covers is not None]
         return _share(rejected), _share(covered)
 
-    def row(self) -> str:
+    def row(self):
         cells = [self.test, self.data, f"{self.draws:,}", *map(_shown, self.rates())]
         return f"| {' | '.join(cells)} |"
 
 
-def _share(values: list[bool]) -> float:
+def _share(values):
     return float(np.mean(values)) if values else math.nan
 
 
-def _shown(rate: float) -> str:
+def _shown(rate):
     return "–" if math.isnan(rate) else f"{rate:.3f}".lstrip("0")
 
 
-def covers(tested: Any, truth: float = 0.0) -> bool | None:
+def covers(tested, truth=0.0):
     """Whether the interval of a test, an estimate, or a row of a table has the true value."""
     return None if math.isnan(tested.ci_low) else tested.ci_low <= truth <= tested.ci_high
 
@@ -76,14 +74,14 @@ def covers(tested: Any, truth: float = 0.0) -> bool | None:
 # ---- two models on the same items ---------------------------------------------------------------
 
 
-def verdicts(rng: np.random.Generator, n: int, only_first: float, only_second: float) -> Outcome:
+def verdicts(rng, n, only_first, only_second):
     kinds = rng.choice(3, size=n, p=[only_first, only_second, 1 - only_first - only_second])
     test = stats.mcnemar((kinds == 0).astype(float), (kinds == 1).astype(float))
     difference = only_first - only_second
     return Outcome(None if difference else test.p, covers(test, difference))
 
 
-def differences(rng: np.random.Generator, n: int, kind: str) -> Outcome:
+def differences(rng, n, kind):
     if kind == "normal":
         values = rng.normal(size=n)
     elif kind == "heavy":
@@ -94,7 +92,7 @@ def differences(rng: np.random.Generator, n: int, kind: str) -> Outcome:
     return Outcome(test.p, covers(test))
 
 
-def swapped(rng: np.random.Generator, n: int, statistic: str) -> Outcome:
+def swapped(rng, n, statistic):
     shared = rng.normal(size=n)
     first = shared + rng.normal(size=n)
     second = shared + rng.normal(size=n)
@@ -108,21 +106,21 @@ def swapped(rng: np.random.Generator, n: int, statistic: str) -> Outcome:
 # ---- one model ----------------------------------------------------------------------------------
 
 
-def against_chance(rng: np.random.Generator, n: int, chance: float) -> Outcome:
+def against_chance(rng, n, chance):
     right = int(rng.binomial(n, chance))
     estimated = stats.estimate(np.arange(n) < right, "proportion")
     return Outcome(stats.chance_p(right / n, n, chance), covers(estimated, chance))
 
 
-def means(rng: np.random.Generator, n: int) -> Outcome:
+def means(rng, n):
     return Outcome(None, covers(stats.estimate(rng.normal(size=n), "mean")))
 
 
-def medians(rng: np.random.Generator, n: int) -> Outcome:
+def medians(rng, n):
     return Outcome(None, covers(stats.estimate(rng.exponential(size=n), "median"), math.log(2)))
 
 
-def correlations(rng: np.random.Generator, n: int, r: float, statistic: str) -> Outcome:
+def correlations(rng, n, r, statistic):
     # the rank correlation of the population of a normal distribution with correlation r
     truth = 6 / math.pi * math.asin(r / 2) if statistic == "spearman" else r
     values = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], size=n)
@@ -132,13 +130,13 @@ def correlations(rng: np.random.Generator, n: int, r: float, statistic: str) -> 
 # ---- conditions ---------------------------------------------------------------------------------
 
 
-def two_by_two(n: int) -> pd.DataFrame:
+def two_by_two(n):
     names = ["item", "first", "second"]
     cells = pd.MultiIndex.from_product([range(n), ["a", "b"], ["x", "y"]], names=names)
     return cells.to_frame(index=False)
 
 
-def items_and_noise(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def items_and_noise(table, rng):
     """Surprisals of items that differ, also in the size of the effect, whose mean is 0."""
     item = table["item"].to_numpy()
     n = item.max() + 1
@@ -149,13 +147,13 @@ def items_and_noise(table: pd.DataFrame, rng: np.random.Generator) -> pd.DataFra
     return table.assign(surprisal=level[item] + slope[item] * is_second + noise)
 
 
-def within_items(rng: np.random.Generator, effect: str) -> Outcome:
+def within_items(rng, effect):
     analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng))
     row = analysis.effects.set_index("effect").loc[effect]
     return Outcome(row.p, covers(row))
 
 
-def between_items(rng: np.random.Generator) -> Outcome:
+def between_items(rng):
     table = two_by_two(24)
     table["group"] = np.where(table["item"] < 8, "few", "many")
     table = items_and_noise(table, rng)
@@ -164,7 +162,7 @@ def between_items(rng: np.random.Generator) -> Outcome:
     return Outcome(welch.p, covers(welch))
 
 
-def mixed(rng: np.random.Generator) -> Outcome:
+def mixed(rng):
     formula = "surprisal ~ first * second + (1 + first | item)"
     analysis = lmdiag.analyse(items_and_noise(two_by_two(24), rng), formula=formula)
     (fit,) = analysis.mixed.values()
@@ -177,7 +175,7 @@ def mixed(rng: np.random.Generator) -> Outcome:
 CONTROLS = ["length", "log_frequency"]
 
 
-def corpus(rng: np.random.Generator, words: int) -> pd.DataFrame:
+def corpus(rng, words):
     """Words whose reading times depend on length and frequency, and on no surprisal."""
     frame = pd.DataFrame({"text": 1, "position": range(words), "word": "w"})
     frame["length"] = rng.integers(1, 12, words).astype(float)
@@ -187,7 +185,7 @@ def corpus(rng: np.random.Generator, words: int) -> pd.DataFrame:
     return frame.assign(rt=time + rng.normal(0, 40, words))
 
 
-def read_by(rng: np.random.Generator, readers: int) -> pd.DataFrame:
+def read_by(rng, readers):
     """80 words, each with its reading time for all readers, in a row per word and reader."""
     words = corpus(rng, 80)
     words["rt"] += rng.normal(0, 20, 80)
@@ -195,21 +193,21 @@ def read_by(rng: np.random.Generator, readers: int) -> pd.DataFrame:
     return rows.assign(reader=np.tile(np.arange(readers), 80))
 
 
-def fitted(frame: pd.DataFrame, *surprisals: str, **options: object) -> lmdiag.HumanFit:
+def fitted(frame, *surprisals, **options):
     return lmdiag.fit(frame, surprisal=surprisals, response="rt", controls=CONTROLS, **options)
 
 
-def one_reader(rng: np.random.Generator) -> Outcome:
+def one_reader(rng):
     return Outcome(fitted(corpus(rng, 300), "bits").models[0].p)
 
 
-def many_readers(rng: np.random.Generator) -> Outcome:
+def many_readers(rng):
     rows = read_by(rng, 30)
     rows["rt"] += rng.normal(0, 60, len(rows))
     return Outcome(fitted(rows, "bits", reader="reader").models[0].p)
 
 
-def readers_and_words(rng: np.random.Generator) -> Outcome:
+def readers_and_words(rng):
     rows = read_by(rng, 10)
     rows["word"] = [f"w{number // 10}" for number in range(800)]
     rows["rt"] += rng.normal(0, 40, 10)[rows["reader"]] + rng.normal(0, 60, len(rows))
@@ -218,7 +216,7 @@ def readers_and_words(rng: np.random.Generator) -> Outcome:
     return Outcome(fit.models[0].p)
 
 
-def two_surprisals(rng: np.random.Generator) -> Outcome:
+def two_surprisals(rng):
     """Two noisy measures of what the reading times depend on, equally good."""
     words = corpus(rng, 300)
     surprisal = rng.exponential(4, 300)
@@ -267,7 +265,7 @@ SIMULATIONS = [
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("simulation", SIMULATIONS, ids=lambda x: f"{x.test}, {x.data}")
-def test_rates_are_those_of_the_specification(simulation: Simulation) -> None:
+def test_rates_are_those_of_the_specification(simulation):
     rejected, covered = simulation.rates()
     if simulation.is_bounded:
         assert not rejected > 0.065

@@ -1,21 +1,15 @@
 """The documentation site, as `make docs` builds it: no warnings, no other sites, for a phone."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
-from browser import NewPage
 from launched import finished
 
 pytest.importorskip("sphinx", reason="`make docs` installs Sphinx")
 
 
 @pytest.mark.slow
-def test_it_is_built_without_a_warning_and_its_pages_fit_a_phone(
-    root: Path, tmp_path: Path, new_page: NewPage
-) -> None:
+def test_it_is_built_without_a_warning_and_its_pages_fit_a_phone(root, tmp_path, new_page):
     """`new_page` fails if a page requests another address than its own files.
 
     Sphinx warns of links that lead nowhere; those between pages: test_documentation.py.

@@ -1,9 +1,6 @@
 """Statistics against cases calculated by hand, and against scipy where ours is written out."""
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +11,11 @@ from hypothesis import strategies as st
 from lmdiag import stats
 
 
-def array(*values: float) -> stats.Values:
+def array(*values):
     return np.array(values, dtype=np.float64)
 
 
-def rng(seed: int = 0) -> np.random.Generator:
+def rng(seed=0):
     return np.random.default_rng(seed)
 
 
@@ -57,14 +54,14 @@ SPEARMAN = 0.2**0.5
         *(([], name, (NAN, NAN, NAN)) for name in ("proportion", "mean", "share")),
     ],
 )  # fmt: skip
-def test_intervals_by_hand(values: Any, statistic: str, expected: tuple[float, ...]) -> None:
+def test_intervals_by_hand(values, statistic, expected):
     one = stats.estimate(np.array(values, dtype=np.float64), statistic)
     assert one.n == len(values)
     assert (one.value, one.ci_low, one.ci_high) == pytest.approx(expected, abs=2e-6, nan_ok=True)
 
 
 @given(st.integers(1, 500), st.floats(0, 1), st.sampled_from([1 / 2, 1 / 3, 0.3]))
-def test_wilson_and_the_binomial_test_are_scipys(n: int, share: float, chance: float) -> None:
+def test_wilson_and_the_binomial_test_are_scipys(n, share, chance):
     successes = round(share * n)
     binomial = scipy.stats.binomtest(successes, n, chance)
     expected = binomial.proportion_ci(0.95, method="wilson")
@@ -93,22 +90,20 @@ def test_wilson_and_the_binomial_test_are_scipys(n: int, share: float, chance: f
         (1.0, 5, 1 / 2, (0.57, 1.0), "not distinguishable"),
     ],
 )
-def test_proportions_against_chance(
-    value: float, n: int, chance: float, interval: stats.Interval | None, standing: str
-) -> None:
+def test_proportions_against_chance(value, n, chance, interval, standing):
     assert stats.versus_chance(value, n, chance, interval) == standing
 
 
 # ---- two models ----------------------------------------------------------------------------------
 
 
-def test_mcnemars_test_is_for_verdicts() -> None:
+def test_mcnemars_test_is_for_verdicts():
     """Its p by hand: test_comparison.py."""
     with pytest.raises(ValueError, match="0 and 1"):
         stats.mcnemar(array(1, 0, 1), array(0.5, 0, 1))
 
 
-def test_tangos_interval_of_a_published_example() -> None:
+def test_tangos_interval_of_a_published_example():
     # airway hyper-responsiveness before and after a transplantation in Fagerland et al. (2014):
     # 1 child alone before, 7 alone after, of 21
     assert stats.tango(1, 7, 21) == pytest.approx((-0.517, -0.026), abs=5e-4)
@@ -119,7 +114,7 @@ def test_tangos_interval_of_a_published_example() -> None:
 
 
 @given(st.integers(8, 60), st.data())
-def test_an_interval_of_a_difference_excludes_0_where_its_test_rejects(n: int, data: Any) -> None:
+def test_an_interval_of_a_difference_excludes_0_where_its_test_rejects(n, data):
     won = data.draw(st.integers(0, n))
     lost = data.draw(st.integers(0, n - won))
     first = array(*[1.0] * won, *[0.0] * (n - won))
@@ -132,7 +127,7 @@ def test_an_interval_of_a_difference_excludes_0_where_its_test_rejects(n: int, d
         assert (test.p < 0.05) == (not test.ci_low <= 0 <= test.ci_high)
 
 
-def test_the_bounds_of_a_mean_are_the_shifts_that_are_not_rejected() -> None:
+def test_the_bounds_of_a_mean_are_the_shifts_that_are_not_rejected():
     values = rng(8).normal(1, 2, 9)
     test = stats.sign_flip(values)
     for bound, outwards in ((test.ci_low, -1e-6), (test.ci_high, 1e-6)):
@@ -160,7 +155,7 @@ def test_the_bounds_of_a_mean_are_the_shifts_that_are_not_rejected() -> None:
         ([], []),
     ],
 )
-def test_holm_by_hand(p: list[float], adjusted: list[float]) -> None:
+def test_holm_by_hand(p, adjusted):
     assert stats.holm(p) == pytest.approx(adjusted, nan_ok=True)
 
 
@@ -179,11 +174,11 @@ def test_holm_by_hand(p: list[float], adjusted: list[float]) -> None:
         ([1.0, math.inf], NAN),
     ],
 )
-def test_sign_flips_by_hand(differences: list[float], p: float) -> None:
+def test_sign_flips_by_hand(differences, p):
     assert stats.sign_flip(array(*differences)).p == pytest.approx(p, nan_ok=True)
 
 
-def test_random_sign_flips_agree_with_the_t_test() -> None:
+def test_random_sign_flips_agree_with_the_t_test():
     # each count has one added: p of 100,000 flips, none as far out, is 1 / 100,001
     assert stats.sign_flip(array(*[1.0] * 60)).p == pytest.approx(1 / 100_001)
     many = rng(3).normal(0.01, 1, 5000)
@@ -195,12 +190,12 @@ def test_random_sign_flips_agree_with_the_t_test() -> None:
 @pytest.mark.parametrize("statistic", ["mean", "median", "spearman"])
 @settings(max_examples=20)
 @given(st.integers(3, 7), st.integers(0, 10_000))
-def test_all_swaps_are_scipys(statistic: str, n: int, seed: int) -> None:
+def test_all_swaps_are_scipys(statistic, n, seed):
     """A sign flip swaps the two values of an item, too."""
     draw = rng(seed)
     cloze = draw.random(n)
     first, second = draw.integers(0, 9, (2, n)).astype(np.float64)
-    of: Any = {"mean": np.mean, "median": np.median}.get(statistic)
+    of = {"mean": np.mean, "median": np.median}.get(statistic)
     if statistic == "spearman":  # both have the same ranks, in another order: no rescaling
         first, second = (draw.permutation(n) + 1.0 for _ in range(2))
         of = lambda values: scipy.stats.spearmanr(values, cloze).statistic  # noqa: E731
@@ -217,7 +212,7 @@ def test_all_swaps_are_scipys(statistic: str, n: int, seed: int) -> None:
     assert p == pytest.approx(expected, nan_ok=True)
 
 
-def test_correlations_on_other_scales_are_compared_by_their_order() -> None:
+def test_correlations_on_other_scales_are_compared_by_their_order():
     """A model whose log-probabilities are three times as large is not another model."""
     draw = rng(5)
     cloze = draw.random(60)

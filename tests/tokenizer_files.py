@@ -6,12 +6,9 @@ small one (`vocabularies`). `wordpiece`, `byte_level`, `sentencepiece`, `ending`
 return tokenizers of a handful of given pieces, for tests whose results can be checked by eye.
 """
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import vocabularies
@@ -64,25 +61,25 @@ GPT4_SPLIT = (
 """How Llama 3 splits words (a constant of its published tokenizer)."""
 
 
-def _nmt_nfkc() -> normalizers.Normalizer:
+def _nmt_nfkc():
     """SentencePiece's own normalization."""
     return normalizers.Precompiled(vocabularies.charsmap())
 
 
-def _albert(*folding: normalizers.Normalizer) -> dict[str, Any]:
+def _albert(*folding):
     quotes = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
     return {"normalizer": normalizers.Sequence([*quotes, *folding, _nmt_nfkc()])}
 
 
-def _split(*steps: pre_tokenizers.PreTokenizer) -> dict[str, Any]:
+def _split(*steps):
     return {"pre_tokenizer": pre_tokenizers.Sequence(list(steps))}
 
 
-def _nfc() -> dict[str, Any]:
+def _nfc():
     return {"normalizer": normalizers.NFC()}
 
 
-def _gpt4() -> dict[str, Any]:
+def _gpt4():
     return _split(
         pre_tokenizers.Split(Regex(GPT4_SPLIT), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
@@ -232,7 +229,7 @@ PUBLISHED = {
 BART's, gpt_neox is also that of Pythia, Mamba and RWKV."""
 
 
-def write(name: str, folder: Path) -> int:
+def write(name, folder):
     """Writes the files of a family's tokenizer; returns the size of its vocabulary."""
     published = PUBLISHED[name]
     specials = tuple(published.specials.split())
@@ -252,7 +249,7 @@ def write(name: str, folder: Path) -> int:
     return tokenizer.get_vocab_size()
 
 
-def _build(published: Published, specials: tuple[str, ...]) -> Tokenizer:
+def _build(published, specials):
     """Returns the tokenizer of a family; its model decides the usual steps."""
     lower = published.lower
     if published.model == "wordpiece":
@@ -275,7 +272,7 @@ def _build(published: Published, specials: tuple[str, ...]) -> Tokenizer:
     return tokenizer
 
 
-def _wordpiece(vocab: dict[str, int], lower: bool) -> Tokenizer:
+def _wordpiece(vocab, lower):
     tokenizer = Tokenizer(models.WordPiece(vocab, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -283,14 +280,14 @@ def _wordpiece(vocab: dict[str, int], lower: bool) -> Tokenizer:
     return tokenizer
 
 
-def _byte_level(vocab: dict[str, int], merges: list[tuple[str, str]]) -> Tokenizer:
+def _byte_level(vocab, merges):
     tokenizer = Tokenizer(models.BPE(vocab, merges))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
 
-def _unigram(pieces: list[tuple[str, float]], unknown: int) -> Tokenizer:
+def _unigram(pieces, unknown):
     tokenizer = Tokenizer(models.Unigram(pieces, unknown))
     single_spaces = normalizers.Replace(Regex(" {2,}"), " ")
     tokenizer.normalizer = normalizers.Sequence([_nmt_nfkc(), single_spaces])
@@ -301,7 +298,7 @@ def _unigram(pieces: list[tuple[str, float]], unknown: int) -> Tokenizer:
     return tokenizer
 
 
-def _template(tokenizer: Tokenizer, template: str) -> None:
+def _template(tokenizer, template):
     names = [name for name in template.split() if name != "$A"]
     if names:
         tokenizer.post_processor = processors.TemplateProcessing(
@@ -309,20 +306,20 @@ def _template(tokenizer: Tokenizer, template: str) -> None:
         )
 
 
-def _fast(tokenizer: Tokenizer, template: str = "", **roles: str | None) -> PreTrainedTokenizerFast:
+def _fast(tokenizer, template="", **roles):
     _template(tokenizer, template)
     names = {f"{role}_token": name for role, name in roles.items()}
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names)
 
 
-def wordpiece(*pieces: str, lower: bool = True) -> PreTrainedTokenizerFast:
+def wordpiece(*pieces, lower=True):
     """BERT's convention: `##` continues a word, [CLS] text [SEP]."""
     vocab = {piece: index for index, piece in enumerate((*BERT.split(), *pieces))}
     roles = dict(role.split("=") for role in CLS.split())
     return _fast(_wordpiece(vocab, lower), AROUND, **roles)
 
 
-def byte_level(*merges: str, end: bool = False) -> PreTrainedTokenizerFast:
+def byte_level(*merges, end=False):
     """GPT-2's convention: all 256 bytes, `Ġ` starts a word, then the results of the merges.
 
     Args:
@@ -337,13 +334,13 @@ def byte_level(*merges: str, end: bool = False) -> PreTrainedTokenizerFast:
     return _fast(_byte_level(vocab, pairs), template, bos="<|end|>", eos="<|end|>", unk=None)
 
 
-def trained_bytes(texts: Sequence[str], size: int) -> PreTrainedTokenizerFast:
+def trained_bytes(texts, size):
     """GPT-2's convention, trained: in other scripts some merges cross or split characters."""
     vocab, merges = vocabularies.byte_level(("<|end|>",), tuple(texts), size)
     return _fast(_byte_level(vocab, merges), bos="<|end|>", eos="<|end|>", unk=None)
 
 
-def unigram(*pieces: str) -> PreTrainedTokenizerFast:
+def unigram(*pieces):
     """XLM-R's and T5's convention: `▁` starts a word, and the fewest pieces are the best."""
     scored = [("<unk>", 0.0), ("<s>", 0.0), ("<mask>", 0.0), ("▁", -4.0)]
     scored += [(piece, -3.0 - len(piece)) for piece in pieces]
@@ -351,9 +348,7 @@ def unigram(*pieces: str) -> PreTrainedTokenizerFast:
     return _fast(_unigram(scored, 0), unk="<unk>", mask="<mask>", **roles)
 
 
-def sentencepiece(
-    *pieces: str, bos: bool = False, split: bool = True, drop: bool = False
-) -> PreTrainedTokenizerFast:
+def sentencepiece(*pieces, bos=False, split=True, drop=False):
     """SentencePiece BPE: `▁` starts a word, the text begins with one.
 
     Args:
@@ -365,7 +360,7 @@ def sentencepiece(
     vocab = {"<unk>": 0, "<s>": 1, "</s>": 2}
     for entry in (*sorted({"▁", *"".join(pieces)}), *pieces):
         vocab.setdefault(entry, len(vocab))
-    merges: dict[tuple[str, str], None] = {}
+    merges = {}
     for piece in pieces:  # built from the left, intermediate pieces added
         for end in range(2, len(piece) + 1):
             vocab.setdefault(piece[:end], len(vocab))
@@ -376,7 +371,7 @@ def sentencepiece(
     return _fast(tokenizer, "<s> $A" if bos else "", unk="<unk>", bos="<s>", eos="</s>")
 
 
-def ending(*pieces: str) -> PreTrainedTokenizerFast:
+def ending(*pieces):
     """GPT-1's convention: `</w>` ends a word, marks are words of their own."""
     vocab = {"<unk>": 0}
     bare = [piece.removesuffix("</w>") for piece in pieces]
@@ -390,12 +385,12 @@ def ending(*pieces: str) -> PreTrainedTokenizerFast:
     return _fast(tokenizer, unk="<unk>")
 
 
-def wordlevel(*words: str) -> PreTrainedTokenizerFast:
+def wordlevel(*words):
     vocab = {"<unk>": 0} | {word: index for index, word in enumerate(words, start=1)}
     tokenizer = Tokenizer(models.WordLevel(vocab, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     return _fast(tokenizer, unk="<unk>")
 
 
-def names(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int] | None) -> list[str] | None:
+def names(tokenizer, ids):
     return None if ids is None else tokenizer.convert_ids_to_tokens(list(ids))

@@ -1,18 +1,15 @@
 """EW and MW of one context, literally by the definition of Newman et al. (2021)."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Collection, Mapping, Sequence
 
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 
 
 def ew_mw(
-    probabilities: Mapping[str, float],
-    pairs: Collection[tuple[str, str]],
-    cutoff: Cutoff | None = None,
-) -> tuple[float, float, float]:
+    probabilities,
+    pairs,
+    cutoff=None,
+):
     """Returns EW, MW and the mass that counts; NaN where no verb is kept.
 
     Without a cut-off all verbs count. A cut-off keeps tokens from its end of the vocabulary, sorted
@@ -29,7 +26,7 @@ def ew_mw(
     """
     enough = 2 if cutoff and cutoff.end == "bottom" else 1
 
-    def values(kept: Collection[str]) -> tuple[float, float, float]:
+    def values(kept):
         """When exactly these items are kept."""
         counted = [pair for pair in pairs if sum(form in kept for form in pair) >= enough]
         right = sum(probabilities[pair[0]] for pair in counted if pair[0] in kept)
@@ -56,7 +53,7 @@ def ew_mw(
     return ew, mw, mass
 
 
-def literal(p: Sequence[float], verbs: Collection[tuple[int, int]]) -> dict[str, float]:
+def literal(p, verbs):
     """Every value of a context, over all verbs and at every cut-off; NaN where undefined.
 
     Args:

@@ -5,13 +5,9 @@ SentencePiece-like BPE with byte fallback (Llama, Gemma). Frequent words of TEXT
 rare ones several; characters that TEXT lacks are unknown to WordPiece and unigram.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -74,7 +70,7 @@ _TRAINING_SPLIT = pre_tokenizers.Sequence(
 
 
 @lru_cache
-def wordpiece(*, lower: bool, specials: tuple[str, ...]) -> dict[str, int]:
+def wordpiece(*, lower, specials):
     """Returns a WordPiece vocabulary: special tokens, letters, frequent words, parts of words.
 
     Counted here, because the library's trainer breaks ties differently in every process.
@@ -97,9 +93,7 @@ def wordpiece(*, lower: bool, specials: tuple[str, ...]) -> dict[str, int]:
 
 
 @lru_cache
-def byte_level(
-    specials: tuple[str, ...], texts: tuple[str, ...] = LINES, size: int = 440
-) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def byte_level(specials, texts=LINES, size=440):
     """Returns vocabulary and merges of a byte-level BPE; blanks are part of the word (Ġ)."""
     trainer = trainers.BpeTrainer(
         vocab_size=size,
@@ -113,7 +107,7 @@ def byte_level(
 
 
 @lru_cache
-def metaspace_bpe(*, specials: tuple[str, ...]) -> tuple[dict[str, int], list[tuple[str, str]]]:
+def metaspace_bpe(*, specials):
     """Returns vocabulary and merges of a SentencePiece-like BPE: specials, bytes, then pieces."""
     trainer = trainers.BpeTrainer(vocab_size=250, show_progress=False)
     model = _train(models.BPE(), trainer, _TRAINING_SPLIT)
@@ -123,7 +117,7 @@ def metaspace_bpe(*, specials: tuple[str, ...]) -> tuple[dict[str, int], list[tu
 
 
 @lru_cache
-def unigram(*, specials: tuple[str, ...], lower: bool = False) -> list[tuple[str, float]]:
+def unigram(*, specials, lower=False):
     """Returns pieces with log-probabilities; the special tokens come first, with 0.
 
     The trainer's last digits and the order of equal pieces change from process to process: they are
@@ -143,7 +137,7 @@ def unigram(*, specials: tuple[str, ...], lower: bool = False) -> list[tuple[str
 
 
 @lru_cache
-def charsmap() -> bytes:
+def charsmap():
     """Returns SentencePiece's own normalisation table (nmt_nfkc), as published files carry it."""
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
@@ -153,18 +147,18 @@ def charsmap() -> bytes:
     return bytes(model.normalizer_spec.precompiled_charsmap)
 
 
-def _most_common(texts: Iterable[str], n: int) -> list[str]:
+def _most_common(texts, n):
     counts = Counter(texts)
     return sorted(counts, key=lambda text: (-counts[text], text))[:n]
 
 
 def _train(
-    model: models.Model,
-    trainer: trainers.Trainer,
-    split: pre_tokenizers.PreTokenizer,
-    *steps: normalizers.Normalizer,
-    texts: Iterable[str] = LINES,
-) -> dict[str, Any]:
+    model,
+    trainer,
+    split,
+    *steps,
+    texts=LINES,
+):
     """Returns the model part of a `tokenizer.json` trained on texts."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.Sequence(list(steps))

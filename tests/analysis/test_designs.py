@@ -1,12 +1,9 @@
 """Conditions, cell means within items, effects over items, mixed models against a second fit."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
 import sys
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,9 +17,7 @@ from lmdiag.stimuli.design import find_conditions
 from lmdiag.types import BadInput
 
 
-def design(
-    levels: dict[str, tuple[Any, ...]], n: int, seed: int, missing: int = 0, model: str = "m"
-) -> pd.DataFrame:
+def design(levels, n, seed, missing=0, model="m"):
     """A table of n items in all cells, without some rows of the first items."""
     rng = np.random.default_rng(seed)
     rows = [
@@ -37,7 +32,7 @@ def design(
 TWO = {"a": ("x", "y"), "b": ("p", "q")}
 
 
-def test_cell_means_and_intervals_by_hand() -> None:
+def test_cell_means_and_intervals_by_hand():
     # item means 3, 6, 9; grand mean 6; within: 6 + (-1, 1), 6 + (-2, 2), 6 + (0, 0)
     # cell x: 5, 4, 6: mean 5, sd 1; Morey's factor sqrt(2 / 1); t(2) = 4.302653
     # margin 4.302653 * 1 * sqrt(2) / sqrt(3) = 3.513100
@@ -62,9 +57,7 @@ def test_cell_means_and_intervals_by_hand() -> None:
     [({"a": ("x", "y")}, 1), (TWO, 3), ({**TWO, "c": ("s", "t")}, 7), ({"c": ("h", "l", "m")}, 3),
      ({"a": ("x", "y"), "c": ("h", "l", "m")}, 7)],
 )  # fmt: skip
-def test_effects_are_paired_t_tests(
-    levels: dict[str, tuple[str, ...]], n_effects: int, n: int, missing: int
-) -> None:
+def test_effects_are_paired_t_tests(levels, n_effects, n, missing):
     table, n_cells = design(levels, n, seed=n_effects), math.prod(map(len, levels.values()))
     lacking = table.copy()  # values, and a row
     lacking.loc[[i * n_cells for i in range(missing)], "surprisal"] = np.inf
@@ -95,7 +88,7 @@ def test_effects_are_paired_t_tests(
         assert adjusted == pytest.approx(min(1, max(before, p * (3 - place))))
 
 
-def test_the_difference_of_effects_between_two_models() -> None:
+def test_the_difference_of_effects_between_two_models():
     first, second = design(TWO, 12, seed=1, model="A"), design(TWO, 12, seed=2, model="B")
     record = analyse_table(pd.concat([first, second])).to_json()
     signs = {"x": -1 / 2, "y": 1 / 2}  # of the means of two cells
@@ -106,7 +99,7 @@ def test_the_difference_of_effects_between_two_models() -> None:
     assert difference["t"] == pytest.approx(scipy.stats.ttest_rel(*by_item).statistic)
 
 
-def test_effects_by_a_factor_between_items() -> None:
+def test_effects_by_a_factor_between_items():
     table = design(TWO, 13, seed=4)
     table["group"] = ["efg"[i % 3] for i in range(13) for _ in range(4)]
     record = analyse_table(table, by="group").to_json()["by"]
@@ -139,7 +132,7 @@ RESERVED = ("mean", "n", "ci_low", "value", "model", "task", "suite", "number", 
 
 
 @pytest.mark.parametrize("name", RESERVED)
-def test_any_column_name_is_a_condition(name: str) -> None:
+def test_any_column_name_is_a_condition(name):
     """Figures, levels in the cells, and the mixed model are those of the same data with `a`."""
     table = design(TWO, 8, seed=2).drop(columns="model")
     formula = "surprisal ~ {0} * b + (1 + {0} | item)"
@@ -157,7 +150,7 @@ def test_any_column_name_is_a_condition(name: str) -> None:
     assert fit.terms["estimate"].iloc[1] == fit_expected.terms["estimate"].iloc[1]
 
 
-def test_levels_are_in_the_order_of_the_alphabet_or_of_the_user() -> None:
+def test_levels_are_in_the_order_of_the_alphabet_or_of_the_user():
     levels = ("Éa", "b", "Ab")  # without case and accents: Ab, b, Éa; by code point Ab, b, Éa
     table = design({"c": (*levels, "Zb", "a")}, 12, seed=5)
     assert analyse_table(table).conditions == {"c": ("a", "Ab", "b", "Éa", "Zb")}
@@ -181,7 +174,7 @@ def test_levels_are_in_the_order_of_the_alphabet_or_of_the_user() -> None:
         assert analyse_table(table).conditions == {"c": texts}
 
 
-def test_conditions_differ_within_items_and_follow_from_no_others() -> None:
+def test_conditions_differ_within_items_and_follow_from_no_others():
     table = design(TWO, 6, seed=3)
     table["list"] = ["odd", "even"] * 12  # b again
     table["cell"] = table.a + table.b
@@ -197,14 +190,14 @@ def test_conditions_differ_within_items_and_follow_from_no_others() -> None:
     # p = 1/2 and 1/4, 1/2 and 1/8; log odds 0 and ln(1/3), 0 and ln(1/7); "b" is right once in y
     [("probability", -(1 / 4 + 3 / 8) / 2), ("log_odds", math.log(1 / 21) / 2), ("correct", 1 / 2)],
 )
-def test_responses_follow_from_other_columns(response: str, estimate: float) -> None:
+def test_responses_follow_from_other_columns(response, estimate):
     table = pd.DataFrame({"item": [1, 1, 2, 2], "a": ["x", "y"] * 2, "surprisal": [1.0, 2, 1, 3]})
     table = table.assign(expected="A|b", top_word=["c", "B", "c", "d"])
     found = analyse_table(table, response=response, conditions=["a"]).effects
     assert found.estimate[0] == pytest.approx(estimate)
 
 
-def test_correct_is_the_outcome_of_a_contrast() -> None:
+def test_correct_is_the_outcome_of_a_contrast():
     table = pd.DataFrame({
         "item": np.repeat([1, 2, 3, 4], 4), "polarity": ["aff", "aff", "neg", "neg"] * 4,
         "contrast": np.repeat([*"abcdefgh"], 2), "good": [True, False] * 8,
@@ -214,14 +207,14 @@ def test_correct_is_the_outcome_of_a_contrast() -> None:
     assert list(cells["mean"]) == pytest.approx([2 / 3, 1 / 3])  # a tie is not; 4 is left out
 
 
-def test_differences_of_rounding_are_none() -> None:
+def test_differences_of_rounding_are_none():
     table = design({"a": ("x", "y")}, 6, seed=1)
     table["surprisal"] = 50 + np.tile([0.0, 1e-6], 6) * np.repeat([1, 2, -1, 3, 1, 2], 2)
     effect = analyse_table(table).to_json()["effects"][0]
     assert (effect["estimate"], effect["ci_low"], effect["t"], effect["p"]) == (0, None, None, None)
 
 
-def test_a_region_of_a_table() -> None:
+def test_a_region_of_a_table():
     parts = [design(TWO, 5, seed).assign(number=seed, name=f"r{seed}", text="", start=0)
              for seed in (1, 2)]  # fmt: skip
     expected = analyse_table(design(TWO, 5, seed=2)).effects
@@ -230,7 +223,7 @@ def test_a_region_of_a_table() -> None:
         analyse_table(pd.concat(parts))
 
 
-def test_suites_with_different_conditions_are_analysed_each_by_itself() -> None:
+def test_suites_with_different_conditions_are_analysed_each_by_itself():
     tables = [
         design({"condition": levels}, 5, seed, missing=seed).assign(
             suite=suite, item=lambda table, suite=suite: f"{suite}/" + table["item"]
@@ -251,7 +244,7 @@ def test_suites_with_different_conditions_are_analysed_each_by_itself() -> None:
 
 
 @pytest.mark.parametrize(("coding", "values"), [("sum", (-0.5, 0.5)), ("treatment", (0, 1))])
-def test_conditions_are_coded(coding: str, values: tuple[float, float]) -> None:
+def test_conditions_are_coded(coding, values):
     table = design(TWO, 20, seed=6)
     formula = "surprisal ~ a * b + frequency + (1 + a || item)"
     found = analyse_table(table, formula=formula, coding=coding).mixed["m"]
@@ -260,7 +253,7 @@ def test_conditions_are_coded(coding: str, values: tuple[float, float]) -> None:
     pd.testing.assert_frame_equal(found.terms, fit_mixed(formula, table).terms)
 
 
-def test_a_formula_names_its_response_and_may_have_the_model() -> None:
+def test_a_formula_names_its_response_and_may_have_the_model():
     table = pd.concat([design(TWO, 8, seed=1, model="A"), design(TWO, 8, seed=2, model="B")])
     table = table.rename(columns={"item": "frame", "surprisal": "Surprisal"})
     found = analyse_table(table, formula="Surprisal ~ a*model + (1 | frame)")
@@ -269,13 +262,13 @@ def test_a_formula_names_its_response_and_may_have_the_model() -> None:
     assert [*fit.terms.index] == ["(Intercept)", "a", "model", "a:model"]
 
 
-def crossed(seed: int) -> pd.DataFrame:
+def crossed(seed):
     """20 items x 4 subjects, which differ, in all cells of two coded factors."""
     table = design({"a": (-0.5, 0.5), "b": (-0.5, 0.5), "subject": tuple("stuv")}, 20, seed)
     return table.assign(y=table["surprisal"] + 3 * table["frequency"])
 
 
-def test_a_mixed_fit_of_balanced_groups_is_the_analysis_of_variance() -> None:
+def test_a_mixed_fit_of_balanced_groups_is_the_analysis_of_variance():
     """Whose mean squares REML's variances follow from; AIC as lme4's: test_reproduced.py."""
     table = crossed(4)
     by_item = table.groupby("item")["y"]
@@ -299,7 +292,7 @@ def test_a_mixed_fit_of_balanced_groups_is_the_analysis_of_variance() -> None:
     }  # fmt: skip
 
 
-def test_levels_of_text_columns_are_named() -> None:
+def test_levels_of_text_columns_are_named():
     table = crossed(2).assign(c=["one", "two", "three", "two"] * 80)
     terms = fit_mixed("y ~ c + (1 | item)", table).terms
     assert [*terms.index] == ["(Intercept)", "c[three]", "c[two]"]
@@ -316,9 +309,7 @@ def test_levels_of_text_columns_are_named() -> None:
         ("y ~ a + double + (1 | item)", "cannot be fitted: .* rank deficient"),
     ],
 )
-def test_a_formula_that_cannot_be_fitted(
-    formula: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_formula_that_cannot_be_fitted(formula, message, monkeypatch):
     table = crossed(3)
     with pytest.raises(BadInput, match=message):
         fit_mixed(formula, table.assign(double=2 * table.a))
@@ -342,7 +333,7 @@ def test_a_formula_that_cannot_be_fitted(
         ({"response": "correct"}, "correct needs the columns good and contrast"),
     ],
 )
-def test_what_cannot_be_analysed_is_one_line(options: dict[str, object], message: str) -> None:
+def test_what_cannot_be_analysed_is_one_line(options, message):
     with pytest.raises(BadInput, match=message):
         analyse_table(design(TWO, 6, seed=1), **options)
     with pytest.raises(BadInput, match="no column item"):

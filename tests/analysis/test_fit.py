@@ -1,10 +1,6 @@
 """Fits to human measures against arithmetic done by hand; published figures: test_reproduced.py."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,28 +10,26 @@ from scipy.stats import f as f_distribution
 from wordfreq import word_frequency
 
 import lmdiag
-from lmdiag.analysis.fit import HumanFit, ModelFit, fit_surprisals
+from lmdiag.analysis.fit import fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.regression import without_terms
 from lmdiag.types import BadInput
 
 
-def fitted(
-    frame: pd.DataFrame | Path, *sources: str, profile: str | None = None, **chosen: object
-) -> HumanFit:
+def fitted(frame, *sources, profile=None, **chosen):
     table = read_human(frame, profile, Procedure(**chosen))
     return fit_surprisals(table, [read_surprisals(table, source) for source in sources])
 
 
-def coefficients(model: ModelFit) -> dict[str, float]:
+def coefficients(model):
     return dict(model.terms["estimate"])
 
 
 # ---- held out -----------------------------------------------------------------------------------
 
 
-def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
+def test_wilcox_equals_a_direct_computation_fold_by_fold():
     rng = np.random.default_rng(0)
     lengths = {"a": 40, "b": 33, "c": 31}
     places = [(text, position) for text, n in lengths.items() for position in range(1, n + 1)]
@@ -87,7 +81,7 @@ def test_wilcox_equals_a_direct_computation_fold_by_fold() -> None:
     assert math.isnan(other.published_p)
 
 
-def test_the_lags_of_a_file_are_used() -> None:
+def test_the_lags_of_a_file_are_used():
     """Files of the corpus hold the lags of words that have no row themselves."""
     rng = np.random.default_rng(1)
     names = ["surp", "prev_surp", "prev2_surp", "freq", "prev_freq", "prev2_freq", "len"]
@@ -111,7 +105,7 @@ def test_the_lags_of_a_file_are_used() -> None:
 # ---- without a profile --------------------------------------------------------------------------
 
 
-def corpus() -> pd.DataFrame:
+def corpus():
     """Two texts, told apart by numbers that sort differently as text."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(1, 9, (60, 2)), columns=["a", "log_frequency"])
@@ -120,7 +114,7 @@ def corpus() -> pd.DataFrame:
     return frame.assign(rt=300 + 4 * frame["a"] + rng.normal(0, 5, 60), keep=np.arange(60) % 3 > 0)
 
 
-def test_lags_stay_within_texts_and_precede_filters() -> None:
+def test_lags_stay_within_texts_and_precede_filters():
     frame = corpus()
     fit = fitted(frame.sample(frac=1, random_state=0), "a", response="rt", filter=("keep=True",))
     (model,) = fit.models
@@ -139,7 +133,7 @@ def test_lags_stay_within_texts_and_precede_filters() -> None:
     assert "length: characters of word" in fit.notes
 
 
-def test_coefficients_are_per_unit_and_per_bit() -> None:
+def test_coefficients_are_per_unit_and_per_bit():
     frame = corpus()
     bits = fitted(frame, "a", response="rt").models[0]
     frame["a"] *= math.log(2)
@@ -153,7 +147,7 @@ def test_coefficients_are_per_unit_and_per_bit() -> None:
     assert scaled.per_bit == pytest.approx(plain.per_bit)
 
 
-def test_models_are_compared_on_the_same_rows() -> None:
+def test_models_are_compared_on_the_same_rows():
     frame = corpus()
     rng = np.random.default_rng(5)
     frame["b"] = rng.uniform(1, 9, len(frame))
@@ -171,7 +165,7 @@ def test_models_are_compared_on_the_same_rows() -> None:
     assert against_c.ci_low < first.per_word - third.per_word < against_c.ci_high
 
 
-def test_controls_are_computed_from_words_or_read() -> None:
+def test_controls_are_computed_from_words_or_read():
     frame = corpus().drop(columns="log_frequency")
     frame["word"] = ["the", "robin", "is", "near", "a", "blue"] * 10
     computed = fitted(frame, "a", response="rt", lags=0).models[0]
@@ -182,7 +176,7 @@ def test_controls_are_computed_from_words_or_read() -> None:
         assert coefficients(read)["freq"] == pytest.approx(-coefficients(computed)["log_frequency"])
 
 
-def test_formulas_have_products_and_functions() -> None:
+def test_formulas_have_products_and_functions():
     frame = corpus()
     fit = fitted(frame, "a", formula="log(rt) ~ surprisal * log_frequency + scale(length)")
     f, s = frame["log_frequency"], frame["a"]
@@ -194,7 +188,7 @@ def test_formulas_have_products_and_functions() -> None:
     assert fit.baseline == "log(rt) ~ log_frequency + scale(length)"
 
 
-def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_surprisal() -> None:
+def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_surprisal():
     frame = corpus().assign(s=[*"abcdef"] * 10)
     name = "log_frequency"  # does not predict rt: p is far from 0
     fit = fitted(frame, name, formula="rt ~ surprisal + position + (1 + position | s)")
@@ -215,14 +209,14 @@ def test_a_mixed_model_has_a_likelihood_ratio_and_a_baseline_without_slopes_of_s
 # ---- readers, gaps, predictors -------------------------------------------------------------------
 
 
-def readers(n: int = 3) -> pd.DataFrame:
+def readers(n=3):
     """Rows of word and reader; the words of positions 0 to 2 and 5 of both texts are missing."""
     frame = corpus().loc[lambda words: ~words["position"].isin([0, 1, 2, 5])]
     rows = frame.loc[frame.index.repeat(n)].assign(subject=[*range(n)] * len(frame))
     return rows.assign(rt=rows["rt"] + rows["subject"] ** 2).reset_index(drop=True)
 
 
-def test_rows_of_a_word_are_averaged_unless_the_formula_groups_by_reader() -> None:
+def test_rows_of_a_word_are_averaged_unless_the_formula_groups_by_reader():
     frame = readers()
     averaged = fitted(frame, "a", response="rt", lags=0)
     # the mean of 0, 1 and 4 is added to each word
@@ -236,14 +230,14 @@ def test_rows_of_a_word_are_averaged_unless_the_formula_groups_by_reader() -> No
     assert (by_text.n, by_reader.n) == (52, 156)
 
 
-def test_gaps_in_positions_are_counted_on_the_fitted_rows() -> None:
+def test_gaps_in_positions_are_counted_on_the_fitted_rows():
     notes = fitted(readers(1), "a", response="rt", filter=("text=10",)).notes
     # of positions 3, 4, 6, 7, ... the words 6 and 7 have an earlier word beyond the gap
     assert "earlier words of 2 rows are beyond a gap in the column position" in notes[-1]
     assert "the first time in rows:29" in notes[-1]
 
 
-def test_predictors_are_fitted_alone_together_and_beyond_each_other(tmp_path: Path) -> None:
+def test_predictors_are_fitted_alone_together_and_beyond_each_other(tmp_path):
     frame = corpus().assign(entropy=np.random.default_rng(3).uniform(1, 9, 60))
     chosen = {"response": "rt", "lags": 1, "controls": ("log_frequency",)}
     fit = fitted(frame, "a", predictors=("surprisal", "entropy"), **chosen)
@@ -269,8 +263,8 @@ def test_predictors_are_fitted_alone_together_and_beyond_each_other(tmp_path: Pa
 
 
 def test_a_misspelt_column_is_refused_before_a_model_is_loaded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr("lmdiag.api.load_model", None)
     with pytest.raises(BadInput, match=r"rows: no column 'RT' \(did you mean 'rt'\?\)"):
         lmdiag.fit(texts(), models="demo:causal", response="RT")
@@ -279,7 +273,7 @@ def test_a_misspelt_column_is_refused_before_a_model_is_loaded(
 # ---- bad input ----------------------------------------------------------------------------------
 
 
-def changed(**columns: object) -> pd.DataFrame:
+def changed(**columns):
     frame = corpus()
     for name, value in columns.items():
         if isinstance(value, tuple):
@@ -319,9 +313,7 @@ def changed(**columns: object) -> pd.DataFrame:
         (changed().drop(columns="position"), {}, "which column is the position of a word?"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line(
-    frame: pd.DataFrame, chosen: dict[str, object], message: str
-) -> None:
+def test_bad_input_is_one_line(frame, chosen, message):
     with pytest.raises(BadInput) as refused:
         fitted(frame, "a", **{"response": "rt"} | chosen)
     assert message in str(refused.value)
@@ -341,7 +333,7 @@ def test_bad_input_is_one_line(
         ("s.txt", "", "is neither a column of rows nor a file"),
     ],
 )
-def test_files_that_cannot_be_used(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_files_that_cannot_be_used(tmp_path, name, text, message):
     path = tmp_path / name
     if text:
         path.write_text(text)
@@ -349,7 +341,7 @@ def test_files_that_cannot_be_used(tmp_path: Path, name: str, text: str, message
         fitted(path if name == "human.csv" else corpus(), str(path), response="rt")
 
 
-def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) -> None:
+def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path):
     frame = corpus()
     other = frame[["text", "position", "a"]].rename(columns={"a": "Surprisal"})
     other = pd.concat([other, other[:9]])  # rows of two readers repeat each other
@@ -369,7 +361,7 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path: Path) 
 WORDS = "the robin is not a bird tree hammer saw daisy of near old river while sang"
 
 
-def texts() -> pd.DataFrame:
+def texts():
     """Three texts of words that the demo model knows and some that it does not."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"text": np.sort(rng.integers(3, size=60)), "row": range(60)})
@@ -379,15 +371,15 @@ def texts() -> pd.DataFrame:
 
 
 def test_surprisals_of_a_model_are_those_of_its_words_and_an_interrupted_fit_resumes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     frame = texts()
     model = lmdiag.load_model("demo:causal")
     joined = frame.groupby("text")["word"].agg(" ".join)
     frame["bits"] = np.asarray(model.surprisals(joined)["surprisal"])
     answer, asked = model.model.answer, list[int]()
 
-    def counted(encoded: Any, *top: Any) -> Any:
+    def counted(encoded, *top):
         if len(asked) == 2:
             raise KeyboardInterrupt
         asked.append(len(encoded))
@@ -416,9 +408,7 @@ def test_surprisals_of_a_model_are_those_of_its_words_and_an_interrupted_fit_res
         ("x", {"surprisal": "row", "lag": 1}, "fit has no option 'lag': choose from resp"),
     ],
 )
-def test_words_and_options_that_cannot_be_used(
-    word: str, chosen: dict[str, Any], message: str
-) -> None:
+def test_words_and_options_that_cannot_be_used(word, chosen, message):
     frame = texts()
     with pytest.raises(BadInput, match=message):
         lmdiag.fit(pd.concat([frame, frame.assign(word=word)]), response="rt", **chosen)

@@ -1,10 +1,7 @@
 """The items of runs as one table, and its files."""
 
-from __future__ import annotations
-
 import csv
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -26,7 +23,7 @@ item,voice,frequency,context,target,surprisal
 """
 
 
-def made(folder: Path, text: str) -> Path:
+def made(folder, text):
     """The run on the text of a csv file, whose first row is unscorable."""
     data = folder / "mine.csv"
     data.write_text(text, "utf-8")
@@ -34,11 +31,11 @@ def made(folder: Path, text: str) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path):
     return made(tmp_path, ROWS)
 
 
-def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
+def test_a_row_per_blank_with_the_columns_of_the_user(run):
     table = lmdiag.load_run(run).items()
     assert list(table) == [
         "model", "signature", "task", "id", "item", "context", "target", "voice", "frequency",
@@ -56,7 +53,7 @@ def test_a_row_per_blank_with_the_columns_of_the_user(run: Path) -> None:
     assert list(table["top_word"]) == [words[0] for words in predictions.top_words if words]
 
 
-def test_files_have_the_table_of_several_runs(run: Path, tmp_path: Path) -> None:
+def test_files_have_the_table_of_several_runs(run, tmp_path):
     table = items_of([run, run])
     for file in (tmp_path / "items.tsv", tmp_path / "items.parquet", tmp_path / "items.csv"):
         write_table(table, file)
@@ -79,7 +76,7 @@ def test_files_have_the_table_of_several_runs(run: Path, tmp_path: Path) -> None
 # ---- sentences -----------------------------------------------------------------------------------
 
 
-def test_a_row_per_region_or_word(tmp_path: Path) -> None:
+def test_a_row_per_region_or_word(tmp_path):
     text = "item,a,region_1,region_2,region_3\n1,x,The dogs,,bark loudly.\n1,y,Cats,,; purr.\n"
     run = load_run(made(tmp_path, text))
     table = items_of(run, per="region")
@@ -107,7 +104,7 @@ def test_a_row_per_region_or_word(tmp_path: Path) -> None:
 # ---- the built-in sets ---------------------------------------------------------------------------
 
 
-def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path) -> None:
+def test_the_settings_of_a_run_with_perturbations(demo_dir, tmp_path):
     protocol = Protocol(tasks=("cprag102", "role88"), perturb=("shuf", "obj"), shuffles=2)
     run = make_run(tmp_path / "run", demo_dir, protocol)
     table = items_of(run)
@@ -125,7 +122,7 @@ def test_the_settings_of_a_run_with_perturbations(demo_dir: Path, tmp_path: Path
         items_of(run, task="neg136")
 
 
-def test_the_designs_of_built_in_sets(demo_dir: Path, tmp_path: Path) -> None:
+def test_the_designs_of_built_in_sets(demo_dir, tmp_path):
     run = make_run(tmp_path / "run", demo_dir, Protocol(tasks=("role88", "neg136")))
     role88, neg136 = (lmdiag.analyse(run, task=task).effects for task in ("role88", "neg136"))
     with pytest.raises(BadInput, match="--per word needs whole sentences"):

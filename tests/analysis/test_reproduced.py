@@ -3,8 +3,6 @@
 What other programs compute is read from `tests/peers/records.json`, which `peers` there writes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -49,13 +47,13 @@ _TRIAL_FILES = {
 }
 
 
-def check(figure: str, published: str, computed: float, tolerance: float = 0.0) -> None:
+def check(figure, published, computed, tolerance=0.0):
     """A figure is equal to the published one, and stands in the page as it is.
 
     All printed digits of `published` are compared, or `tolerance` is the largest difference.
     """
 
-    def equals(text: str) -> bool:
+    def equals(text):
         if tolerance:
             return abs(computed - float(text)) <= tolerance
         return f"{computed:.{len(text.partition('.')[2])}f}" == text
@@ -71,7 +69,7 @@ def check(figure: str, published: str, computed: float, tolerance: float = 0.0) 
 
 
 @pytest.mark.parametrize("model", NATURAL_STORIES)
-def test_natural_stories(human: Path, model: str) -> None:
+def test_natural_stories(human, model):
     """Kuribayashi et al. (2024): what they print for a model on Natural Stories."""
     folder = human / "kuribayashi-2024"
     result = folder / "results/NS" / model / "surprisal.json"
@@ -96,7 +94,7 @@ def test_natural_stories(human: Path, model: str) -> None:
 
 
 @pytest.mark.parametrize(("data", "model"), TRIALS)
-def test_trials(human: Path, data: str, model: str) -> None:
+def test_trials(human, data, model):
     """Michaelov et al. (2024): lme4's AIC of a model."""
     folder = human / "michaelov-2024"
     table, prefix, label = _TRIAL_FILES[data]
@@ -112,7 +110,7 @@ def test_trials(human: Path, data: str, model: str) -> None:
     ("model", "f", "df"),
     [("gpt2-xl.causal", "64.013", "156.66"), ("albert-xxlarge-v2.masked", "20.61", "82.29")],
 )
-def test_items_of_ito(human: Path, model: str, f: str, df: str) -> None:
+def test_items_of_ito(human, model, f, df):
     """Michaelov & Bergen (2022): lme4's F of semantically related against unrelated words."""
     folder = human / "michaelov-bergen-2022"
     stimuli = pd.read_csv(folder / "stimuli/ito_2016.tsv", sep="\t")
@@ -129,16 +127,14 @@ def test_items_of_ito(human: Path, model: str, f: str, df: str) -> None:
     check(f"{label}: df", df, term["df"], tolerance=2e-3 * term["df"])
 
 
-def output(words: list[str]) -> str:
+def output(words):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         assert not main(words)
     return printed.getvalue()
 
 
 @pytest.fixture(scope="module")
-def effects(
-    human: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[tuple[str, str, str], dict[str, float]]:
+def effects(human, tmp_path_factory):
     """Runs docs/studies.md on the authors' files: (response, column, level) -> effect."""
     if not (human.parent / "priming").is_dir():
         pytest.skip("no studies beside the human measures")
@@ -161,7 +157,7 @@ def effects(
     return found
 
 
-def test_priming(human: Path, effects: dict[tuple[str, str, str], dict[str, float]]) -> None:
+def test_priming(human, effects):
     """Misra, Ettinger and Rayz (2020): facilitation from the authors' probabilities."""
     table = pd.read_csv(human.parent / STUDY_FILES[0])
     bits = np.log2(table["related_probability"] / table["unrelated_probability"])
@@ -177,7 +173,7 @@ def test_priming(human: Path, effects: dict[tuple[str, str, str], dict[str, floa
         check(f"constraint {first} - {second}: df", f"{welch.df:.2f}", effect["df"])
 
 
-def test_garden_paths(human: Path, effects: dict[tuple[str, str, str], dict[str, float]]) -> None:
+def test_garden_paths(human, effects):
     """Huang et al. (2024): ambiguous less unambiguous sentences, from GPT-2's surprisals."""
     table = pd.read_csv(human.parent / STUDY_FILES[1])
     signs = {"ambiguous": 1, "unambiguous": -1}
@@ -191,7 +187,7 @@ def test_garden_paths(human: Path, effects: dict[tuple[str, str, str], dict[str,
         check(label, f"{mean:.6f}", effects[word, "construction", construction]["estimate"])
 
 
-def test_sizes_and_human_figures_of_ettinger(data_dir: Path) -> None:
+def test_sizes_and_human_figures_of_ettinger(data_dir):
     """Ettinger (2020): sizes of the data sets, and human figures of ROLE-88."""
     rows = {task: pd.DataFrame(stimuli.load(str(data_dir), task).columns()) for task in DIAGNOSTICS}
     role88, subsets = rows["role88"], rows["neg136"]["subset"].value_counts()
@@ -209,7 +205,7 @@ def test_sizes_and_human_figures_of_ettinger(data_dir: Path) -> None:
         check(f"table 8: items of bin {level}", n, bins.size()[level])
 
 
-def test_the_example_of_newman() -> None:
+def test_the_example_of_newman():
     """Newman et al. (2021): the scores of the example in their text, of are/is and exist/exists."""
     toy = torch.tensor([[0.6, 0.05, 0.1, 0.25]], dtype=torch.float64).log()
     ew, mw, *_ = agreement_values([(1, 0), (3, 2)], toy, [True])[0]
@@ -217,7 +213,7 @@ def test_the_example_of_newman() -> None:
     check("example: MW", "0.7", mw or 0)
 
 
-def test_the_page_has_what_comparisons_with_other_programs_kept() -> None:
+def test_the_page_has_what_comparisons_with_other_programs_kept():
     text = PAGE.read_text("utf-8")
     for name, kept in json.loads(PEERS.read_text("utf-8")).items():
         command = f"`PYTHONPATH=tests python -m peers {name}"

@@ -1,15 +1,11 @@
 """`lmdiag items`, `lmdiag analyse` and `lmdiag fit`: what they print and write."""
 
-from __future__ import annotations
-
 import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import Commands
 from invented_runs import make_run
 from parsed import ParsedPage
 
@@ -24,7 +20,7 @@ ROWS = "item,a,region_1,region_2\n" + "".join(
 
 
 @pytest.fixture
-def runs(command: Commands) -> list[Path]:
+def runs(command):
     """Runs of two models on sentences with two regions."""
     (command.folder / "mine.csv").write_text(ROWS)
     return [
@@ -33,9 +29,7 @@ def runs(command: Commands) -> list[Path]:
     ]
 
 
-def test_the_json_of_a_region_has_cells_effects_and_mixed(
-    runs: list[Path], command: Commands
-) -> None:
+def test_the_json_of_a_region_has_cells_effects_and_mixed(runs, command):
     formula = "surprisal ~ a + (1 | item)"
     asked = ("analyse", runs[0], "--region", "2", "--json", "--formula", formula)
     printed = json.loads(command(*asked)[1])
@@ -51,9 +45,7 @@ def test_the_json_of_a_region_has_cells_effects_and_mixed(
     assert printed["mixed"][1]["estimate"] == pytest.approx(effect["estimate"])  # it is balanced
 
 
-def test_the_items_of_two_runs_in_one_file_give_what_the_runs_give(
-    runs: list[Path], command: Commands
-) -> None:
+def test_the_items_of_two_runs_in_one_file_give_what_the_runs_give(runs, command):
     out, chart = command.folder / "items.csv", command.folder / "conditions.svg"
     asked = ("items", *runs, "--per", "region", "--out", out)
     assert "48 rows and 15 columns" in command(*asked)[1]
@@ -69,7 +61,7 @@ def test_the_items_of_two_runs_in_one_file_give_what_the_runs_give(
     assert chart.read_text().startswith("<svg")
 
 
-def test_a_singular_fit_is_named_in_the_first_line(command: Commands) -> None:
+def test_a_singular_fit_is_named_in_the_first_line(command):
     table = pd.DataFrame({"item": [1, 1, 2, 2, 3, 3], "a": list("xyxyxy")})
     table["surprisal"] = [1.0, 4, 2, 3, 1.5, 3.5]  # all items have the same mean
     table.to_csv(command.folder / "t.csv", index=False)
@@ -83,7 +75,7 @@ def test_a_singular_fit_is_named_in_the_first_line(command: Commands) -> None:
 
 
 @pytest.fixture
-def fit(command: Commands) -> tuple[object, ...]:
+def fit(command):
     """A command on two texts; the second model's name and a word hold markup."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(1, 9, (60, 2)), columns=["good", "<b>"])
@@ -96,7 +88,7 @@ def fit(command: Commands) -> tuple[object, ...]:
     return "fit", "--human", file, "--response", "rt", "--surprisal", "good", "<b>"
 
 
-def test_tables_and_files(fit: tuple[object, ...], command: Commands) -> None:
+def test_tables_and_files(fit, command):
     page, words = command.folder / "fit.html", command.folder / "words.csv"
     out = command(*fit, "--report", page, "--residuals", words)[1]
     assert "good minus <b>" in out
@@ -122,7 +114,7 @@ def test_tables_and_files(fit: tuple[object, ...], command: Commands) -> None:
     assert command(*fit[:-1], "\u202e\x9b", "--json")[1].isascii()
 
 
-def test_a_table_of_lmdiag_surprisal_is_a_source(command: Commands) -> None:
+def test_a_table_of_lmdiag_surprisal_is_a_source(command):
     """Joined by number of the line, position and word, under the names of the human table."""
     words = ["the", "robin", "is", "a", "bird", "and", "the", "hammer", "is", "a", "tool"] * 4
     texts, made, human = (command.folder / name for name in ("texts.txt", "demo.csv", "human.csv"))
@@ -144,7 +136,7 @@ def test_a_table_of_lmdiag_surprisal_is_a_source(command: Commands) -> None:
     assert read["coefficients"] == pytest.approx(asked["coefficients"], abs=1e-3)
 
 
-def test_a_column_of_a_runs_items_is_a_human_measure(command: Commands) -> None:
+def test_a_column_of_a_runs_items_is_a_human_measure(command):
     """Cloze of ROLE-88: the correlation is the one that the run reports, with log-probability."""
     run, words = lmdiag.load_run(command.runs[0]), command.folder / "words.csv"
     code, out, err = command(

@@ -1,14 +1,11 @@
 """`lmdiag compare` and `lmdiag report` as typed."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 from hashlib import sha256
 
 import pytest
-from commands import Commands
 from invented_runs import make_run
 
 import lmdiag
@@ -16,7 +13,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.results import FigureKey, read_results
 
 
-def test_runs_are_compared_with_the_first(command: Commands) -> None:
+def test_runs_are_compared_with_the_first(command):
     """As JSON and as tables; figures are those of results.json."""
     runs = [*command.runs, make_run(command.folder / "third", command.data, id="org/third", seed=3)]
     arguments = [*runs, "--seed", 3]
@@ -52,9 +49,7 @@ def test_runs_are_compared_with_the_first(command: Commands) -> None:
 
 
 @pytest.mark.parametrize("columns", [None, 60, 120])
-def test_no_table_is_cut(
-    command: Commands, monkeypatch: pytest.MonkeyPatch, columns: int | None
-) -> None:
+def test_no_table_is_cut(command, monkeypatch, columns):
     """Redirected output is as wide as it needs to be; within COLUMNS, tables are laid out again."""
     monkeypatch.delenv("COLUMNS", raising=False)
     if columns:
@@ -72,7 +67,7 @@ def test_no_table_is_cut(
     assert is_one_table == (columns != 60)
 
 
-def test_folders_and_names_of_runs(command: Commands) -> None:
+def test_folders_and_names_of_runs(command):
     """A folder of a model with one run, or that of all models, stands for its runs."""
     named = make_run(command.folder / "named", command.data, id="org/second", name="second try")
     output = command.folder / "results"
@@ -98,7 +93,7 @@ def test_folders_and_names_of_runs(command: Commands) -> None:
     assert f"results has several runs: name one of them, as {copies[0]}" in error
 
 
-def test_across_options(command: Commands) -> None:
+def test_across_options(command):
     prompted = Protocol(prompt="Go on: {context}", unit="word")
     plain, other = (
         make_run(command.folder / f"run{seed}", command.data, protocol, seed=seed)
@@ -127,7 +122,7 @@ def test_across_options(command: Commands) -> None:
 # ---- report --------------------------------------------------------------------------------------
 
 
-def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) -> None:
+def test_tables_go_to_standard_output_and_need_no_data_set(command):
     code, out, err = command("report", *command.runs, "--format", "markdown")
     assert (code, err) == (0, "")
     assert "| org/second |" in out
@@ -145,7 +140,7 @@ def test_tables_go_to_standard_output_and_need_no_data_set(command: Commands) ->
     assert "`lmdiag items RUNS --out FILE` writes the items" in refused
 
 
-def test_figures_go_into_a_directory_with_their_captions(command: Commands) -> None:
+def test_figures_go_into_a_directory_with_their_captions(command):
     folder = command.folder / "figures"
     arguments = ["--figures", folder, "--format", "pdf", "--width", 17]
     code, out, err = command("report", command.runs[0], *arguments)

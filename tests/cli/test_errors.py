@@ -1,7 +1,5 @@
 """How commands end: errors in one line, interruptions, several processes; `lmdiag template`."""
 
-from __future__ import annotations
-
 import shlex
 import signal
 import subprocess
@@ -10,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import Commands
 from launched import HANG, SCRIPT, environment, torchrun
 
 from lmdiag import cli, stimuli
@@ -46,9 +43,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("line", "message"), BAD, ids=[line for line, _ in BAD])
-def test_bad_input_is_one_line_without_the_usage(
-    command: Commands, monkeypatch: pytest.MonkeyPatch, line: str, message: str
-) -> None:
+def test_bad_input_is_one_line_without_the_usage(command, monkeypatch, line, message):
     monkeypatch.chdir(command.folder)
     places = dict(zip(("run", "second"), command.runs, strict=True))
     arguments = [word.format(data=command.data, **places) for word in shlex.split(line)]
@@ -69,8 +64,8 @@ def test_bad_input_is_one_line_without_the_usage(
     ],
 )
 def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
-    command: Commands, count: int, number: signal.Signals, code: int | None, word: str
-) -> None:
+    command, count, number, code, word
+):
     arguments = ["--model", str(command.models["bert"]), "--data", str(command.data)]
     arguments += ["--tasks", "cprag102", "--perturb", "shuf", "--shuffles", "6"]
     arguments += ["--batch-size", "1", "--output", str(command.folder)]
@@ -110,7 +105,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("case", LATE)
-def test_a_signal_at_any_moment_ends_without_a_traceback(case: str) -> None:
+def test_a_signal_at_any_moment_ends_without_a_traceback(case):
     code, printed = LATE[case]
     script = f"import signal, time\nfrom lmdiag import cli\n{code}\ncli.program(['report'])"
     words = [sys.executable, "-c", script]
@@ -118,9 +113,7 @@ def test_a_signal_at_any_moment_ends_without_a_traceback(case: str) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", printed)
 
 
-def test_other_commands_have_written_nothing(
-    command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_commands_have_written_nothing(command, monkeypatch):
     """This process gets SIGINT while a run is read."""
     out = command.folder / "new.html"
     with monkeypatch.context() as patches:
@@ -130,9 +123,7 @@ def test_other_commands_have_written_nothing(
     assert not out.exists()
 
 
-def test_only_the_first_of_several_processes_speaks(
-    monkeypatch: pytest.MonkeyPatch, command: Commands, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_the_first_of_several_processes_speaks(monkeypatch, command, capsys):
     command.refused("run", "--modle", "x")
     monkeypatch.setenv("RANK", "1")
     assert command("run", "--modle", "x") == (0, "", "")
@@ -143,7 +134,7 @@ def test_only_the_first_of_several_processes_speaks(
     assert capsys.readouterr().err == "lmdiag: error: of this process alone\n"
 
 
-def test_a_process_neither_collects_while_it_imports_nor_takes_modules_down() -> None:
+def test_a_process_neither_collects_while_it_imports_nor_takes_modules_down():
     """Collections among the objects of torch and transformers take a fifth of a short run."""
     program = (
         "import atexit, gc; from lmdiag import cli;"
@@ -155,7 +146,7 @@ def test_a_process_neither_collects_while_it_imports_nor_takes_modules_down() ->
     assert (run.returncode, run.stdout) == (3, "200000\ndone\n"), run.stderr
 
 
-def test_a_signal_whose_exception_a_library_replaces_ends_without_a_traceback() -> None:
+def test_a_signal_whose_exception_a_library_replaces_ends_without_a_traceback():
     """As pydantic does where it builds the types of arguments."""
     program = """
 import signal
@@ -177,7 +168,7 @@ cli.program()
 # ---- starter files -------------------------------------------------------------------------------
 
 
-def test_starter_files_load_and_agree(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starter_files_load_and_agree(command, monkeypatch):
     monkeypatch.chdir(command.folder)
     assert command("template")[0] == 0
     loaded = [stimuli.load("my_diagnostic.csv")]
@@ -195,7 +186,7 @@ def test_starter_files_load_and_agree(command: Commands, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     "options", [["--design", "2"], ["--design", "2x2", "--items", "24"], ["--regions"]]
 )
-def test_a_design_is_written_and_found(command: Commands, options: list[str]) -> None:
+def test_a_design_is_written_and_found(command, options):
     file = command.folder / "my.tsv"
     assert command("template", file, *options)[0] == 0
     rows = stimuli.load(str(file))

@@ -1,20 +1,11 @@
 """`lmdiag run` as typed: results, and which models a command runs, by lists and revisions."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from commands import Commands
-from hub import LoopbackHub
-from huggingface_hub import HfApi
 
 from lmdiag.cli.options import matching_revisions, read_models
 from lmdiag.training_steps import by_step, trained_model, training_step
@@ -22,10 +13,10 @@ from lmdiag.types import BadInput
 
 
 @pytest.fixture
-def run(command: Commands) -> Callable[..., Any]:
+def run(command):
     """Runs models on one diagnostic; `refused=True` for a run that must fail."""
 
-    def run(*models: object, refused: bool = False) -> Any:
+    def run(*models, refused=False):
         options = ["--data", command.data, "--output", command.folder / "out", "--quiet"]
         call = command.refused if refused else command
         return call("run", *options, "--tasks", "neg136", "--model", *models)
@@ -33,12 +24,12 @@ def run(command: Commands) -> Callable[..., Any]:
     return run
 
 
-def results(folder: Path) -> Any:
+def results(folder):
     (path,) = folder.rglob("results.json")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
+def test_a_run_leaves_the_files_of_the_specification(command):
     """And is not asked again."""
     output = command.folder / "out"
     arguments = ["--model", command.models["bert"], "--data", command.data, "--output", output]
@@ -65,10 +56,8 @@ def test_a_run_leaves_the_files_of_the_specification(command: Commands) -> None:
 
 @pytest.mark.parametrize("unit", ["token", pytest.param("word", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
-def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(
-    command: Commands, name: str, unit: str
-) -> None:
-    def asked(folder: str, *options: str) -> pa.Table:
+def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(command, name, unit):
+    def asked(folder, *options):
         output = command.folder / folder
         arguments = ["--model", command.models[name], "--data", command.data, "--output", output]
         assert command("run", *arguments, "--unit", unit, "--quiet", *options)[0] == 0
@@ -85,9 +74,7 @@ def test_predictions_of_a_diagnostic_do_not_depend_on_what_else_is_asked(
 
 
 @pytest.mark.slow
-def test_a_failure_of_one_model_does_not_stop_the_rest(
-    run: Callable[..., Any], command: Commands
-) -> None:
+def test_a_failure_of_one_model_does_not_stop_the_rest(run, command):
     code, out, err = run(command.folder / "absent", *command.models.values())
     assert code == 1
     assert "1 of 3 runs failed" in err
@@ -99,9 +86,7 @@ def test_a_failure_of_one_model_does_not_stop_the_rest(
     assert again in out
 
 
-def test_models_of_one_name_need_names_of_their_own(
-    run: Callable[..., Any], command: Commands
-) -> None:
+def test_models_of_one_name_need_names_of_their_own(run, command):
     """They are refused before any is run."""
     output = command.folder / "out"
     models = [
@@ -120,7 +105,7 @@ def test_models_of_one_name_need_names_of_their_own(
         assert (facts["name"], facts["id"]) == (name, str(model))
 
 
-def test_data_that_changed_since_the_run(command: Commands) -> None:
+def test_data_that_changed_since_the_run(command):
     data = command.folder / "own.csv"
     data.write_text("context,target\nA robin is a,bird\n")
     asked = ["run", "--model", command.models["bert"], "--data", data]
@@ -136,7 +121,7 @@ def test_data_that_changed_since_the_run(command: Commands) -> None:
 # ---- lists of models -----------------------------------------------------------------------------
 
 
-def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path: Path) -> None:
+def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path):
     file = tmp_path / "models.txt"
     lines = ("\ufeff# checkpoints", "org/one", "  org/two\tstep1  # a", "\r", "org/two main", "a#4")
     file.write_text("\n".join(lines), "utf-8")
@@ -152,7 +137,7 @@ def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path: Path) -> None:
             read_models(str(file))
 
 
-def test_training_steps_in_the_names_of_checkpoints() -> None:
+def test_training_steps_in_the_names_of_checkpoints():
     forms = {
         "step-1000": 1000, "checkpoint-500": 500, "1000-steps": 1000, "100k-steps": 100_000,
         "stage1-step140000-tokens294B": 140_000, "iter_0010000": 10_000, "step1M": 1_000_000,
@@ -181,7 +166,7 @@ STEPS = ("step10", "step9", "step1k", "step1", "step-final")
 
 
 @pytest.fixture
-def published(hub: LoopbackHub, api: HfApi, command: Commands) -> str:
+def published(hub, api, command):
     api.create_repo("org/tiny")
     api.upload_folder(repo_id="org/tiny", folder_path=command.models["gpt2"])
     refs = hub.repositories["models", "org/tiny"].refs
@@ -189,7 +174,7 @@ def published(hub: LoopbackHub, api: HfApi, command: Commands) -> str:
     return "org/tiny"
 
 
-def test_revisions_are_in_the_order_of_their_steps(published: str, command: Commands) -> None:
+def test_revisions_are_in_the_order_of_their_steps(published, command):
     steps = ["step1", "step9", "step10", "step200", "step1k"]
     assert matching_revisions(published, "step[0-9]*") == steps
     assert set(matching_revisions(published, "*")) == {*STEPS, "step200", "main"}
@@ -198,7 +183,7 @@ def test_revisions_are_in_the_order_of_their_steps(published: str, command: Comm
 
 
 @pytest.mark.slow
-def test_all_checkpoints_are_run_and_shown_as_steps(command: Commands, published: str) -> None:
+def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
     output = command.folder / "out"
     options = ["--data", command.data, "--tasks", "neg136", "--output", output]
     code, out, err = command("run", "--model", published, "--revisions", "step?", *options)

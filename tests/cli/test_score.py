@@ -1,33 +1,24 @@
 """`lmdiag score` as typed: what it prints, what it says it cannot do, what it refuses."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import Commands
 from invented_runs import make_run, perfect
 
 from lmdiag import evaluation, results, stimuli
 from lmdiag.protocol import Protocol
-from lmdiag.stimuli import Stimuli
-
-Json = dict[str, Any]
 
 
 @pytest.fixture
-def rows(demo_dir: Path) -> Stimuli:
+def rows(demo_dir):
     return stimuli.load(str(demo_dir), "neg136")
 
 
 @pytest.fixture
-def records(rows: Stimuli) -> list[Json]:
+def records(rows):
     """Perfect predictions for neg136 as records of another program."""
     best = perfect(rows.columns())
     columns = zip(best.id, best.top_words, best.log_prob, strict=True)
@@ -35,10 +26,10 @@ def records(rows: Stimuli) -> list[Json]:
 
 
 @pytest.fixture
-def score(command: Commands) -> Callable[..., Any]:
+def score(command):
     """Scores records; returns the exit code, what is printed, and the remarks."""
 
-    def run(records: list[Json], *arguments: object) -> tuple[int, str, str]:
+    def run(records, *arguments):
         file = command.folder / "p.jsonl"
         file.write_text("\n".join(map(json.dumps, records)))
         asked = ["--task", "neg136", "--predictions", file, "--data", command.data]
@@ -47,9 +38,7 @@ def score(command: Commands) -> Callable[..., Any]:
     return run
 
 
-def test_the_document_and_the_tables(
-    score: Callable[..., Any], records: list[Json], rows: Stimuli
-) -> None:
+def test_the_document_and_the_tables(score, records, rows):
     code, out, err = score(records, "--json")
     expected = evaluation.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
     signature = results.signature(Protocol(), rows.fingerprint)
@@ -65,9 +54,7 @@ def test_the_document_and_the_tables(
         assert measures["accuracy@1"]["value"] == accuracy
 
 
-def test_rows_that_no_measure_needs_may_be_missing(
-    score: Callable[..., Any], records: list[Json], rows: Stimuli
-) -> None:
+def test_rows_that_no_measure_needs_may_be_missing(score, records, rows):
     """Accuracy needs the rows with expected words alone."""
     whole = json.loads(score(records, "--json")[1])["measures"]
     expected = rows.columns()["expected"]
@@ -94,7 +81,7 @@ def test_rows_that_no_measure_needs_may_be_missing(
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
-def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> None:
+def test_a_run_is_computed_again_bit_for_bit(command, task):
     """From its directory, and from its predictions.parquet and the data set alone."""
     run = command.runs[0]
     written = json.loads((run / "results.json").read_text())["tasks"][task]["none"]
@@ -107,7 +94,7 @@ def test_a_run_is_computed_again_bit_for_bit(command: Commands, task: str) -> No
 
 
 @pytest.mark.slow
-def test_neither_torch_nor_transformers_is_imported(command: Commands) -> None:
+def test_neither_torch_nor_transformers_is_imported(command):
     first, second = command.runs
     lines = (
         f"score --task neg136 --predictions {first}",
@@ -123,9 +110,7 @@ def test_neither_torch_nor_transformers_is_imported(command: Commands) -> None:
     assert out.splitlines()[-1] == "[0, 0, 2] set()"
 
 
-def test_a_run_finds_its_data_from_any_folder(
-    command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_finds_its_data_from_any_folder(command, monkeypatch):
     run, (*_, parent, name) = command.folder / "run", command.data.parts
     monkeypatch.chdir(command.data.parent.parent)
     make_run(run, f"{parent}/{name}")  # a data set of the Hub could have this name, too

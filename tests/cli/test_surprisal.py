@@ -1,22 +1,18 @@
 """`lmdiag surprisal`: one row per word, in files that R and pandas read, and what is refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
 import sys
-from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 import pytest
-from commands import Commands
 from invented_runs import FakeModel
 from wordfreq import word_frequency
 
 from lmdiag import models
-from lmdiag.types import ModelInfo, Sentence, SentenceAnswer, WordSpan
+from lmdiag.types import ModelInfo, SentenceAnswer, WordSpan
 
 COLUMNS = ["text", "position", "word", "start", "surprisal", "n_tokens"]
 
@@ -29,15 +25,15 @@ class Halves(FakeModel):
 
     info = ModelInfo("halves:", None, "v1", "causal", "Halves", "float32", "none", True, 9, 0, None)
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.asked: list[str] = []
 
-    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
+    def control_names(self, texts):
         return [["<end>"] if "<end>" in text else [] for text in texts]
 
-    def reply(self, question: Sentence, top: int) -> SentenceAnswer:
+    def reply(self, question, top):
         self.asked.append(question.text)
-        spans: list[WordSpan] = []
+        spans = []
         for word in question.text.split():
             start = question.text.index(word, spans[-1].end if spans else 0)
             letters = 0 if "☃" in word else len(word)
@@ -47,7 +43,7 @@ class Halves(FakeModel):
 
 
 @pytest.fixture
-def halves(monkeypatch: pytest.MonkeyPatch) -> Halves:
+def halves(monkeypatch):
     """The model `halves:`, as the command loads it."""
     model = Halves()
     monkeypatch.setattr(models, "load", lambda model_id, options: model)
@@ -55,10 +51,10 @@ def halves(monkeypatch: pytest.MonkeyPatch) -> Halves:
 
 
 @pytest.fixture
-def written(command: Commands, halves: Halves) -> Callable[..., str]:
+def written(command, halves):
     """Returns what the command prints for the lines of a file."""
 
-    def run(text: str, *options: object) -> str:
+    def run(text, *options):
         file = command.folder / "texts.txt"
         file.write_bytes(text.encode())
         code, out, err = command("surprisal", "--model", "halves:", file, "--quiet", *options)
@@ -85,14 +81,12 @@ def written(command: Commands, halves: Halves) -> Callable[..., str]:
           "3,2,d,2,1.000000,1"]),
     ],
 )  # fmt: skip
-def test_a_row_per_word(
-    written: Callable[..., str], halves: Halves, text: str, asked: list[str], lines: list[str]
-) -> None:
+def test_a_row_per_word(written, halves, text, asked, lines):
     assert written(text).splitlines() == [",".join(COLUMNS), *lines]
     assert halves.asked == asked
 
 
-def test_length_and_frequency_on_demand(written: Callable[..., str]) -> None:
+def test_length_and_frequency_on_demand(written):
     out = written("A dog ☃\n", "--columns", "length", "log_frequency")
     frame = pd.read_csv(io.StringIO(out))
     assert frame["length"].tolist() == [1, 3, 1]
@@ -105,9 +99,7 @@ WORDS = ['"Quotes"', "a,b", 'ö,"“é”', "=1+1", "漢字", "NA", "-", "l'ét�
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet"])
-def test_files_are_read_back_as_they_are(
-    written: Callable[..., str], command: Commands, ending: str
-) -> None:
+def test_files_are_read_back_as_they_are(written, command, ending):
     file = command.folder / f"out{ending}"
     assert written(" ".join(["A", *WORDS]), "--output", file) == ""
     if ending == ".parquet":
@@ -123,7 +115,7 @@ def test_files_are_read_back_as_they_are(
 
 
 @pytest.mark.usefixtures("halves")
-def test_standard_input_is_read(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_read(command, monkeypatch):
     for content, expected in [
         ("ä b\n".encode(), "1,1,ä,0,,1\n1,2,b,2,1.000000,1\n"),
         (b"\xff\n", "standard input:1: not UTF-8 (byte 0)"),
@@ -135,7 +127,7 @@ def test_standard_input_is_read(command: Commands, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("halves")
-def test_what_else_the_terminal_gets(command: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_else_the_terminal_gets(command, monkeypatch):
     """Progress and warnings on standard error; on a terminal, no control characters."""
     file = command.folder / "texts.txt"
     file.write_text("A \x1b[31mred\nthe <end> is near\n")
@@ -149,7 +141,7 @@ def test_what_else_the_terminal_gets(command: Commands, monkeypatch: pytest.Monk
 
 
 @pytest.mark.usefixtures("halves")
-def test_tables_are_read_by_their_column(command: Commands, halves: Halves) -> None:
+def test_tables_are_read_by_their_column(command, halves):
     frame = pd.DataFrame({"item": [1, 2], "sentence": ["A dog, barks.", "The cat"]})
     for name in ("t.csv", "t.xlsx", "t.jsonl"):
         path = command.folder / name
@@ -169,7 +161,7 @@ def test_tables_are_read_by_their_column(command: Commands, halves: Halves) -> N
 
 
 @pytest.mark.usefixtures("halves")
-def test_several_models_texts_without_a_surprisal_and_missing_packages(command: Commands) -> None:
+def test_several_models_texts_without_a_surprisal_and_missing_packages(command):
     file = command.folder / "texts.txt"
     file.write_text("A b\nc\n\n")
     _, out, err = command("surprisal", "--model", "halves:", "--model", "second:", "--quiet", file)

@@ -1,19 +1,15 @@
 """`lmdiag build`, data sets that are built on first use, and what other programs make of them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from commands import Commands
 from huggingface_hub import DatasetCard
 from launched import LEAVE, finished
 
@@ -28,7 +24,7 @@ CONFIGS = [*DIAGNOSTICS, "agreement", "verbs"]
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """An empty cache, and an empty folder to work in; no network."""
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -37,35 +33,33 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def build(*arguments: object) -> int:
+def build(*arguments):
     return main(["build", *map(str, arguments)])
 
 
-def contents(folder: Path) -> dict[str, bytes]:
+def contents(folder):
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def names(folder: Path) -> list[str]:
+def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def configs(folder: Path) -> dict[str, dict[str, Any]]:
+def configs(folder):
     """Config -> its entry in the YAML `configs:` of the card."""
     front = yaml.safe_load((folder / "README.md").read_text("utf-8").split("---\n")[1])
     return {entry["config_name"]: entry for entry in front["configs"]}
 
 
-def provenance(folder: Path) -> dict[str, Any]:
+def provenance(folder):
     return json.loads((folder / "provenance.json").read_text("utf-8"))
 
 
 # ---- what is written -----------------------------------------------------------------------------
 
 
-def test_a_second_build_gives_the_same_bytes(
-    demo_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_build_gives_the_same_bytes(demo_dir, tmp_path, capsys):
     (tmp_path / "work/.lmdiag.building/new").mkdir(parents=True)  # of a killed build
     for _ in range(2):  # into a new directory, and over the existing one
         capsys.readouterr()
@@ -79,12 +73,12 @@ def test_a_second_build_gives_the_same_bytes(
 
 
 @pytest.mark.slow
-def test_the_script_of_the_data_set_is_the_command(demo_dir: Path, tmp_path: Path) -> None:
+def test_the_script_of_the_data_set_is_the_command(demo_dir, tmp_path):
     finished(sys.executable, demo_dir / "build.py", "out", "--source", "demo", cwd=tmp_path)
     assert contents(tmp_path / "out") == contents(demo_dir)
 
 
-def test_provenance_has_the_digest_of_every_file(demo_dir: Path, scripts: Path) -> None:
+def test_provenance_has_the_digest_of_every_file(demo_dir, scripts):
     record, entries = provenance(demo_dir), configs(demo_dir)
     assert list(entries) == list(record["configs"]) == CONFIGS
     assert [entry.get("default") for entry in entries.values()] == [True, None, None, None, None]
@@ -105,9 +99,7 @@ def test_provenance_has_the_digest_of_every_file(demo_dir: Path, scripts: Path) 
         assert contents(demo_dir / folder) == source
 
 
-def test_the_published_files_have_their_commit_and_changed_ones_do_not(
-    upstream: Path, tmp_path: Path
-) -> None:
+def test_the_published_files_have_their_commit_and_changed_ones_do_not(upstream, tmp_path):
     tree = shutil.copytree(upstream / "lm-diagnostics", tmp_path / "tree")  # one repository
     path = tree / "datasets/NEG-136/NEG-136-NAT.tsv"
     path.chmod(0o644)
@@ -127,9 +119,7 @@ def test_the_published_files_have_their_commit_and_changed_ones_do_not(
     assert "Copyright (c) 2020 Allyson Ettinger" in licence
 
 
-def test_configs_can_be_chosen_and_earlier_ones_go(
-    demo_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_configs_can_be_chosen_and_earlier_ones_go(demo_dir, monkeypatch):
     out, order, replace = Path(shutil.copytree(demo_dir, "out")), [], Path.replace
     (out / "notes.txt").write_text("what was not built here is left alone")
     monkeypatch.setattr(Path, "replace", lambda *paths: order.append(replace(*paths).name))
@@ -142,7 +132,7 @@ def test_configs_can_be_chosen_and_earlier_ones_go(
     assert (out / "notes.txt").exists()
 
 
-def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path) -> None:
+def test_the_card_follows_the_conventions_of_the_hub(demo_dir):
     card = DatasetCard.load(demo_dir / "README.md")
     data = card.data.to_dict()
     assert (data["license"], data["language"]) == ("mit", ["en"])
@@ -169,18 +159,14 @@ def test_the_card_follows_the_conventions_of_the_hub(demo_dir: Path) -> None:
         ("used/chapter.txt --source demo", "is a file"),
     ],
 )
-def test_mistakes_give_one_line_and_exit_code_2(
-    command: Commands, arguments: str, message: str
-) -> None:
+def test_mistakes_give_one_line_and_exit_code_2(command, arguments, message):
     Path("used").mkdir()  # a directory of something else
     Path("used/chapter.txt").write_text("It was")
     assert message in command.refused("build", *arguments.split())
     assert contents(Path()) == {"used/chapter.txt": b"It was"}
 
 
-def test_a_failed_build_leaves_the_data_set_as_it_was(
-    tree: Path, demo_dir: Path, command: Commands
-) -> None:
+def test_a_failed_build_leaves_the_data_set_as_it_was(tree, demo_dir, command):
     out = Path(shutil.copytree(demo_dir, "out"))
     before = contents(out)
     verbs = tree / "refining-tse/data/verbs/combined_verb_list.csv"
@@ -207,7 +193,7 @@ TYPES = ["List(Value('string'))", "Value('bool')"]
 
 
 @pytest.mark.slow
-def test_load_dataset_next_to_the_directory_after_each_build(tree: Path, tmp_path: Path) -> None:
+def test_load_dataset_next_to_the_directory_after_each_build(tree, tmp_path):
     """The cache returns neither the rows of an earlier build nor those of another directory."""
     source = tree / "lm-diagnostics/datasets/NEG-136/NEG-136-SIMP.tsv"
     text = source.read_text("utf-8")
@@ -224,9 +210,9 @@ def test_load_dataset_next_to_the_directory_after_each_build(tree: Path, tmp_pat
 
 
 def test_of_simultaneous_processes_one_builds_on_first_use(
-    cache: Path, scripts: Path, demo_dir: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    cache, scripts, demo_dir, monkeypatch,
+    capsys,
+):  # fmt: skip
     """The demo diagnostics stand for the published items."""
     with ThreadPoolExecutor(3) as pool:
         (folder,) = {*pool.map(cached, ["demo"] * 3)}
@@ -242,14 +228,14 @@ def test_of_simultaneous_processes_one_builds_on_first_use(
     assert published.startswith("lmdiag: building the published items in ")
 
 
-def test_without_a_network_one_line_names_both_remedies(command: Commands) -> None:
+def test_without_a_network_one_line_names_both_remedies(command):
     _, _, error = command("run", "--model", "demo:masked")
     (line,) = (line for line in error.splitlines() if "error" in line)
     for words in ("cannot be fetched", "`lmdiag build --source DIR`", "`--data demo`"):
         assert words in line
 
 
-def test_a_cache_that_cannot_be_written_is_named(cache: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_named(cache):
     cache.write_text("not a directory")
     with pytest.raises(BadInput, match=r"cannot write the data set demo to .* set LMDIAG_CACHE to"):
         cached("demo")

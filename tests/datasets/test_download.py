@@ -1,10 +1,6 @@
 """Downloads of the pinned files; the transport answers in place of the network."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import httpx2
 import pytest
@@ -12,7 +8,7 @@ import pytest
 from lmdiag.stimuli.building import script
 from lmdiag.types import BadInput
 
-sources: Any = script("sources")
+sources = script("sources")
 SERVER = "https://server.example"
 COMMITS = {
     "/aetting/lm-diagnostics": "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c",
@@ -22,11 +18,11 @@ REFUSED = httpx2.ConnectError("[Errno 111] Connection refused")
 
 
 @pytest.fixture
-def server(upstream: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def server(upstream, monkeypatch):
     """Serves the pinned commits; the first requests fail by a status, an exception or bytes."""
     state = SimpleNamespace(paths=[], failures=[])
 
-    def answer(transport: object, request: httpx2.Request) -> httpx2.Response:
+    def answer(transport, request):
         state.paths.append(request.url.path)
         match state.failures.pop(0) if state.failures else None:
             case Exception() as error:
@@ -47,9 +43,7 @@ def server(upstream: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return state
 
 
-def test_the_pinned_files_are_fetched_once(
-    server: SimpleNamespace, tmp_path: Path, upstream: Path
-) -> None:
+def test_the_pinned_files_are_fetched_once(server, tmp_path, upstream):
     remote = sources.Source("upstream", tmp_path / "kept", SERVER)
     copies = sources.Source("directory", upstream)
     assert remote.configs() == copies.configs()
@@ -79,9 +73,9 @@ def test_the_pinned_files_are_fetched_once(
     ],
 )
 def test_lasting_failures_are_named_and_nothing_is_kept(
-    server: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    failures: list[Any], requests: int, message: str,
-) -> None:  # fmt: skip
+    server, tmp_path, monkeypatch,
+    failures, requests, message,
+):  # fmt: skip
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", not requests)
     server.failures = list(failures)
     remote = sources.Source("upstream", tmp_path / "kept", SERVER)

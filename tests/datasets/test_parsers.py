@@ -1,10 +1,7 @@
 """Source files to rows: section 1 of the specification by example, and errors by file and line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,13 +21,13 @@ SIMP_LINE = "4\tA robin is (a|an)\tA robin is not (a|an)\tbird\tinsect\n"
 NAT_LINE = "5\tIce is very\tIce isn't very\tcold\thot\tN\n"
 
 
-def pair(good: str, bad: str, label: int = -1) -> str:
+def pair(good, bad, label=-1):
     return json.dumps({"sentence_good": good, "sentence_bad": bad, "label": label}) + "\n"
 
 
 PAIR = pair("a dog runs", "a dog run")
 
-SOURCES: dict[str, dict[str, str]] = {
+SOURCES = {
     "cprag102": {"c.tsv": CPRAG + CPRAG_LINE, "e.tsv": WHY},
     "role88": {"r.tsv": ROLE + ROLE_A + ROLE_B},
     "neg136": {"s.tsv": SIMP + SIMP_LINE, "n.tsv": NAT + NAT_LINE},
@@ -39,7 +36,7 @@ SOURCES: dict[str, dict[str, str]] = {
 """Config -> its valid files, in the order of its parser's arguments."""
 
 
-def parse(folder: Path, config: str, **changed: str | bytes) -> list[dict[str, Any]]:
+def parse(folder, config, **changed):
     """Parses the files of a config; `changed` replaces their content, by file stem."""
     for name, text in SOURCES[config].items():
         content = changed.get(Path(name).stem, text)
@@ -52,7 +49,7 @@ def parse(folder: Path, config: str, **changed: str | bytes) -> list[dict[str, A
 # What the parsers make of the published files is compared with these in test_upstream.py.
 
 
-def test_an_agreement_pair_is_a_good_and_a_bad_row(tmp_path: Path) -> None:
+def test_an_agreement_pair_is_a_good_and_a_bad_row(tmp_path):
     line = pair("The dogs that the cat sees run.", "The dogs that the cat see run.")
     good, bad = parse(tmp_path, "agreement", simple="\n" + line)
     # the id has the line number, from 0, so that an empty line changes nothing else
@@ -66,7 +63,7 @@ def test_an_agreement_pair_is_a_good_and_a_bad_row(tmp_path: Path) -> None:
     assert (last["context"], last["right_context"], last["number"]) == ("the dogs", ".", "plural")
 
 
-BAD: list[tuple[str, dict[str, str | bytes], str]] = [
+BAD = [
     ("cprag102", {"c": "item\tcontext\n"}, "c.tsv:1: the header must name the columns item,"),
     ("cprag102", {"c": f"{CPRAG}7\tIt rained.\tSo\tumbrella\n"}, "c.tsv:2: 4 fields, expected 7"),
     ("cprag102", {"c": CPRAG + CPRAG_LINE.replace("coat", " ")}, "c.tsv:2: the column within_ca"),
@@ -91,9 +88,7 @@ BAD: list[tuple[str, dict[str, str | bytes], str]] = [
 
 
 @pytest.mark.parametrize(("config", "changed", "message"), BAD, ids=[case[2] for case in BAD])
-def test_malformed_lines_are_named_by_file_and_line(
-    tmp_path: Path, config: str, changed: dict[str, str | bytes], message: str
-) -> None:
+def test_malformed_lines_are_named_by_file_and_line(tmp_path, config, changed, message):
     with pytest.raises(BadInput) as error:
         parse(tmp_path, config, **changed)
     assert message in str(error.value)

@@ -4,15 +4,12 @@ None of these programs is installed here. Stand-ins take the place of the classe
 construct; tests/peers compares the figures of the real programs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -35,20 +32,20 @@ class Given(SimpleNamespace):
 
     LOGPROBS = "logprobs"
 
-    def __init__(self, *values: Any, **named: Any) -> None:
+    def __init__(self, *values, **named):
         super().__init__(**{f"_{i}": value for i, value in enumerate(values)}, **named)
 
 
-def unchanged(*given: Any, **named: Any) -> Any:
+def unchanged(*given, **named):
     """A decorator with or without arguments that leaves functions as they are."""
     return given[0] if given and not named else unchanged
 
 
 @pytest.fixture
-def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_ins(monkeypatch):
     decorators = dict.fromkeys(("task", "metric", "scorer"), unchanged)
     for name in MODULES:
-        module: Any = ModuleType(name)
+        module = ModuleType(name)
         module.__getattr__ = lambda name: decorators.get(name, Given)
         monkeypatch.setitem(sys.modules, name, module)
 
@@ -60,29 +57,27 @@ class Loader(yaml.SafeLoader):
 Loader.add_constructor("!function", lambda loader, node: loader.construct_scalar(node))
 
 
-def read(name: str) -> dict[str, Any]:
+def read(name):
     """A file of lm-evaluation-harness with what it includes."""
     own = yaml.load((HARNESS / name).read_text("utf-8"), Loader=Loader)
     return (read(own["include"]) if "include" in own else {}) | own
 
 
 @pytest.fixture(scope="module")
-def contrasts(import_file: Any) -> ModuleType:
+def contrasts(import_file):
     """The functions that the files name."""
     return import_file(HARNESS / "contrasts.py")
 
 
-def rows_of(data: Path, config: str) -> list[dict[str, Any]]:
+def rows_of(data, config):
     return pq.read_table(data / config).to_pylist()
 
 
 # ---- lm-evaluation-harness -----------------------------------------------------------------------
 
 
-def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(
-    contrasts: ModuleType, demo_dir: Path
-) -> None:
-    asked: dict[str, list[str]] = {}
+def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(contrasts, demo_dir):
+    asked = {}
     for task in TASKS:
         config = read(f"{task}.yaml")
         assert (config["task"], config["output_type"]) == (task, "multiple_choice")
@@ -126,9 +121,7 @@ def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(
         (tuple(map(math.log, (0.2, 0.2))), 1, 0, 0),  # a tie is not a preference
     ],
 )
-def test_measures_of_a_contrast(
-    contrasts: ModuleType, log_probs: tuple[float, ...], good: int, acc: float, at_threshold: float
-) -> None:
+def test_measures_of_a_contrast(contrasts, log_probs, good, acc, at_threshold):
     """What belongs to the contexts, after the two choices, is subtracted."""
     doc = {"targets": ["insect", "tool"], "good": good}
     measures = contrasts.measures(doc, [(value, False) for value in log_probs])
@@ -139,12 +132,10 @@ def test_measures_of_a_contrast(
 
 
 @pytest.mark.usefixtures("stand_ins")
-def test_lighteval_asks_every_contrast_once(
-    import_file: Any, demo_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lighteval_asks_every_contrast_once(import_file, demo_dir, monkeypatch):
     tasks = import_file(FOLDER / "lighteval/diagnostics.py")
     monkeypatch.setattr(tasks, "load_dataset", lambda data, name, split: rows_of(demo_dir, name))
-    asked: dict[str, Counter[str]] = {}
+    asked = {}
     for table in tasks.TASKS_TABLE:
         for row in rows_of(demo_dir, table.hf_subset):
             if doc := table.prompt_function(row, table.name):
@@ -162,9 +153,7 @@ def test_lighteval_asks_every_contrast_once(
 
 
 @pytest.mark.usefixtures("stand_ins")
-def test_inspect_asks_every_context_once_and_reads_the_first_tokens(
-    import_file: Any, demo_dir: Path
-) -> None:
+def test_inspect_asks_every_context_once_and_reads_the_first_tokens(import_file, demo_dir):
     tasks = import_file(FOLDER / "inspect-ai/diagnostics.py")
     rows = rows_of(demo_dir, "neg136")
     samples = tasks.contexts(rows)
@@ -184,7 +173,7 @@ def test_inspect_asks_every_context_once_and_reads_the_first_tokens(
 
 
 @pytest.mark.usefixtures("stand_ins")
-def test_inspect_compares_the_last_words_of_prompts(import_file: Any, demo_dir: Path) -> None:
+def test_inspect_compares_the_last_words_of_prompts(import_file, demo_dir):
     tasks = import_file(FOLDER / "inspect-ai/diagnostics.py")
     rows = rows_of(demo_dir, "neg136")
     samples = tasks.completions(rows)

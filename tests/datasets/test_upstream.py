@@ -1,13 +1,9 @@
 """The published data and the demo source, compared with the source files by other means."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,19 +28,19 @@ COLUMNS = {
 """Columns in their order, stated independently of the loading scripts."""
 
 
-def columns(folder: Path, config: str) -> dict[str, list]:
+def columns(folder, config):
     """The columns of a config, whose types are checked."""
     table = pq.read_table(folder / config)
     assert [(field.name, field.type) for field in table.schema] == list(COLUMNS[config].items())
     return table.to_pydict()
 
 
-def tsv(path: Path) -> list[dict[str, str]]:
+def tsv(path):
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def test_cprag_texts_are_those_of_the_source(upstream: Path, data_dir: Path) -> None:
+def test_cprag_texts_are_those_of_the_source(upstream, data_dir):
     rows = columns(data_dir, "cprag102")
     source = tsv(upstream / "lm-diagnostics/datasets/CPRAG-102/CPRAG-102.tsv")
     assert list(zip(rows["id"], rows["context"], rows["target"], strict=True)) == [
@@ -59,7 +55,7 @@ def test_cprag_texts_are_those_of_the_source(upstream: Path, data_dir: Path) -> 
     assert any("’" in context for context in rows["context"])  # curly quotes stay
 
 
-def test_role_texts_and_decimals_are_those_of_the_source(upstream: Path, data_dir: Path) -> None:
+def test_role_texts_and_decimals_are_those_of_the_source(upstream, data_dir):
     rows = columns(data_dir, "role88")
     source = tsv(upstream / "lm-diagnostics/datasets/ROLE-88/ROLE-88.tsv")
     assert rows["id"] == [f"role88-{line['item']}" for line in source]
@@ -80,7 +76,7 @@ def test_role_texts_and_decimals_are_those_of_the_source(upstream: Path, data_di
         assert context.endswith(f" which {noun} the {other} had")
 
 
-def test_negation_texts_are_those_of_the_source(upstream: Path, data_dir: Path) -> None:
+def test_negation_texts_are_those_of_the_source(upstream, data_dir):
     rows = columns(data_dir, "neg136")
     facts = zip(rows["context"], rows["target"], rows["good"], rows["natural"], strict=True)
     by_id = dict(zip(rows["id"], facts, strict=True))
@@ -100,9 +96,7 @@ def test_negation_texts_are_those_of_the_source(upstream: Path, data_dir: Path) 
 
 
 @pytest.mark.slow
-def test_agreement_rows_join_to_the_sentences_of_the_source(
-    upstream: Path, agreement_dir: Path
-) -> None:
+def test_agreement_rows_join_to_the_sentences_of_the_source(upstream, agreement_dir):
     rows = columns(agreement_dir, "agreement")
     assert len(rows["id"]) == len(set(rows["id"])) == 2 * 125_220
     assert Counter(rows["source"]) == {"marvin_linzen": 2 * 121_220, "blimp": 2 * 4_000}
@@ -126,9 +120,7 @@ def test_agreement_rows_join_to_the_sentences_of_the_source(
 # ---- the demo source -----------------------------------------------------------------------------
 
 
-def test_the_program_makes_the_committed_files(
-    import_file: Any, scripts: Path, tmp_path: Path
-) -> None:
+def test_the_program_makes_the_committed_files(import_file, scripts, tmp_path):
     generate = import_file(scripts / "demo/generate.py")
     generate.write_agreement(tmp_path)
     committed = scripts / "demo/refining-tse/data"

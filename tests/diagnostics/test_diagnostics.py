@@ -1,13 +1,8 @@
 """Diagnostics: each is one file, and what it declares is there in the data and on the Hub."""
 
-from __future__ import annotations
-
 import io
 import sys
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -82,7 +77,7 @@ ROWS = """id,context,target,good,contrast,adverb,tense
 
 
 @pytest.fixture
-def tense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def tense(tmp_path, monkeypatch):
     """A diagnostic in one file of its own, and a file of its rows."""
     (tmp_path / "further").mkdir()
     (tmp_path / "further/tense.py").write_text(TENSE)
@@ -95,7 +90,7 @@ def tense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     vars(diagnostics).pop("tense", None)
 
 
-def test_a_diagnostic_in_one_file_is_everywhere(tense: Path, tmp_path: Path) -> None:
+def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
     assert "tense" in diagnostics.built_in()
     assert "bare" in perturb.names()
     protocol = Protocol(tasks=("tense",), perturb=("bare",))
@@ -147,9 +142,7 @@ WITH_DATA = [name for name, of in diagnostics.built_in().items() if of.in_data_s
 
 
 @pytest.mark.parametrize("task", WITH_DATA)
-def test_what_a_diagnostic_declares_is_in_its_data(
-    demo_dir: Path, tmp_path: Path, task: str
-) -> None:
+def test_what_a_diagnostic_declares_is_in_its_data(demo_dir, tmp_path, task):
     diagnostic = diagnostics.get(task)
     data = write_set(tmp_path, SETS[task], 20) if task in SETS else demo_dir
     rows = stimuli.load(str(data), task)
@@ -157,7 +150,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(
     declared = {column.name for column in diagnostic.columns}
     assert set(table) == declared | {*diagnostics.get("").core_columns}
     n = len(rows)
-    more: dict[str, Any] = {"n_tokens": [1] * n}
+    more = {"n_tokens": [1] * n}
     if diagnostic.has_verbs:
         more["agreement"] = [(0.5,) * len(AGREEMENT_LAYOUT)] * n
     answers = vars(predictions_of(table, [-1.0] * n, [["a"] * 5] * n, **more))
@@ -182,7 +175,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(
         assert level in ("", "*") or is_known, (column, level)
 
 
-def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark(root: Path) -> None:
+def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark(root):
     declared = {task_id(place): place.task for place in columns()}
     of_inspect = {key: task for key, task in declared.items() if task != "agreement"}
     for name, expected in (("eval.yaml", of_inspect), ("eval-lmdiag.yaml", declared)):

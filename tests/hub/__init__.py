@@ -4,8 +4,6 @@ The endpoints are those that huggingface_hub, datasets and evaluate call. The fi
 `api` of `conftest` start it; `boards` writes leaderboards.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -13,11 +11,9 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 OWNERS = {"hf_test": "org", "hf_other": "stranger"}
@@ -27,12 +23,12 @@ OWNERS = {"hf_test": "org", "hf_other": "stranger"}
 class Refused(Exception):
     """The Hub refuses: HTTP status, message, and value of `X-Error-Code` ("" for none)."""
 
-    def __init__(self, status: int, message: str, code: str = "") -> None:
+    def __init__(self, status, message, code=""):
         super().__init__(message)
         self.status, self.code = status, code
 
 
-def blob(content: bytes) -> str:
+def blob(content):
     """The name that git gives to a file."""
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
@@ -48,16 +44,16 @@ class Repository:
     refs: dict[str, str] = field(default_factory=dict)
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
 
-    def resolve(self, revision: str) -> str:
+    def resolve(self, revision):
         commit = self.refs.get(revision, self.refs.get(f"refs/tags/{revision}", revision))
         if commit not in self.commits:
             raise Refused(404, f"Invalid rev id: {revision}", "RevisionNotFound")
         return commit
 
-    def files(self, revision: str) -> dict[str, bytes]:
+    def files(self, revision):
         return dict(sorted(self.commits[self.resolve(revision)].items()))
 
-    def add(self, ref: str, files: dict[str, bytes]) -> str:
+    def add(self, ref, files):
         """Commits files to a branch or pull request; the name follows from all that went before."""
         names = [*self.commits, ref, *((path, blob(files[path])) for path in sorted(files))]
         commit = self.refs[ref] = hashlib.sha1(json.dumps(names).encode()).hexdigest()
@@ -68,15 +64,15 @@ class Repository:
 # ---- endpoints: of a repository and what is asked; they return JSON, or bytes and headers --------
 
 
-def info(repo: Repository, rev: str = "main", **asked: Any) -> Any:
+def info(repo, rev="main", **asked):
     facts = {"id": repo.id, "sha": repo.resolve(rev), "private": repo.private, "sdk": repo.sdk}
     return facts | {"tags": [], "siblings": [
         {"rfilename": path, "size": len(content)} for path, content in repo.files(rev).items()
     ]}  # fmt: skip
 
 
-def refs(repo: Repository, **asked: Any) -> Any:
-    listed: dict[str, Any] = {"branches": [], "tags": [], "converts": []}
+def refs(repo, **asked):
+    listed = {"branches": [], "tags": [], "converts": []}
     for ref, commit in repo.refs.items():
         name = ref.removeprefix("refs/tags/")
         if not ref.startswith("refs/pr/"):
@@ -85,7 +81,7 @@ def refs(repo: Repository, **asked: Any) -> Any:
     return listed
 
 
-def tree(repo: Repository, rev: str, path: str = "", query: str = "", **asked: Any) -> Any:
+def tree(repo, rev, path="", query="", **asked):
     """Files and folders below a folder: all, or those directly below it."""
     prefix = f"{path}/".lstrip("/")
     inside = [name for name in repo.files(rev) if name.startswith(prefix)]
@@ -99,20 +95,20 @@ def tree(repo: Repository, rev: str, path: str = "", query: str = "", **asked: A
     return [x for x in entries if is_whole or "/" not in x["path"][len(prefix) :]]
 
 
-def paths_info(repo: Repository, rev: str, wish: Any, **asked: Any) -> Any:
+def paths_info(repo, rev, wish, **asked):
     files = {path: content for path, content in repo.files(rev).items() if path in wish["paths"]}
     return [{"type": "file", "path": path, "size": len(content), "oid": blob(content)}
             for path, content in files.items()]  # fmt: skip
 
 
-def resolve(repo: Repository, rev: str, path: str, **asked: Any) -> Any:
+def resolve(repo, rev, path, **asked):
     content = repo.files(rev).get(path)
     if content is None:
         raise Refused(404, "Entry not found", "EntryNotFound")
     return content, {"X-Repo-Commit": repo.resolve(rev), "ETag": f'"{blob(content)}"'}
 
 
-def preupload(repo: Repository, rev: str, wish: Any, **asked: Any) -> Any:
+def preupload(repo, rev, wish, **asked):
     """Takes every file into the commit, none by LFS; says which ones are there already."""
     there = {path: blob(content) for path, content in repo.files(rev).items()}
     plan = {"uploadMode": "regular", "shouldIgnore": False}
@@ -120,9 +116,7 @@ def preupload(repo: Repository, rev: str, wish: Any, **asked: Any) -> Any:
                       for file in wish["files"]]}  # fmt: skip
 
 
-def commit(
-    repo: Repository, rev: str, wish: Any, *, query: str, is_owner: bool, **asked: Any
-) -> Any:
+def commit(repo, rev, wish, *, query, is_owner, **asked):
     """Takes a commit, to a branch or as a pull request."""
     if not is_owner and "create_pr" not in query:
         raise Refused(403, "Forbidden: you must use a write token of an owner")
@@ -140,14 +134,14 @@ def commit(
     return {"success": True, "commitOid": oid, "commitUrl": url, "pullRequestUrl": pull}
 
 
-def merge(repo: Repository, number: str, **asked: Any) -> Any:
+def merge(repo, number, **asked):
     """Merges a pull request: its files are added to those of main."""
     return {"mergeCommitId": repo.add("main", repo.files("main") | repo.files(f"refs/pr/{number}"))}
 
 
 _API = r"/api/(?P<kind>models|datasets|spaces)/(?P<id>[^/]+/[^/]+)"
 _FILE = r"/(?:(?P<kind>datasets|spaces)/)?(?P<id>[^/]+/[^/]+?)/resolve/(?P<rev>[^/]+)/(?P<path>.+)"
-ROUTES: dict[str, Callable[..., Any]] = {
+ROUTES = {
     rf"GET {_API}(?:/revision/(?P<rev>[^/]+))?": info,
     rf"GET {_API}/refs": refs,
     rf"GET {_API}/tree/(?P<rev>[^/]+)(?:/(?P<path>.+))?": tree,
@@ -168,7 +162,7 @@ class LoopbackHub:
         slow: files whose names end in this are sent at one byte per second.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.log: list[str] = []
         self.slow = "no file"
@@ -176,19 +170,19 @@ class LoopbackHub:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("", (Handler,), {"hub": self}))
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def __enter__(self) -> LoopbackHub:
+    def __enter__(self):
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         self._server.shutdown()
         self._server.server_close()
 
-    def reply(self, method: str, target: str, token: str, body: bytes) -> Any:
+    def reply(self, method, target, token, body):
         """Returns status, content and headers of the answer to a request."""
         url, text = urlsplit(target), body.decode()
         self.log.append(line := f"{method} {url.path}")
-        wish: Any = [json.loads(line) for line in text.splitlines() if text[0] == "{"]
+        wish = [json.loads(line) for line in text.splitlines() if text[0] == "{"]
         if "/commit/" not in url.path:
             wish = wish[0] if wish else parse_qs(text)
         try:
@@ -203,7 +197,7 @@ class LoopbackHub:
             return 200, *content
         return 200, json.dumps(content).encode(), {"Content-Type": "application/json"}
 
-    def _answer(self, line: str, query: str, token: str, wish: Any) -> Any:
+    def _answer(self, line, query, token, wish):
         """Returns what the endpoint of a method and path returns."""
         if (token or not line.startswith(("GET", "HEAD"))) and token not in OWNERS:
             raise Refused(401, "Invalid credentials in Authorization header")
@@ -223,7 +217,7 @@ class LoopbackHub:
             return {"url": url}
         for pattern, endpoint in ROUTES.items():
             if match := re.fullmatch(pattern, line):
-                asked: Any = {k: unquote(x) for k, x in match.groupdict().items() if x is not None}
+                asked = {k: unquote(x) for k, x in match.groupdict().items() if x is not None}
                 repo = self.repositories.get((asked.pop("kind", "models"), asked.pop("id")))
                 is_owner = repo is not None and repo.id.startswith(f"{owner}/")
                 if repo is None or (repo.private and not is_owner):
@@ -239,7 +233,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         token = (self.headers.get("authorization") or "").removeprefix("Bearer ")
         status, content, headers = self.hub.reply(self.command, self.path, token, body)
@@ -256,11 +250,11 @@ class Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_POST = do_GET
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format, *args):
         """Prints nothing."""
 
 
-def client_env(endpoint: str, home: Path, token: str = "hf_test") -> dict[str, str]:
+def client_env(endpoint, home, token="hf_test"):
     """Environment of a client in a process of its own: this Hub, this token, empty caches."""
     foreign = re.compile(r"HF_|HUGGING|TRANSFORMERS_|LMDIAG_|.*_proxy$", re.IGNORECASE)
     off = ("XET", "TELEMETRY", "UPDATE_CHECK", "PROGRESS_BARS")

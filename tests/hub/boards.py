@@ -1,21 +1,15 @@
 """Leaderboards of invented models for tests: requests in a folder, and runs that were not made."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from invented_runs import make_run
 
 from lmdiag.cli import main
 from lmdiag.hub.requests import RunRequest
-from lmdiag.leaderboard.board import Board
 from lmdiag.results import REPORT
 
 
-def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+def edit(run, change):
     """Changes the `results.json` of a run, and returns the run."""
     results = json.loads((run / "results.json").read_text())
     change(results)
@@ -23,12 +17,12 @@ def edit(run: Path, change: Callable[[dict[str, Any]], object]) -> Path:
     return run
 
 
-def request(model: str, **fields: Any) -> RunRequest:
+def request(model, **fields):
     """A request in float32, at a commit that no other test uses."""
     return RunRequest(**{"model": model, "commit": "a" * 40, "dtype": "float32"} | fields)
 
 
-def write_request(folder: Path, wanted: RunRequest, text: str | None = None) -> Path:
+def write_request(folder, wanted, text=None):
     """Writes a request into a folder of requests; `text` takes the place of its content."""
     file = folder / wanted.path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +30,7 @@ def write_request(folder: Path, wanted: RunRequest, text: str | None = None) -> 
     return file
 
 
-def run_of(board: Board, wanted: RunRequest, **invented: Any) -> Path:
+def run_of(board, wanted, **invented):
     """Writes the run of an invented model where the board keeps the run of this request."""
     names = ("commit", "dtype", "quantization")
     facts = {"id": wanted.model} | {name: getattr(wanted, name) for name in names}
@@ -45,9 +39,9 @@ def run_of(board: Board, wanted: RunRequest, **invented: Any) -> Path:
     return run
 
 
-def build(root: Path, data: Path, *more: str) -> dict[str, Any]:
+def build(root, data, *more):
     """Builds the site of `root/requests` and `root/board-runs` as the command does; its record."""
     command = ["leaderboard", str(root), "--out", str(root / "board"), "--data", str(data), *more]
     assert main(command) == 0
-    record: dict[str, Any] = json.loads((root / "board/leaderboard.json").read_text())
+    record = json.loads((root / "board/leaderboard.json").read_text())
     return record

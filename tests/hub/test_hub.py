@@ -1,18 +1,12 @@
 """Publishing and submitting, against the loopback Hub with the real clients."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from commands import Commands
 from huggingface_hub import HfApi
 from invented_runs import ONE_TASK, PERTURBED, make_run
 
-from hub import LoopbackHub
 from lmdiag.hub import publish
 from lmdiag.types import BadInput
 
@@ -21,12 +15,12 @@ PARQUET = "role88/test-00000-of-00001.parquet"
 
 
 @pytest.fixture
-def data(demo_dir: Path, tmp_path: Path) -> Path:
+def data(demo_dir, tmp_path):
     """A built data set that the test may change."""
     return Path(shutil.copytree(demo_dir, tmp_path / "lmdiag"))
 
 
-def test_data_is_published_as_it_was_built(api: HfApi, data: Path) -> None:
+def test_data_is_published_as_it_was_built(api, data):
     built = {path.relative_to(data).as_posix() for path in data.rglob("*") if path.is_file()}
     (data / "draft.txt").write_text("not built")
     (data / ".env").write_text(f"token {SECRET}")
@@ -60,7 +54,7 @@ def test_data_is_published_as_it_was_built(api: HfApi, data: Path) -> None:
           for name in ("lmdiag", "org/a/b", "../x", "org/..", "https://x/y")),
     ],
 )  # fmt: skip
-def test_what_is_not_published(data: Path, plan: Callable[[Path], object], message: str) -> None:
+def test_what_is_not_published(data, plan, message):
     """Damaged data, other folders, other names, a token in a file."""
     with pytest.raises(BadInput, match=message) as error:  # noqa: PT012
         plan(data)
@@ -68,9 +62,7 @@ def test_what_is_not_published(data: Path, plan: Callable[[Path], object], messa
     assert SECRET not in str(error.value)
 
 
-def test_a_dry_run_and_refusals_of_the_hub(
-    hub: LoopbackHub, data: Path, monkeypatch: pytest.MonkeyPatch, command: Commands
-) -> None:
+def test_a_dry_run_and_refusals_of_the_hub(hub, data, monkeypatch, command):
     asked = ["publish", "data", data, "--repo-id", "elsewhere/lmdiag"]
     code, out, _ = command(*asked, "--dry-run", "--benchmark", "--public")
     assert code == 0
@@ -109,9 +101,7 @@ def test_a_dry_run_and_refusals_of_the_hub(
         ({}, ["--data", "org/lmdiag"], "cannot find model org/model at aaaaaa"),
     ],
 )  # fmt: skip
-def test_what_is_not_submitted(
-    subject: Any, options: list[str], message: str, api: HfApi, demo_dir: Path, command: Commands
-) -> None:
+def test_what_is_not_submitted(subject, options, message, api, demo_dir, command):
     """Models, and runs (their facts and protocols), that cannot be requested."""
     publish.plan_data(demo_dir, "org/lmdiag").publish(api, private=True)
     api.create_repo("org/model")

@@ -1,10 +1,6 @@
 """The leaderboard in a real browser: what works by mouse, by keyboard, on a phone."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hub.boards import build, request, run_of, write_request
@@ -22,7 +18,7 @@ STRONG, MIDDLE, WEAK = MODELS
 
 
 @pytest.fixture(scope="module")
-def site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(demo_dir, tmp_path_factory):
     """Three models of different kinds, sizes and skills; and a request that was not run."""
     root = tmp_path_factory.mktemp("site")
     board = Board(root / "board-runs", str(demo_dir))
@@ -36,16 +32,16 @@ def site(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def board(page: Any, site: Path) -> Any:
+def board(page, site):
     page.goto((site / "index.html").as_uri())
     return page
 
 
-def names(page: Any) -> list[str]:
+def names(page):
     return page.locator("#board tbody tr:visible th bdi").all_inner_texts()
 
 
-def test_headings_sort_by_mouse_and_keyboard_and_ranks_follow(board: Any) -> None:
+def test_headings_sort_by_mouse_and_keyboard_and_ranks_follow(board):
     assert names(board) == [STRONG, MIDDLE, WEAK]
     board.evaluate(
         """document.querySelectorAll("#board tbody tr").forEach((row, i) =>
@@ -65,7 +61,7 @@ def test_headings_sort_by_mouse_and_keyboard_and_ranks_follow(board: Any) -> Non
     assert "org/later" in board.locator(".unranked").inner_text()
 
 
-def test_rows_and_columns_can_be_chosen(board: Any) -> None:
+def test_rows_and_columns_can_be_chosen(board):
     controls = board.locator("#board-controls")
     for label, choice, shown in (
         ("Kind", "causal", [MIDDLE, WEAK]),
@@ -82,7 +78,7 @@ def test_rows_and_columns_can_be_chosen(board: Any) -> None:
         assert board.locator("#board thead th.figure:visible").count() == n
 
 
-def test_two_rows_are_compared_as_first_minus_second(board: Any, site: Path) -> None:
+def test_two_rows_are_compared_as_first_minus_second(board, site):
     heads, cells = board.locator("#comparison thead th"), board.locator("#comparison tbody td")
     board.get_by_label(f"Compare {WEAK}").check()
     assert not board.locator("#comparison").is_visible()

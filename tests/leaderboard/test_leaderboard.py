@@ -1,7 +1,5 @@
 """The leaderboard: requests, the board's own runs, its site; and what strangers try."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -10,16 +8,13 @@ import sys
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from commands import Commands
 from filelock import FileLock
 from hostile import HOSTILE
-from hub import LoopbackHub, client_env
+from hub import client_env
 from hub.boards import build, edit, request, run_of, write_request
-from huggingface_hub import HfApi
 from launched import HANG
 from parsed import ParsedPage
 
@@ -36,12 +31,12 @@ GOOD = {"model": "org/model", "commit": "a" * 40, "dtype": "float32"}
 
 
 @pytest.fixture
-def board(tmp_path: Path, demo_dir: Path) -> Board:
+def board(tmp_path, demo_dir):
     """A board whose requests are in `tmp_path` and whose runs are in `tmp_path/board-runs`."""
     return Board(tmp_path / "board-runs", str(demo_dir))
 
 
-def add(board: Board, model: str, skill: float = 1.0, **fields: Any) -> Path:
+def add(board, model, skill=1.0, **fields):
     """Writes a request and its run; returns the file of the request."""
     wanted = request(model, **fields)
     run_of(board, wanted, skill=skill)
@@ -66,9 +61,7 @@ def add(board: Board, model: str, skill: float = 1.0, **fields: Any) -> Path:
         ({"kind": "causal"}, "kind: extra inputs are not permitted"),
     ],
 )
-def test_a_request_is_read_or_refused_by_its_field(
-    fields: dict[str, Any], said: str | None
-) -> None:
+def test_a_request_is_read_or_refused_by_its_field(fields, said):
     if said is None:
         wanted = RunRequest(**GOOD | fields)
         assert parse_request(wanted.to_yaml(), wanted.path) == wanted
@@ -77,7 +70,7 @@ def test_a_request_is_read_or_refused_by_its_field(
         parse_request(yaml.safe_dump(GOOD | fields), "")
 
 
-def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> None:
+def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path):
     good = write_request(tmp_path, request("org/model"))
     good.with_suffix(".json").write_text('{"schema_version": 1, "model": NaN}')
     texts = ["", "[" * 3000, "- a", "a: &a [*a]", "\x00", "!!python/name:os", "#" * 5000]
@@ -96,9 +89,7 @@ def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path: Path) -> N
         [*read_requests([str(tmp_path / "requests")])]
 
 
-def test_links_and_data_in_a_checkout_are_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Commands
-) -> None:
+def test_links_and_data_in_a_checkout_are_not_followed(tmp_path, monkeypatch, command):
     linked = write_request(tmp_path, request("org/linked"))
     claims = write_request(tmp_path, request("org/model")).with_suffix(".json")
     linked.rename(tmp_path / "outside")
@@ -114,9 +105,7 @@ def test_links_and_data_in_a_checkout_are_not_followed(
     assert "--data lmdiag is a folder of .: write ./lmdiag" in error
 
 
-def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(
-    board: Board, demo_dir: Path
-) -> None:
+def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(board, demo_dir):
     root = board.runs.parent
     for model in ("org/original", "a/copy"):
         add(board, model, commit="b" * 40)
@@ -137,8 +126,8 @@ def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(
 # ---- rows, ranks, claims, comparisons ------------------------------------------------------------
 
 
-def test_equal_figures_share_a_rank_and_a_row_without_one_has_none() -> None:
-    run: Any = None
+def test_equal_figures_share_a_rank_and_a_row_without_one_has_none():
+    run = None
     rows = []
     for name, value in {"e": None, "d": 0.5, "c": 0.7, "b": 0.7, "a": 0.9}.items():
         row = RankedEntry(name, run=run)
@@ -148,13 +137,13 @@ def test_equal_figures_share_a_rank_and_a_row_without_one_has_none() -> None:
     assert sorted((x.name, x.rank) for x in ranked(rows)) == ranks
 
 
-def test_no_attack_changes_the_honest_row(board: Board, demo_dir: Path) -> None:
+def test_no_attack_changes_the_honest_row(board, demo_dir):
     root = board.runs.parent
     honest = request("org/honest")
     file = add(board, "org/honest", skill=3.0)
     before = build(root, demo_dir, "--no-run")
 
-    def forge(results: dict[str, Any]) -> None:
+    def forge(results):
         for settings in results["tasks"].values():
             for figure in settings["none"]["measures"].values():
                 figure["value"] = 1.0
@@ -209,7 +198,7 @@ def test_no_attack_changes_the_honest_row(board: Board, demo_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "most"), [("float32", 1), ("bfloat16", 4)])
-def test_rounding_of_the_dtype_is_not_marked(dtype: str, most: int, board: Board) -> None:
+def test_rounding_of_the_dtype_is_not_marked(dtype, most, board):
     """Of 18 items, one may differ in float32 and four in bfloat16."""
     add(board, "org/model", dtype=dtype)
     ((row,), _) = board.rows(read_requests([str(board.runs.parent)]))
@@ -237,8 +226,8 @@ LOCAL = [request(f"org/{name}").model_copy(update={"commit": ""}) for name in "a
     ],
 )
 def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
-    script: str, seconds: float, reason: str, board: Board, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    script, seconds, reason, board, monkeypatch
+):
     """A shell script runs in place of `python -m lmdiag run`."""
     program = board.runs.with_name("program")
     program.write_text(f"#!/bin/sh\n{script}\n")
@@ -249,7 +238,7 @@ def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
     for name, value in (secrets | {"LMDIAG_BOARD_TOKEN": "reader"}).items():
         monkeypatch.setenv(name, value)
     board = replace(board, seconds=seconds)
-    said: list[str] = []
+    said = []
     board.run_missing(LOCAL, said.append)
     assert [board.failure(x)[0] for x in LOCAL] == [reason, reason]
     assert said[1::2] == [f"failed: {reason}"] * 2
@@ -272,9 +261,7 @@ UPLOADS = {
 """Case -> files of a model on the Hub, and why it is not run."""
 
 
-def test_uploads_and_files_of_strangers_are_not_used(
-    board: Board, hub: LoopbackHub, api: HfApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_uploads_and_files_of_strangers_are_not_used(board, hub, api, monkeypatch):
     """In a checkout with modules and a folder that have the names of a library and of the model."""
     checkout, reasons = board.runs.with_name("checkout"), []
     for case, (files, reason) in UPLOADS.items():
@@ -300,8 +287,8 @@ def test_uploads_and_files_of_strangers_are_not_used(
 
 @pytest.mark.slow
 def test_a_header_that_comes_byte_by_byte_takes_no_longer_than_the_limit(
-    board: Board, hub: LoopbackHub, api: HfApi, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    board, hub, api, monkeypatch, tmp_path
+):
     api.create_repo("org/slow")
     commit = hub.repositories["models", "org/slow"].add("main", {"model.safetensors": bytes(60)})
     hub.slow = "model.safetensors"
@@ -311,15 +298,13 @@ def test_a_header_that_comes_byte_by_byte_takes_no_longer_than_the_limit(
     assert board.failure(wanted) == ("it took longer than 10 seconds", 10.0)
 
 
-def test_no_module_is_imported_from_the_current_directory(tmp_path: Path) -> None:
+def test_no_module_is_imported_from_the_current_directory(tmp_path):
     (tmp_path / "cyclopts.py").write_text("raise SystemExit(9)")
     command = [sys.executable, "-m", "lmdiag", "--version"]
     assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
 
 
-def test_memory_is_not_limited_where_an_accelerator_may_be_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_is_not_limited_where_an_accelerator_may_be_used(tmp_path, monkeypatch):
     limited = {}
     for devices in ((), (str(tmp_path),)):
         monkeypatch.setattr(board_module, "_ACCELERATORS", devices)
@@ -331,8 +316,8 @@ def test_memory_is_not_limited_where_an_accelerator_may_be_used(
 
 
 def test_other_directories_and_another_leaderboard_are_left_alone(
-    board: Board, demo_dir: Path, tmp_path: Path, command: Commands
-) -> None:
+    board, demo_dir, tmp_path, command
+):
     file = add(board, "org/model")
     (tmp_path / "link").symlink_to("board")
     for out, message in (
@@ -346,7 +331,7 @@ def test_other_directories_and_another_leaderboard_are_left_alone(
             assert message in command.refused("leaderboard", tmp_path, *options)
 
 
-def test_hostile_text_stays_text(board: Board, demo_dir: Path, tmp_path: Path) -> None:
+def test_hostile_text_stays_text(board, demo_dir, tmp_path):
     """Texts of a model, in requests, in names of files and in reasons."""
     texts = list(HOSTILE.values())
     for number, text in enumerate(texts):

@@ -1,7 +1,5 @@
 """A leaderboard from end to end: on a Hub on the loopback interface, and killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -9,15 +7,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import families
 import psutil
 import pytest
 import yaml
-from hub import LoopbackHub, client_env
+from hub import client_env
 from hub.boards import request, write_request
-from huggingface_hub import HfApi
 from invented_runs import make_run
 from launched import HANG, LEAVE
 
@@ -45,7 +41,7 @@ TOLD = {
 """Name of a model -> why it is not run; weights that cannot be read: test_leaderboard.py."""
 
 
-def damage(folder: Path, name: str) -> None:
+def damage(folder, name):
     """Makes a model of this name out of an honest one."""
     (folder / "README.md").write_text(name)
     config = json.loads((folder / "config.json").read_text())
@@ -61,9 +57,9 @@ def damage(folder: Path, name: str) -> None:
 
 
 def test_a_request_is_submitted_merged_run_and_shown(
-    hub: LoopbackHub, api: HfApi, demo_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    hub, api, demo_dir, tmp_path, monkeypatch,
+    capsys,
+):  # fmt: skip
     # The owner publishes; a stranger loads data and metric with empty caches.
     assert main(["publish", "data", str(demo_dir), "--repo-id", "org/lmdiag", "--public"]) == 0
     assert main(["publish", "metric", "--repo-id", "org/cloze_diagnostics", "--public"]) == 0
@@ -124,7 +120,7 @@ def test_a_request_is_submitted_merged_run_and_shown(
     api.upload_folder(repo_id="org/requests", repo_type="dataset", folder_path=tmp_path / "more")
     board = ["--data", "org/lmdiag", "--out", str(tmp_path / "board")]
 
-    def site() -> tuple[dict[str, Any], dict[str, str], int]:
+    def site():
         """Dtype -> row, name -> why it was not run, and the published pages of models."""
         record = json.loads((tmp_path / "board/leaderboard.json").read_text())
         assert {row["model"]["id"] for row in record["rows"]} == {"org/honest"}
@@ -169,9 +165,7 @@ def test_a_request_is_submitted_merged_run_and_shown(
     assert (again["float32"]["figures"], again["float32"]["rank"]) == (row["figures"], 1)
 
 
-def test_a_killed_leaderboard_leaves_no_run_behind_and_goes_on(
-    demo_dir: Path, tmp_path: Path
-) -> None:
+def test_a_killed_leaderboard_leaves_no_run_behind_and_goes_on(demo_dir, tmp_path):
     (tmp_path / "models.txt").write_text("demo:masked\ndemo:causal\n")
     words = ["leaderboard", str(tmp_path / "models.txt"), "--data", str(demo_dir)]
     words += ["--out", str(tmp_path / "board")]

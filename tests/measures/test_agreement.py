@@ -1,10 +1,6 @@
 """TSE, EW and MW: the literal definition by hand, averages over contexts, a model against both."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,7 +10,7 @@ from verbs_by_definition import ew_mw, literal
 
 from lmdiag import api, diagnostics
 from lmdiag.diagnostics import agreement
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, Scores
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.stimuli import load, load_verbs
 
@@ -22,7 +18,7 @@ TOY = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
 PAIRS = [("are", "is"), ("exist", "exists")]
 
 
-def test_the_cut_offs_are_those_of_the_specification() -> None:
+def test_the_cut_offs_are_those_of_the_specification():
     top = [f"top=0.{digits}" for digits in (1, 2, 3, 4, 5, 6, 7, 8, 9, 95, 97)]
     bottom = ("0.5", "0.1", "0.01", "0.001", "0.0001", "1e-05", "1e-06")
     assert [*map(str, CUTOFFS)] == [*top, "top=1", *(f"bottom={mass}" for mass in bottom)]
@@ -52,7 +48,7 @@ def test_the_cut_offs_are_those_of_the_specification() -> None:
         ("bottom", 0.7, (0.25, (0.1 / 0.35 + 0.7) / 2, (0.35 + 1) / 2)),
     ],
 )
-def test_cut_offs_by_hand(end: Any, mass: float, expected: tuple[float, ...]) -> None:
+def test_cut_offs_by_hand(end, mass, expected):
     assert ew_mw(TOY, PAIRS, Cutoff(end, mass)) == pytest.approx(expected, nan_ok=True)
 
 
@@ -81,17 +77,17 @@ ROWS = rows_of(
 )  # fmt: skip
 
 
-def measured(*, left_only: bool = False, **predictions: Any) -> dict[str, Scores]:
+def measured(*, left_only=False, **predictions):
     answers = vars(predictions_of(ROWS, **predictions))
     return by_name(diagnostics.get("agreement").score(ROWS, answers, left_only=left_only))
 
 
-def values(ew: float, mw: float, at: tuple[float | None, ...] = (0.5, 0.5, 0.5)) -> Any:
+def values(ew, mw, at=(0.5, 0.5, 0.5)):
     """The values of a context, the same at every cut-off."""
     return (ew, mw, *at * len(CUTOFFS))
 
 
-def test_tse_is_over_pairs_of_single_tokens() -> None:
+def test_tse_is_over_pairs_of_single_tokens():
     scores = measured(
         log_prob=[-1, -2, -3, -2, -1, -2, -2, -1, -1, -2, -1, None],
         n_tokens=[1, 1, 1, 1, 2, 1, 1, 1, 1, 3, 1, 0],
@@ -107,7 +103,7 @@ def test_tse_is_over_pairs_of_single_tokens() -> None:
     assert "tse" not in measured(log_prob=[-1.0, -2.0] * 6)  # token counts are not known
 
 
-def test_a_context_counts_once_with_the_label_of_its_first_pair() -> None:
+def test_a_context_counts_once_with_the_label_of_its_first_pair():
     by_pair = [(0.1, 0.2), (0.9, 0.8), (0.3, 0.3), (0.4, 0.4), (0.6, 0.6), (0.6, 0.6)]
     agreement_values = [values(*pair) for pair in by_pair for _ in range(2)]
     ew = measured(agreement=agreement_values)["ew"]
@@ -124,7 +120,7 @@ def test_a_context_counts_once_with_the_label_of_its_first_pair() -> None:
     assert left.items.tolist() == ["1-good", "4-good", "5-good"]
 
 
-def test_contexts_without_kept_verbs_are_left_out_and_counted() -> None:
+def test_contexts_without_kept_verbs_are_left_out_and_counted():
     nothing = values(0.5, 0.5, (None, None, None))
     scores = measured(agreement=[nothing] * 4 + [values(0.5, 0.5, (0.25, 0.75, 0.1))] * 8)
     for name, value in (("ew", 0.25), ("mw", 0.75), ("mass", 0.1)):
@@ -136,7 +132,7 @@ def test_contexts_without_kept_verbs_are_left_out_and_counted() -> None:
     assert scores["ew"].values.tolist() == [0.5] * 4
 
 
-def test_all_upstream_templates_have_a_construction(upstream: Path) -> None:
+def test_all_upstream_templates_have_a_construction(upstream):
     paths = (upstream / "refining-tse/data/ML").glob("*.jsonl")
     names = {path.stem: agreement.construction(path.stem) for path in paths}
     assert not set(names) & set(names.values())
@@ -148,7 +144,7 @@ def test_all_upstream_templates_have_a_construction(upstream: Path) -> None:
 
 
 @pytest.mark.parametrize("name", DEMO_NAMES)
-def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Path) -> None:
+def test_all_scores_are_those_of_the_literal_calculation(name, demo_dir):
     """That of transformers' own forward pass, one context at a time, and `literal`.
 
     In float64: in float32 two verbs that are almost equally probable may change places.
@@ -159,7 +155,7 @@ def test_all_scores_are_those_of_the_literal_calculation(name: str, demo_dir: Pa
     convention = {"masked": "wordpiece", "causal": "byte-level"}[name]
     reference = Reference(demo_folder(name), name, convention)
 
-    def item(word: str) -> int | None:
+    def item(word):
         pieces = reference.spell(word)
         return pieces[0] if pieces and len(pieces) == 1 else None
 

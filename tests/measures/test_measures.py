@@ -3,11 +3,7 @@
 The arithmetic of each expected value is in a comment beside it.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,36 +11,34 @@ from invented_runs import by_name, padded, predictions_of, rows_of
 from scipy.stats import pearsonr, spearmanr
 
 from lmdiag import diagnostics, stats
-from lmdiag.measures import Scores, quartiles
-
-Rows = dict[str, list[Any]]
+from lmdiag.measures import quartiles
 
 
 def measured(
-    task: str,
-    rows: Rows,
-    log_prob: Sequence[float | None] | None = None,
-    top_words: Any = None,
-    rank: Sequence[int | None] | None = None,
-    **options: Any,
-) -> dict[str, Scores]:
+    task,
+    rows,
+    log_prob=None,
+    top_words=None,
+    rank=None,
+    **options,
+):
     """Measure -> its scores."""
     ranks = {} if rank is None else {"rank": rank}
     predictions = vars(predictions_of(rows, log_prob, top_words, **ranks))
     return by_name(diagnostics.get(task).score(rows, predictions, **options))
 
 
-def values(scores: dict[str, Scores], *names: str) -> dict[str, list[float]]:
+def values(scores, *names):
     """Measure -> values of its items; of all measures where none is named."""
     return {name: scores[name].values.tolist() for name in names or scores}
 
 
-def by_level(scores: Scores) -> dict[str, dict[str, list[float]]]:
+def by_level(scores):
     """Break-down -> level -> values."""
     return {by: values(dict(parts)) for by, parts in scores.by.items()}
 
 
-def contrast_rows(sizes: dict[str, int], **columns: Any) -> Rows:
+def contrast_rows(sizes, **columns):
     """Rows of contrasts, each with one good row and a number of bad ones."""
     rows = [(name, i) for name, bad in sizes.items() for i in range(1 + bad)]
     return rows_of(*({"id": f"{c}{i}", "contrast": c, "good": i == 0} | columns for c, i in rows))
@@ -53,7 +47,7 @@ def contrast_rows(sizes: dict[str, int], **columns: Any) -> Rows:
 # ---- three items of each diagnostic, by hand -----------------------------------------------------
 
 
-def test_three_items_of_cprag102() -> None:
+def test_three_items_of_cprag102():
     rows = rows_of(
         *(
             {"id": f"{item}-{condition}", "contrast": item, "condition": condition,
@@ -73,7 +67,7 @@ def test_three_items_of_cprag102() -> None:
     assert by_level(scores["sensitivity@0.01"])["constraint"] == {"high": [1, 0], "low": [0]}
 
 
-def test_three_items_of_role88() -> None:
+def test_three_items_of_role88():
     cloze = {"1-a": (0.4, 0.4), "1-b": (0.1, 0.5), "2-a": (0.3, 0.3), "2-b": (0.0, 0.6),
              "3-a": (0.2, 0.2), "3-b": (0.2, 0.7)}  # fmt: skip
     rows = rows_of(
@@ -117,7 +111,7 @@ def test_three_items_of_role88() -> None:
     assert scores["pearson"].items.tolist() == ["1-a", "2-a", "2-b", "3-b"]
 
 
-def test_three_items_of_neg136() -> None:
+def test_three_items_of_neg136():
     forms = {"TA": ("is an", "insect"), "FA": ("is an", "axe"), "TN": ("is not a", "tool"),
              "FN": ("is not an", "insect")}  # fmt: skip
     rows = rows_of(
@@ -171,9 +165,7 @@ def test_three_items_of_neg136() -> None:
         ([["fish"], ["fish", "bird"]], True, {"accuracy@1": [0, 0]}),
     ],
 )
-def test_accuracy(
-    tops: list[list[str] | None], cased: bool, expected: dict[str, list[int]]
-) -> None:
+def test_accuracy(tops, cased, expected):
     rows = contrast_rows({str(i): 0 for i in range(len(tops))}, expected=["bird"])
     scores = measured("own", rows, top_words=tops, k=(1, 2, 5), cased=cased)
     assert values(scores) == expected
@@ -195,9 +187,7 @@ def test_accuracy(
         ((-1.0, -2.0, -0.5), 0.01, (0, 0)),  # every bad row counts
     ],
 )
-def test_one_contrast(
-    log_probs: tuple[float, ...], threshold: float, wins: tuple[int, int]
-) -> None:
+def test_one_contrast(log_probs, threshold, wins):
     rows = contrast_rows({"1": len(log_probs) - 1})
     for order in (1, -1):  # of the rows
         ordered = {name: column[::order] for name, column in rows.items()}
@@ -206,7 +196,7 @@ def test_one_contrast(
         assert found == wins
 
 
-def test_contrasts_that_cannot_be_scored_are_left_out_and_named() -> None:
+def test_contrasts_that_cannot_be_scored_are_left_out_and_named():
     rows = contrast_rows({"a": 1, "b": 1, "c": 0, "d": 1})
     for column in rows.values():
         del column[5]  # the good row of d
@@ -217,7 +207,7 @@ def test_contrasts_that_cannot_be_scored_are_left_out_and_named() -> None:
         measured("own", contrast_rows({"x": 1}) | {"good": [True, True]}, [-1.0, -2.0])
 
 
-def test_chance_is_one_over_the_rows_that_are_compared() -> None:
+def test_chance_is_one_over_the_rows_that_are_compared():
     rows = contrast_rows({"a": 1, "b": 2, "c": 2})
     rows["part"] = rows["contrast"]
     scores = measured("own", rows, [-1.0] * 7 + [None])  # c has an unscorable row
@@ -226,7 +216,7 @@ def test_chance_is_one_over_the_rows_that_are_compared() -> None:
     assert scores["sensitivity@0.01"].chance is None
 
 
-def test_rows_that_ask_the_same_are_not_a_comparison() -> None:
+def test_rows_that_ask_the_same_are_not_a_comparison():
     rows = contrast_rows({"a": 1, "b": 1}, context="The", target="cat")
     rows["right_context"] = ["", "", "", "slept."]
     log_probs = [-1.0, -1.0, -1.0, -2.0]
@@ -242,7 +232,7 @@ def test_rows_that_ask_the_same_are_not_a_comparison() -> None:
 # ---- break-downs ---------------------------------------------------------------------------------
 
 
-def test_a_users_own_rows_are_broken_down_by_what_they_have() -> None:
+def test_a_users_own_rows_are_broken_down_by_what_they_have():
     rows = rows_of(
         *(
             {
@@ -291,9 +281,7 @@ def test_a_users_own_rows_are_broken_down_by_what_they_have() -> None:
         ({"top_words": [["x"]] * 4}, {"accuracy@1": ([1, 0], ())}),  # needs no contrasts
     ],
 )  # fmt: skip
-def test_words_that_are_not_compared(
-    predictions: dict[str, Any], expected: dict[str, tuple[list[float], tuple[str, ...]]]
-) -> None:
+def test_words_that_are_not_compared(predictions, expected):
     rows = rows_of(*({"id": str(i), "voice": "ab"[i > 1]} for i in range(4)))
     rows["expected"] = [["x"], [], ["y"], []] if "top_words" in predictions else [[]] * 4
     scores = measured("own", rows, **predictions, k=(1,))

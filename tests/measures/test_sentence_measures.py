@@ -1,14 +1,9 @@
 """Measures of whole sentences and of suites. The arithmetic is in comments beside the values."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from invented_runs import predictions_of
@@ -17,18 +12,14 @@ from suites import BITS, suite
 from lmdiag import comparison, stimuli
 from lmdiag.comparison import PER_WORD
 from lmdiag.evaluation import evaluate, not_computed, scores
-from lmdiag.measures import Scores
-from lmdiag.protocol import Predictions, Protocol
-from lmdiag.stimuli import Stimuli
+from lmdiag.protocol import Protocol
 from lmdiag.types import SentenceAnswer, WordSpan
 
 NAT = math.log(2)
 """Nats in a bit."""
 
 
-def of(
-    rows: Stimuli, bits: Sequence[Sequence[float | None]], unknown: Sequence[tuple[int, int]] = ()
-) -> Predictions:
+def of(rows, bits, unknown=()):
     """Predictions with the surprisal of each word, punctuation by itself, of one token each.
 
     Args:
@@ -48,18 +39,18 @@ def of(
     return predictions_of(rows.columns(), [answer.log_prob for answer in answers], **more)
 
 
-def measured(rows: Stimuli, predictions: Predictions, kind: Any = "causal") -> dict[str, Scores]:
+def measured(rows, predictions, kind="causal"):
     return scores(rows, predictions, Protocol(), cased=True, kind=kind)
 
 
-def figures(rows: Stimuli, predictions: Predictions, *, cased: bool = True) -> Any:
+def figures(rows, predictions, *, cased=True):
     return evaluate(rows, [predictions], Protocol(), cased=cased)
 
 
 # ---- sentences -----------------------------------------------------------------------------------
 
 
-def pairs() -> Stimuli:
+def pairs():
     """Three contrasts, the second with two bad sentences."""
     return stimuli.load(
         [
@@ -70,7 +61,7 @@ def pairs() -> Stimuli:
     )  # fmt: skip
 
 
-def test_sensitivity_by_the_sum_and_by_the_mean() -> None:
+def test_sensitivity_by_the_sum_and_by_the_mean():
     rows = pairs()
     # sums, in bits: a 9 under 10; b 6, over 5.5 and under 7; c 8 = 8
     bits = [(3, 3, 3), (4, 3, 3), (2, 2, 2), (2, 2, 1.5), (3, 2, 2), (4, 2, 2), (2, 2, 4)]
@@ -90,7 +81,7 @@ def test_sensitivity_by_the_sum_and_by_the_mean() -> None:
         }  # fmt: skip
 
 
-def test_a_sentence_without_a_probability_leaves_its_contrast_out_and_is_named() -> None:
+def test_a_sentence_without_a_probability_leaves_its_contrast_out_and_is_named():
     rows = pairs()
     predictions = of(rows, [(1, 1, 1)] * 7, unknown=[(1, 0), (4, 0), (4, 1), (4, 2)])
     assert measured(rows, predictions)["sensitivity"].items.tolist() == ["c"]
@@ -100,7 +91,7 @@ def test_a_sentence_without_a_probability_leaves_its_contrast_out_and_is_named()
     assert found.without_first == 0
 
 
-def test_a_first_word_without_a_probability_is_left_out_of_sums_and_counted() -> None:
+def test_a_first_word_without_a_probability_is_left_out_of_sums_and_counted():
     rows = pairs()
     # sums without the first word: a 6 under 7; b 4 over 3.5; c 4 under 6
     bits = [(None, 3, 3), (None, 4, 3), (None, 2, 2), (None, 2, 1.5), (None, 2, 2), (None, 2, 2),
@@ -111,7 +102,7 @@ def test_a_first_word_without_a_probability_is_left_out_of_sums_and_counted() ->
     assert (found.without_first, found.unscorable) == (7, [])
 
 
-def test_the_same_sentences_or_tokens_are_nothing_to_compare() -> None:
+def test_the_same_sentences_or_tokens_are_nothing_to_compare():
     """Of an uncased model; of any other, where the numbers are the same, too."""
     rows = stimuli.load([{"sentence_good": "A b", "sentence_bad": "A b"}])
     same = measured(rows, of(rows, [(1, 2), (1, 2)]))["sensitivity"]
@@ -129,7 +120,7 @@ def test_the_same_sentences_or_tokens_are_nothing_to_compare() -> None:
         assert (sensitivity.n, sensitivity.value) == (n, right / n)
 
 
-def test_surprisal_per_word_where_nothing_is_compared() -> None:
+def test_surprisal_per_word_where_nothing_is_compared():
     rows = stimuli.load(
         [{"sentence": "One two three", "condition": "x"}, {"sentence": "One", "condition": "y"},
          {"sentence": "A b", "condition": "y"}]
@@ -147,19 +138,19 @@ def test_surprisal_per_word_where_nothing_is_compared() -> None:
 # ---- suites --------------------------------------------------------------------------------------
 
 
-def doors(*formulas: str) -> tuple[Stimuli, list[Sequence[float | None]]]:
+def doors(*formulas):
     """The suite, with its formulas or others, and the surprisals of its words in bits."""
     others = {"predictions": [{"type": "formula", "formula": text} for text in formulas]}
     rows = stimuli.load(suite(**(others if formulas else {})), "doors")
     return rows, [BITS[name] for name in rows.columns()["id"]]
 
 
-def verdicts(found: dict[str, Scores]) -> dict[str, float]:
+def verdicts(found):
     part = found["prediction_accuracy"]
     return dict(zip(part.items.tolist(), part.values.tolist(), strict=True))
 
 
-def test_every_formula_of_the_suite_by_hand() -> None:
+def test_every_formula_of_the_suite_by_hand():
     rows, bits = doors()
     found = measured(rows, of(rows, bits))
     assert list(found) == ["suite_accuracy", "prediction_accuracy"]
@@ -191,7 +182,7 @@ def test_every_formula_of_the_suite_by_hand() -> None:
     assert (shares.statistic, shares.values.tolist()) == ("proportion", [1, 1, 1])
 
 
-def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path: Path) -> None:
+def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path):
     easy = suite(meta={}, predictions=[{"type": "formula", "formula": "(*;%match%) > 0"}])
     for name, content in (("doors", suite()), ("easy", easy)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
@@ -205,7 +196,7 @@ def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path: Pat
     }  # fmt: skip
 
 
-def test_a_region_with_an_unknown_word_leaves_its_predictions_out() -> None:
+def test_a_region_with_an_unknown_word_leaves_its_predictions_out():
     rows, bits = doors()
     predictions = of(rows, bits, unknown=[(0, 2)])  # the verb
     found = measured(rows, predictions)
@@ -222,7 +213,7 @@ def test_a_region_with_an_unknown_word_leaves_its_predictions_out() -> None:
     assert found["prediction_accuracy"].left_out == ("doors/1/3", "doors/1/6")
 
 
-def test_a_first_word_without_a_probability_in_regions() -> None:
+def test_a_first_word_without_a_probability_in_regions():
     texts = ["(1;%match%) < (1;%mismatch%)", "(*;%match%) < (*;%mismatch%)"]
     rows, bits = doors(*texts)
     found = measured(rows, of(rows, [[None, *values[1:]] for values in bits]))
@@ -233,7 +224,7 @@ def test_a_first_word_without_a_probability_in_regions() -> None:
     }  # fmt: skip
 
 
-def test_sums_of_another_program_allow_formulas_on_whole_sentences() -> None:
+def test_sums_of_another_program_allow_formulas_on_whole_sentences():
     texts = ["(*;%match%) < (*;%mismatch%)", "(3;%match%) < (3;%mismatch%)"]
     rows, bits = doors(*texts)
     predictions = replace(of(rows, bits), words=[], n_tokens=[None] * 6)
@@ -245,7 +236,7 @@ def test_sums_of_another_program_allow_formulas_on_whole_sentences() -> None:
 
 
 @pytest.mark.parametrize(("second", "compared"), [("causal", [PER_WORD]), ("masked", [])])
-def test_surprisals_are_compared_within_a_kind(second: str, compared: list[str]) -> None:
+def test_surprisals_are_compared_within_a_kind(second, compared):
     rows, sides = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}]), []
     for name, bits in (("causal", [(1, 2), (1, 3)]), (second, [(2, 2), (2, 3)])):
         found, where = measured(rows, of(rows, bits), name), [(rows.task, "none")]

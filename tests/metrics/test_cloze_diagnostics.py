@@ -1,13 +1,8 @@
 """The metric as users of `evaluate` load it: from its folder, with real rows, offline."""
 
-from __future__ import annotations
-
 import doctest
 import math
 import re
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import datasets
@@ -21,7 +16,7 @@ from lmdiag import evaluation, stimuli
 from lmdiag.protocol import Protocol
 from lmdiag.types import BadInput
 
-ROWS: list[dict[str, Any]] = [
+ROWS = [
     {
         "id": f"{i}{side}", "item": str(i), "condition": side, "context": f"Sentence {i} is",
         "right_context": "today.", "target": "good" if side == "a" else "bad",
@@ -32,22 +27,22 @@ ROWS: list[dict[str, Any]] = [
     for side in "ab"
 ]  # fmt: skip
 """A user's own diagnostic, with a further column."""
-PREDICTIONS: list[dict[str, Any]] = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
+PREDICTIONS = [{"top_words": ["good"] * 5, "log_prob": -1.0}] * 6
 
 
 @pytest.fixture
-def folder(root: Path) -> Path:
+def folder(root):
     return root / "metrics/cloze_diagnostics"
 
 
 @pytest.fixture
-def load(folder: Path) -> Callable[..., evaluate.Metric]:
+def load(folder):
     """Loads the metric with its own cache file: after an error, others would wait for it."""
     return lambda *task: evaluate.load(str(folder), *task, experiment_id=uuid4().hex)
 
 
 @pytest.mark.parametrize("task", ["cprag102", "role88", "neg136"])
-def test_the_measures_are_those_of_a_run(load: Any, data_dir: Path, task: str) -> None:
+def test_the_measures_are_those_of_a_run(load, data_dir, task):
     rows = datasets.load_dataset(str(data_dir), task, split="test")
     loaded, metric = stimuli.load(str(data_dir), task), load(task)
     for run in (perfect(loaded.columns()), uniform(loaded.columns())):
@@ -58,14 +53,14 @@ def test_the_measures_are_those_of_a_run(load: Any, data_dir: Path, task: str) -
         assert computed == expected
 
 
-def test_token_counts_give_tse_for_agreement(load: Any, demo_dir: Path) -> None:
+def test_token_counts_give_tse_for_agreement(load, demo_dir):
     rows = datasets.load_dataset(str(demo_dir), "agreement", split="test")
     predictions = [{"log_prob": -1.0 if row["good"] else -2.0, "n_tokens": 1} for row in rows]
     tse = load("agreement").compute(predictions=predictions, references=rows)["tse"]
     assert (tse["value"], tse["n"]) == (1.0, len(rows) // 2)
 
 
-def test_a_diagnostic_of_your_own_needs_no_code(load: Any) -> None:
+def test_a_diagnostic_of_your_own_needs_no_code(load):
     logs = [-1.0, -2.0, -3.0, -2.0, -1.0, None]
     options = {"k": np.array([1, 2]), "threshold": np.float64(0.1)}
     predictions = [
@@ -81,7 +76,7 @@ def test_a_diagnostic_of_your_own_needs_no_code(load: Any) -> None:
     assert measures["unscorable"] == [{"id": "2b", "word": "bad"}]
 
 
-def test_predictions_one_by_one_and_one_part_of_them(load: Any) -> None:
+def test_predictions_one_by_one_and_one_part_of_them(load):
     metric = load()
     for row in ROWS:
         log_prob = np.float32(-1) if row["good"] else -math.inf
@@ -92,7 +87,7 @@ def test_predictions_one_by_one_and_one_part_of_them(load: Any) -> None:
     assert set(metric.compute(predictions=part, references=ROWS)) == {"accuracy@1", "accuracy@5"}
 
 
-def test_what_is_changed_or_left_out_is_a_warning(load: Any) -> None:
+def test_what_is_changed_or_left_out_is_a_warning(load):
     metric = load()
     # a space before a word, as the tokens of GPT-2 are decoded
     plain, spaced = ([{"top_words": [f"{space}good", f"{space}bad"]}] * 6 for space in ("", " "))
@@ -105,7 +100,7 @@ def test_what_is_changed_or_left_out_is_a_warning(load: Any) -> None:
     assert set(measures) == {"accuracy@1", "accuracy@2"}
 
 
-def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str, Any]]:
+def changed(rows, at, **values):
     return [*rows[:at], rows[at] | values, *rows[at + 1 :]]
 
 
@@ -122,14 +117,12 @@ def changed(rows: list[dict[str, Any]], at: int, **values: Any) -> list[dict[str
         ({"references": changed(ROWS, 2, id="0a")}, "same id more than once"),
     ],
 )
-def test_errors_name_the_row_or_argument(
-    load: Any, arguments: dict[str, Any], message: str
-) -> None:
+def test_errors_name_the_row_or_argument(load, arguments, message):
     with pytest.raises(BadInput, match=message):
         load().compute(**{"predictions": PREDICTIONS, "references": ROWS} | arguments)
 
 
-def test_it_loads_by_path_without_a_network(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_loads_by_path_without_a_network(root, monkeypatch):
     monkeypatch.chdir(root)
     monkeypatch.setattr(evaluate.config, "HF_EVALUATE_OFFLINE", True)
     metric = evaluate.load("metrics/cloze_diagnostics", "cprag102")
@@ -139,7 +132,7 @@ def test_it_loads_by_path_without_a_network(root: Path, monkeypatch: pytest.Monk
     assert doctest.DocTestRunner().run(test).failed == 0
 
 
-def test_the_card_describes_a_space(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_card_describes_a_space(folder, capsys):
     _, header, body = (folder / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     assert yaml.safe_load(header)["app_file"] == "app.py"
     (code,) = re.findall(r"```python\n(.*?)```", body, re.DOTALL)  # the example, with its output

@@ -5,12 +5,6 @@ left out, each given the tokens before it, or with it alone masked; the candidat
 score is chosen, the first of equal ones; the good one stands first.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from reference import load
@@ -25,7 +19,7 @@ PAIRS = [
 ]
 
 
-def score(tokenizer: Any, model: Any, text: str) -> torch.Tensor:
+def score(tokenizer, model, text):
     """The pipeline's score of a sentence, in the type of the model."""
     ids = torch.tensor(tokenizer(text)["input_ids"])
     special = torch.tensor(tokenizer.get_special_tokens_mask(ids, already_has_special_tokens=True))
@@ -39,9 +33,7 @@ def score(tokenizer: Any, model: Any, text: str) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(("family", "option"), [("gpt2", "bos"), ("bert", "pll")])
-def test_both_choose_alike_but_for_ties(
-    family: str, option: str, family_dir: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_both_choose_alike_but_for_ties(family, option, family_dir, tmp_path):
     folder = family_dir(family)
     tokenizer, model = load(folder, "causal" if family == "gpt2" else "masked", "eager")
     equal = tmp_path / "equal"

@@ -1,7 +1,5 @@
 """The demo models: what they know, and how they are made."""
 
-from __future__ import annotations
-
 import re
 import sys
 from importlib import import_module
@@ -22,7 +20,7 @@ lexicon = corpus.LEXICON
 
 
 @pytest.mark.slow
-def test_the_questions_are_not_in_the_corpus() -> None:
+def test_the_questions_are_not_in_the_corpus():
     texts = corpus.sentences(seed=7, count=20_000)
     # the 18 nouns of Fischler et al. (1983)
     for noun in chain(*(nouns[: corpus.ASKED_ABOUT] for nouns in lexicon["categories"].values())):
@@ -35,7 +33,7 @@ def test_the_questions_are_not_in_the_corpus() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_folder_is_a_model_like_any_other(name: str) -> None:
+def test_a_folder_is_a_model_like_any_other(name):
     folder = demo_folder(name)
     tokens = AutoTokenizer.from_pretrained(folder).tokenize("A robin is big.")
     masked = ["a", "robin", "is", "big", "."]
@@ -47,7 +45,7 @@ def test_a_folder_is_a_model_like_any_other(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_recipe_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_recipe_gives_the_same_bytes(tmp_path):
     for name in NAMES:
         made = []
         for folder in (tmp_path / f"{name}-1", tmp_path / f"{name}-2"):

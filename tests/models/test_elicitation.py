@@ -1,19 +1,14 @@
 """Forced choice: questions, answers and figures, and models that are asked so."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from zlib import crc32
 
 import pytest
 import reference
-from commands import Commands
 from families import FAMILIES, family_params
 from invented_runs import FakeModel, model_info
 
@@ -21,20 +16,19 @@ import lmdiag
 from lmdiag import models
 from lmdiag.elicitation import parse_wording
 from lmdiag.models import LoadOptions
-from lmdiag.protocol import Predictions
 from lmdiag.questions import Setting
 from lmdiag.report.headline import headline_rows
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import load_run
 from lmdiag.runs.asking import predict
 from lmdiag.stimuli import Stimuli
-from lmdiag.types import Answer, Question, WordScore
+from lmdiag.types import Answer, WordScore
 
 CHAT = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-COLUMNS: dict[str, list[Any]] = {
+COLUMNS = {
     "id": ["a1", "a2", "b2", "b1", "c1", "c2", "c3"],
     "item": [""] * 7,
     "condition": [""] * 7,
@@ -54,24 +48,24 @@ class Fake(FakeModel):
 
     info = model_info(kind="causal")
 
-    def __init__(self, log_prob: Callable[[str, str], float]) -> None:
+    def __init__(self, log_prob):
         self.log_prob = log_prob
         self.asked: list[str] = []
 
-    def reply(self, question: Question, top: int) -> Answer:
+    def reply(self, question, top):
         text = question.query.context
         self.asked.append(text)
         scores = {word: WordScore(self.log_prob(text, word), 1, 1) for word in question.words}
         return Answer(scores, (), ())
 
 
-def chosen(model: Any, rows: Stimuli = ROWS, **options: Any) -> Predictions:
+def chosen(model, rows=ROWS, **options):
     """The predictions of a model that is asked to choose."""
     (found,), _ = predict(model, [Setting(rows, wording=parse_wording(WORDING))], top=1, **options)
     return found
 
 
-def test_questions_list_the_rows_of_a_contrast_in_every_rotation() -> None:
+def test_questions_list_the_rows_of_a_contrast_in_every_rotation():
     model = Fake(lambda text, label: -1.0)
     chosen(model)
     assert model.asked[:4] == [
@@ -87,7 +81,7 @@ def test_questions_list_the_rows_of_a_contrast_in_every_rotation() -> None:
     ]  # fmt: skip
 
 
-def test_figures_by_hand() -> None:
+def test_figures_by_hand():
     """Contrast a: p(1), p(2) are .6, .2 where bird stands first, .1, .3 where tree does.
 
     Normalised, bird has .75 and .75, tree .25 and .25; one of two answers is the first label; the
@@ -95,7 +89,7 @@ def test_figures_by_hand() -> None:
     """
     of = {"1. bird": {"1": 0.6, "2": 0.2}, "1. tree": {"1": 0.1, "2": 0.3}}
 
-    def log_prob(text: str, label: str) -> float:
+    def log_prob(text, label):
         return math.log(next((p[label] for first, p in of.items() if first in text), 0.25))
 
     found = chosen(Fake(log_prob))
@@ -114,11 +108,11 @@ def test_figures_by_hand() -> None:
     assert measures["labels_mass"].chance is None
 
 
-def test_a_model_that_always_answers_with_the_first_option() -> None:
+def test_a_model_that_always_answers_with_the_first_option():
     """The first label has six nats more than the second, and each up to one that means nothing."""
     n = 400
     ids = [f"{i:03d}{x}" for i in range(n) for x in "ab"]
-    columns: dict[str, list[Any]] = {
+    columns = {
         "id": ids, "item": ids, "condition": [""] * 2 * n, "sentence": [f"It is {x}." for x in ids],
         "good": [True, False] * n, "contrast": [x[:3] for x in ids],
     }  # fmt: skip
@@ -134,9 +128,7 @@ def test_a_model_that_always_answers_with_the_first_option() -> None:
 @pytest.mark.parametrize(
     "name", family_params(["gpt2", "llama", "mamba", "gpt_neox", "opt", "qwen2", "gemma", "phi3"])
 )
-def test_the_log_probabilities_are_those_of_transformers(
-    name: str, chat: bool, family_dir: Callable[[str], Path], tmp_path: Path
-) -> None:
+def test_the_log_probabilities_are_those_of_transformers(name, chat, family_dir, tmp_path):
     """Labels after a space, a line break and in a chat; by the chain rule where they have two."""
     folder = Path(shutil.copytree(family_dir(name), tmp_path / name))
     (folder / "chat_template.jinja").write_text(CHAT, "utf-8")
@@ -148,7 +140,7 @@ def test_the_log_probabilities_are_those_of_transformers(
         found = [
             predict(model, [setting], top=1, batch_size=size)[0][0].labels for size in (None, 1)
         ]
-        expected: list[list[float]] = [[0.0] * len(of) for of in found[0]]
+        expected = [[0.0] * len(of) for of in found[0]]
         for choice in setting.choices(cased=model.info.cased):
             text = choice.query.context
             if chat:
@@ -174,7 +166,7 @@ def test_the_log_probabilities_are_those_of_transformers(
 # ---- runs ----------------------------------------------------------------------------------------
 
 
-def test_runs_comparisons_and_multiverses(command: Commands) -> None:
+def test_runs_comparisons_and_multiverses(command):
     model, output = command.models["gpt2"], command.folder / "results"
     start = ["--data", command.data, "--tasks", "role88", "--limit", 8, "--quiet", "--output"]
     paths = []
@@ -210,7 +202,7 @@ def test_runs_comparisons_and_multiverses(command: Commands) -> None:
     }  # fmt: skip
 
 
-def test_rows_without_contrasts_are_refused(command: Commands) -> None:
+def test_rows_without_contrasts_are_refused(command):
     rows = command.folder / "rows.csv"
     rows.write_text("id,context,target\n1,A robin is a,bird\n", "utf-8")
     run = ["run", "--model", command.models["gpt2"], "--output", command.folder, "--data", rows]

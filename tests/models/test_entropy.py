@@ -1,18 +1,13 @@
 """Entropies over tokens in runs, files and `fit`; see test_families.py and test_word_by_word.py."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pandas as pd
 import pytest
-from commands import Commands
 from reference import CLOSE
 
 import lmdiag
 
 
-def test_runs_tables_and_fits(command: Commands) -> None:
+def test_runs_tables_and_fits(command):
     """Equal figures and signature; the entropies of words and regions, also as a predictor."""
     folder, model = command.folder, command.models["gpt2"]
     (folder / "rows.csv").write_text("id,sentence\n1,A robin |is a bird.\n2,The dog |sleeps.\n")
@@ -38,7 +33,7 @@ def test_runs_tables_and_fits(command: Commands) -> None:
     assert frame["entropy"].tolist() == pytest.approx(words["entropy"].tolist(), abs=CLOSE)
 
     table = frame[["text", "position", "word"]].assign(rt=[1.0, 2, 4, 3, 5, 2, 1, 3])
-    chosen: dict[str, Any] = {"predictors": ("surprisal", "entropy"), "controls": (), "lags": 0}
+    chosen = {"predictors": ("surprisal", "entropy"), "controls": (), "lags": 0}
     asked, again, read = (  # again: from the answers that are kept
         [
             x.delta_log_likelihood

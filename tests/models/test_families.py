@@ -1,11 +1,6 @@
 """Every family of models, asked by lmdiag and by an independent float64 reference."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 import reference
@@ -15,14 +10,11 @@ from transformers import AutoTokenizer
 from vocabularies import UNKNOWN
 
 from lmdiag import stimuli
-from lmdiag.models import LoadOptions, Model, load
+from lmdiag.models import LoadOptions, load
 from lmdiag.models.forward.reuse import no_reuse, reuse_keys_and_values, reuse_sources
-from lmdiag.protocol import Unit
 from lmdiag.runs import asking
-from lmdiag.types import DIAGNOSTICS, Answer, Query, Question
+from lmdiag.types import DIAGNOSTICS, Query, Question
 from models.toys import check_same, edit
-
-FamilyDir = Callable[[str], Path]
 
 BOS_FAMILIES = ("gpt2", "opt", "llama3", "llama", "gemma", "gpt_neox", "mamba", "bloom")
 """With and without a beginning-of-sequence token by default."""
@@ -56,18 +48,18 @@ QUESTIONS = [Question(query, (*WORDS, UNKNOWN), None, True) for query in QUERIES
 TOP = 8
 
 
-def ask(model: Model, questions: Sequence[Question], size: int | None = None) -> list[Answer]:
+def ask(model, questions, size=None):
     return asking.ask(model, questions, top=TOP, batch_size=size or len(questions))
 
 
 def check(
-    name: str,
-    folder: Path,
-    unit: Unit = "token",
-    bos: str = "auto",
-    questions: Sequence[Question] = QUESTIONS,
-    plain: str = "tree",
-) -> list[Answer]:
+    name,
+    folder,
+    unit="token",
+    bos="auto",
+    questions=QUESTIONS,
+    plain="tree",
+):
     """Compares a family's answers and entropies with its reference; the list in unit `token`.
 
     Args:
@@ -77,7 +69,7 @@ def check(
         plain: a word that leaves the pieces around it alone.
     """
     family = FAMILIES[name]
-    model: Any = load(str(folder), LoadOptions(bos=bos, unit=unit))  # type: ignore[arg-type]
+    model = load(str(folder), LoadOptions(bos=bos, unit=unit))  # type: ignore[arg-type]
     answers = ask(model, questions, 32)
     exact = reference.Reference(folder, family.kind, family.convention, bos, family.attention)
     for question, answer in zip(questions, answers, strict=True):
@@ -104,7 +96,7 @@ def check(
 
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_the_answers_are_the_references(name: str, unit: Unit, family_dir: FamilyDir) -> None:
+def test_the_answers_are_the_references(name, unit, family_dir):
     answers = check(name, family_dir(name), unit)
     spelled_by_bytes = FAMILIES[name].convention in ("byte-level", "metaspace-bpe")
     assert {(each.words[UNKNOWN].log_prob is not None) for each in answers} == {spelled_by_bytes}
@@ -112,7 +104,7 @@ def test_the_answers_are_the_references(name: str, unit: Unit, family_dir: Famil
 
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("name", family_params(PADDED))
-def test_the_name_of_the_padding_token(name: str, unit: Unit, family_dir: FamilyDir) -> None:
+def test_the_name_of_the_padding_token(name, unit, family_dir):
     contexts = ("The <pad> old man said that it was a", "The old man said <pad><pad>", "<pad> A")
     questions = [Question(Query(context), WORDS) for context in contexts]
     check(name, family_dir(name), unit, questions=questions)
@@ -120,20 +112,18 @@ def test_the_name_of_the_padding_token(name: str, unit: Unit, family_dir: Family
 
 @pytest.mark.parametrize("bos", ["always", "never"])
 @pytest.mark.parametrize("name", family_params(BOS_FAMILIES))
-def test_beginning_of_sequence(name: str, bos: str, family_dir: FamilyDir) -> None:
+def test_beginning_of_sequence(name, bos, family_dir):
     check(name, family_dir(name), bos=bos)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "published"), [("bert", "bert-base-uncased"), ("gpt2", "gpt2")])
-def test_all_rows_with_a_published_vocabulary(
-    name: str, published: str, upstream: Path, data_dir: Path, tmp_path: Path
-) -> None:
+def test_all_rows_with_a_published_vocabulary(name, published, upstream, data_dir, tmp_path):
     """The 198 distinct contexts of the three diagnostics with the words of their 326 rows."""
     source = upstream.parent / "tokenizers" / published
     if not source.is_dir():
         pytest.skip(f"no published tokenizer at {source}")
-    words: dict[Query, dict[str, None]] = {}
+    words = {}
     for task in DIAGNOSTICS:
         columns = stimuli.load(str(data_dir), task).columns()
         for *query, target in zip(
@@ -150,7 +140,7 @@ def test_all_rows_with_a_published_vocabulary(
 
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_batches(name: str, unit: Unit, family_dir: FamilyDir) -> None:
+def test_batches(name, unit, family_dir):
     """No number depends on what goes through the model together, nor on what is read again."""
     model = load(str(family_dir(name)), LoadOptions(unit=unit))
     alone = ask(model, QUESTIONS, 1)
@@ -165,7 +155,7 @@ def test_batches(name: str, unit: Unit, family_dir: FamilyDir) -> None:
         assert model.words.reuse is expected
 
 
-def test_padding_token_without_an_embedding(family_dir: FamilyDir, tmp_path: Path) -> None:
+def test_padding_token_without_an_embedding(family_dir, tmp_path):
     folder = shutil.copytree(family_dir("llama"), tmp_path / "llama")
     edit(folder, "tokenizer_config.json", pad_token="[PAD]")
     assert AutoTokenizer.from_pretrained(folder).pad_token == "[PAD]"

@@ -1,15 +1,9 @@
 """Rows through the model: packs, batches, probing, the projection, broken numbers, full memory."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from families import CAUSAL, SEEING_RIGHT, Family, family_params
+from families import CAUSAL, SEEING_RIGHT, family_params
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import CLOSE
@@ -23,8 +17,6 @@ from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, 
 from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, ask, asked, bert, check_same, gpt2, refusal
 
-FamilyDir = Callable[[str], Path]
-
 TOKENIZER = wordpiece("a", "the", "robin", "is", "bird", "tree", "##s", ".", "near")
 BYTES = byte_level("Ġ b", "Ġb i")
 ROWS = [TokenRow((1, 2, 3, 4), (3,)), TokenRow((5, 6), (0, 1)), TokenRow((5, 6, 7, 8), (0, 3))]
@@ -33,7 +25,7 @@ CONTEXTS = st.lists(
 )
 
 
-def some_questions(count: int) -> list[Question]:
+def some_questions(count):
     """Returns questions of unlike lengths, with words of one and of several pieces."""
     text = "The old woman who lived near the sea kept three cats and a dog in the garden"
     rights = ("", "near the park.", ", and the cat sleeps!")
@@ -46,10 +38,10 @@ def some_questions(count: int) -> list[Question]:
     ]
 
 
-def refusing(network: Any, refuses: Callable[[dict[str, torch.Tensor]], bool]) -> Any:
+def refusing(network, refuses):
     """The network, which fails for some inputs."""
 
-    def check(_: Any, __: Any, inputs: dict[str, torch.Tensor]) -> None:
+    def check(_, __, inputs):
         if refuses(inputs):
             raise ValueError("not so\nand more lines")
 
@@ -58,9 +50,7 @@ def refusing(network: Any, refuses: Callable[[dict[str, torch.Tensor]], bool]) -
 
 
 @given(CONTEXTS, st.booleans(), st.integers(9, 20))
-def test_every_context_sees_itself_alone(
-    contexts: list[tuple[int, ...]], causal: bool, width: int
-) -> None:
+def test_every_context_sees_itself_alone(contexts, causal, width):
     packs, packed_at = pack_contexts(contexts, width, causal=causal)
     assert all(0 < len(row.ids) <= width for row in packs)
     for ids, (number, offsets) in zip(contexts, packed_at, strict=True):
@@ -79,9 +69,7 @@ def test_every_context_sees_itself_alone(
 @given(
     CONTEXTS, st.integers(1, 40), st.none() | st.integers(1, 5), st.booleans(), st.booleans()
 )  # fmt: skip
-def test_every_question_is_in_one_batch(
-    contexts: list[tuple[int, ...]], budget: int, count: int | None, packed: bool, causal: bool
-) -> None:
+def test_every_question_is_in_one_batch(contexts, budget, count, packed, causal):
     query = Query("")
     questions = []
     for ids in contexts:
@@ -102,7 +90,7 @@ def test_every_question_is_in_one_batch(
 
 
 class TestLayout:
-    def test_rows_beyond_the_width_of_a_pack(self, family_dir: FamilyDir) -> None:
+    def test_rows_beyond_the_width_of_a_pack(self, family_dir):
         reader = (model := load(str(family_dir("bert")))).reader
         reader.width = 24
         rows = [row for question in some_questions(25) for row in model.encode(question).rows]
@@ -119,7 +107,7 @@ class TestLayout:
             (96, lambda network: setattr(network, "get_output_embeddings", lambda: None), "packed"),
         ],
     )
-    def test_of_a_model(self, positions: int, change: Any, layout: str) -> None:
+    def test_of_a_model(self, positions, change, layout):
         """The last one does not name its projection to the vocabulary."""
         network = gpt2(len(BYTES), n_positions=positions)
         change(network)
@@ -134,9 +122,7 @@ class TestLayout:
         ("name", "most"),
         [("phi3-longrope", 64), ("doge", 48), ("glm_moe_dsa", 48), ("deepseek_v32", 48)],
     )
-    def test_models_that_are_read_below_a_boundary(
-        self, name: str, most: int, family_dir: FamilyDir
-    ) -> None:
+    def test_models_that_are_read_below_a_boundary(self, name, most, family_dir):
         """Longer texts change the rotation factors of all, or which of equal tokens are kept."""
         model = load(str(family_dir(name)))
         assert model.info.max_length == most
@@ -150,7 +136,7 @@ class TestProjectionModule:
         [("bert", "BertSelfOutput"), ("deberta-v2", "DebertaV2SelfOutput"), ("albert", "Linear"),
          ("xmod", "Linear"), ("luke", "Linear"), ("gpt2", "Linear"), ("t5", "Linear")],
     )  # fmt: skip
-    def test_of_a_family(self, name: str, module: str, family_dir: FamilyDir) -> None:
+    def test_of_a_family(self, name, module, family_dir):
         """Computing the wanted positions only gives what computing everything gives.
 
         XMOD counts the rows behind its attention, and LUKE cuts positions beyond their length.
@@ -167,9 +153,7 @@ class TestProjectionModule:
         reader.projection_module = None
         assert (cut - reader.read(rows)).abs().max() < CLOSE
 
-    def test_a_module_that_changes_the_numbers(
-        self, family_dir: FamilyDir, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_module_that_changes_the_numbers(self, family_dir, monkeypatch):
         """The first layer's module looks like one, but other layers come after it."""
         first = lambda model: model.bert.encoder.layer[0].attention.output  # noqa: E731
         monkeypatch.setattr(
@@ -183,7 +167,7 @@ class TestProjectionModule:
 
 class TestCausality:
     @pytest.mark.parametrize("family", SEEING_RIGHT, ids=lambda family: family.name)
-    def test_families(self, family: Family, tmp_path: Path) -> None:
+    def test_families(self, family, tmp_path):
         folder = family.make(tmp_path / family.name)
         for dtype in ("float32", "bfloat16"):
             if (family.name, dtype) != ("xlnet", "bfloat16"):  # which it does not take
@@ -192,12 +176,12 @@ class TestCausality:
                 assert "--kind masked" in line
 
     @pytest.mark.parametrize("how", ["next token", "prefix"])
-    def test_a_glance_to_the_right(self, how: str) -> None:
+    def test_a_glance_to_the_right(self, how):
         """One token to the right, or both sides of the first six tokens, is enough."""
         network = gpt2(len(BYTES))
         forward = network.forward
 
-        def with_prefix(input_ids: torch.Tensor, **inputs: Any) -> Any:
+        def with_prefix(input_ids, **inputs):
             sees = torch.ones(input_ids.shape[1], input_ids.shape[1]).tril().bool()
             sees[:6, :6] = True
             return forward(input_ids=input_ids, **inputs | {"attention_mask": sees[None, None]})
@@ -212,14 +196,14 @@ class TestCausality:
             asked(network, BYTES, "causal")
 
     @pytest.mark.parametrize("name", family_params(family.name for family in CAUSAL))
-    def test_rounding_is_not_taken_for_it(self, name: str, family_dir: FamilyDir) -> None:
+    def test_rounding_is_not_taken_for_it(self, name, family_dir):
         """Alibi, sliding windows, recurrences; `test_families` has float32."""
         load(str(family_dir(name)), LoadOptions(dtype="bfloat16"))
 
 
 class TestNumbers:
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
-    def test_the_softmax_is_never_in_half_precision(self, dtype: torch.dtype) -> None:
+    def test_the_softmax_is_never_in_half_precision(self, dtype):
         log_probs = asked(gpt2(len(BYTES)).to(dtype), BYTES, "causal").reader.read(ROWS)
         assert log_probs.dtype == torch.promote_types(dtype, torch.float32)
         assert float(log_probs[0].exp().sum()) == pytest.approx(1, abs=CLOSE)
@@ -228,18 +212,18 @@ class TestNumbers:
         st.lists(st.lists(st.integers(-3, 0), min_size=7, max_size=7), min_size=1, max_size=4),
         st.integers(1, 9),
     )
-    def test_the_best_items_ties_by_id(self, rows: list[list[int]], top: int) -> None:
+    def test_the_best_items_ties_by_id(self, rows, top):
         ids, values = best(torch.tensor(rows, dtype=torch.float32), top)
         for row, tokens, nats in zip(rows, ids.tolist(), values.tolist(), strict=True):
             assert tokens == sorted(range(7), key=lambda token: (-row[token], token))[:top]
             assert nats == [row[token] for token in tokens]
 
     @pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
-    def test_broken_logits(self, value: float) -> None:
+    def test_broken_logits(self, value):
         """NaN and infinity at one blank: model and context are named; -inf is probability 0."""
         model = asked(gpt2(len(BYTES)), BYTES, "causal")
 
-        def spoil(_: Any, __: Any, logits: torch.Tensor) -> torch.Tensor:
+        def spoil(_, __, logits):
             logits[..., -1, 7] = value  # the last of the gathered positions
             return logits
 
@@ -256,7 +240,7 @@ class TestNumbers:
     ("layout", "error"),
     [("packed", torch.OutOfMemoryError), ("packed", RuntimeError), ("equal", MemoryError)],
 )
-def test_full_memory_halves_batches(layout: Any, error: type[Exception]) -> None:
+def test_full_memory_halves_batches(layout, error):
     """Down to one question a time, with the same numbers, and no attempt twice too large."""
     model = asked(bert(len(TOKENIZER)), TOKENIZER, "masked")
     model.reader.layout = layout
@@ -264,9 +248,9 @@ def test_full_memory_halves_batches(layout: Any, error: type[Exception]) -> None
     batch = [model.encode(Question(Query(x), ("bird", "birds", "tree"))) for x in contexts]
     expected = model.answer(batch, 5)
     largest = max(len(e.rows) * max(len(row.ids) for row in e.rows) for e in batch)
-    tried: list[bool] = []
+    tried = []
 
-    def check(_: Any, __: Any, inputs: dict[str, torch.Tensor]) -> None:
+    def check(_, __, inputs):
         tried.append(inputs["input_ids"].numel() > largest)
         if tried[-1]:
             raise error("CUDA out of memory. Tried to allocate 20.00 GiB")
@@ -282,7 +266,7 @@ def test_full_memory_halves_batches(layout: Any, error: type[Exception]) -> None
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
-def test_a_model_that_fails_at_its_first_text(unit: str) -> None:
+def test_a_model_that_fails_at_its_first_text(unit):
     with pytest.raises(BadInput) as caught:
         asked(refusing(gpt2(len(BYTES)), lambda _: True), BYTES, "causal", unit=unit)
     assert str(caught.value) == (
@@ -291,7 +275,7 @@ def test_a_model_that_fails_at_its_first_text(unit: str) -> None:
     )
 
 
-def test_unit_word_is_refused_with_quantized_weights() -> None:
+def test_unit_word_is_refused_with_quantized_weights():
     network = bert(len(TOKENIZER))
     network.is_quantized = True
     with pytest.raises(BadInput, match="use --dtype float32 without --quantization"):

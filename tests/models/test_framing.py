@@ -1,11 +1,5 @@
 """Prompts, chat templates, the final period and the first letter: what is asked, by hand."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from reference import CLOSE, ends_a_word
@@ -64,7 +58,7 @@ line breaks, trimming and errors are those of the models' own templates; tools a
 
 
 @pytest.mark.parametrize("name", CHATS)
-def test_ids_are_those_of_the_template(name: str, tmp_path: Path) -> None:
+def test_ids_are_those_of_the_template(name, tmp_path):
     """And there is no second beginning-of-sequence token before the template's."""
     published, tokens, template = CHATS[name]
     write(published, tmp_path)
@@ -75,7 +69,7 @@ def test_ids_are_those_of_the_template(name: str, tmp_path: Path) -> None:
     model = asked(network, tokenizer, "causal", chat=True, instruction="Go on.")
     assert model.info.bos == template.startswith("{{ bos_token }}")
     dated = template.replace('strftime_now("%d %b %Y")', "'26 Jul 2024'")
-    options: dict[str, Any] = {"continue_final_message": True, "chat_template": dated}
+    options = {"continue_final_message": True, "chat_template": dated}
     for context in CONTEXTS:
         turns = [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": context}]
         text = tokenizer.apply_chat_template(turns, tokenize=False, **options)
@@ -108,7 +102,7 @@ CANNOT = "cannot be used for a turn of the user"
         ("{{ '{context}' ~ messages[1].content }}", "depends on the turn"),
     ],
 )  # fmt: skip
-def test_templates_that_cannot_be_continued(template: Any, message: str) -> None:
+def test_templates_that_cannot_be_continued(template, message):
     tokenizer = byte_level()
     tokenizer.chat_template = template
     with pytest.raises(BadInput, match=r"^model toy.*--prompt") as caught:
@@ -120,7 +114,7 @@ def test_templates_that_cannot_be_continued(template: Any, message: str) -> None
 PROMPTED = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "b i", "bi r", "bir d", "Ġ a")
 
 
-def prompted(prompt: str, context: str, word: str = "bird", **options: Any) -> list[str]:
+def prompted(prompt, context, word="bird", **options):
     """The tokens that a small causal model reads before a word, and those of the word."""
     model = asked(gpt2(len(PROMPTED)), PROMPTED, "causal", prompt=prompt, **options)
     encoded = model.encode(Question(Query(context), (word,)))
@@ -142,12 +136,12 @@ class TestPrompts:
             ("b\n{context}", "", "b Ċ bird"),
         ],
     )
-    def test_around_a_context(self, prompt: str, context: str, tokens: str) -> None:
+    def test_around_a_context(self, prompt, context, tokens):
         assert prompted(prompt, context) == tokens.split()
         if context:
             assert prompted(prompt, context, bos="always") == ["<|end|>", *tokens.split()]
 
-    def test_a_whole_word_after_a_line_break(self) -> None:
+    def test_a_whole_word_after_a_line_break(self):
         """No word before it has to end: log p(bird | a, line break) + log E, in float64."""
         network = gpt2(len(PROMPTED))
         model = asked(network, PROMPTED, "causal", prompt="{context}\n", unit="word")
@@ -158,11 +152,11 @@ class TestPrompts:
         exact = alone(network, ids, 1)[ids[2]] + alone(network, ids, 2)[ends].logsumexp(-1)
         assert answer.words["bird"].log_prob == pytest.approx(float(exact), abs=CLOSE)
 
-    def test_length(self) -> None:
+    def test_length(self):
         with pytest.raises(BadInput, match=r"'a' takes 100 tokens with its prompt and its longest"):
             prompted("c" * 99 + "{context}", "a")
 
-    def test_two_beginnings(self) -> None:
+    def test_two_beginnings(self):
         tokenizer = sentencepiece("▁bird", bos=True)
         network = gpt2(len(tokenizer))
         with pytest.raises(BadInput, match=r"the prompt begins with <s>, which .* --bos never"):
@@ -175,9 +169,7 @@ class TestPrompts:
         "options", [{"prompt": "Go: {context}"}, {"chat": True}, {"elicitation": "choice"}]
     )
     @pytest.mark.parametrize("name", ["bert", "t5"])
-    def test_models_that_see_both_sides(
-        self, name: str, options: Any, family_dir: Callable[[str], Path]
-    ) -> None:
+    def test_models_that_see_both_sides(self, name, options, family_dir):
         with pytest.raises(BadInput, match=r"is not causal, and --[\w ]+ is for .*: leave it out$"):
             load(str(family_dir(name)), LoadOptions(**options))
 
@@ -198,7 +190,7 @@ PIECES = wordpiece("a", "A", "robin", "Robin", "is", "bird", "##s", ".", "near",
         (Query("", "is near ."), {"first_letter": "upper"}, "[MASK] is near ."),
     ],
 )
-def test_final_period_and_first_letter(query: Query, options: Any, tokens: str) -> None:
+def test_final_period_and_first_letter(query, options, tokens):
     """The tokens that a small masked model reads."""
     model = asked(bert(len(PIECES)), PIECES, "masked", **options)
     (row,) = model.encode(Question(query, ("bird",))).rows
@@ -206,14 +198,14 @@ def test_final_period_and_first_letter(query: Query, options: Any, tokens: str) 
 
 
 @pytest.mark.parametrize(("name", "blank"), [("t5", "<extra_id_0>"), ("bart", "<mask>")])
-def test_encoder_decoders(name: str, blank: str, family_dir: Callable[[str], Path]) -> None:
+def test_encoder_decoders(name, blank, family_dir):
     tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
     model = load(str(family_dir(name)), LoadOptions(final_period="never", first_letter="lower"))
     (row, *_) = model.encode(Question(Query("A robin is a"), ("bird",))).rows
     assert list(row.source) == tokenizer(f"a robin is a {blank}").input_ids
 
 
-def test_causal_models() -> None:
+def test_causal_models():
     """They read no period; the first letter is that of the context and not of the prompt."""
     assert prompted("{context}", "a", final_period="never") == prompted("{context}", "a")
     read = prompted("b: {context}", "a a", first_letter="upper")

@@ -1,22 +1,16 @@
 """Loading: options, kinds, commits, pickles, code of a model, the Hub, memory."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any
 from unittest.mock import Mock
 
 import psutil
 import pytest
 import torch
 import transformers
-from huggingface_hub import HfApi
 
 import lmdiag
 from lmdiag.models import load
@@ -27,7 +21,7 @@ from lmdiag.types import BadInput
 from models.toys import edit, refusal
 
 
-def test_what_is_known_about_a_model(bert: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_known_about_a_model(bert, caplog):
     edit(bert, "config.json", eos_token_id=99999)  # transformers would warn
     parts = load_parts(str(bert))
     assert (parts.kind, parts.commit) == ("masked", model_digest(bert))
@@ -46,14 +40,14 @@ def test_what_is_known_about_a_model(bert: Path, caplog: pytest.LogCaptureFixtur
         {"device_map": "cpu"}, {"kind": "causal"},  # its causality is tested, too
     ],
 )  # fmt: skip
-def test_options(bert: Path, options: dict[str, Any]) -> None:
+def test_options(bert, options):
     info = load(str(bert), LoadOptions(**options)).info
     expected = {"dtype": "float32", "attention": "sdpa", "kind": "masked"} | options
     given = (info.dtype, info.attention, info.kind)
     assert given == (expected["dtype"], expected["attention"], expected["kind"])
 
 
-def test_half_precision_weights_are_float32_on_the_cpu(bert: Path) -> None:
+def test_half_precision_weights_are_float32_on_the_cpu(bert):
     load_parts(str(bert), LoadOptions(dtype="bfloat16")).model.save_pretrained(bert)
     assert json.loads((bert / "config.json").read_text("utf-8"))["dtype"] == "bfloat16"
     assert load_parts(str(bert), LoadOptions(device="cpu")).model.dtype == torch.float32
@@ -71,14 +65,12 @@ def test_half_precision_weights_are_float32_on_the_cpu(bert: Path) -> None:
         ("BartConfig", "BartModel", "seq2seq"), ("XLMConfig", "XLMWithLMHeadModel", "masked"),
     ],
 )  # fmt: skip
-def test_the_architecture_decides(name: str, architecture: str | None, kind: str) -> None:
+def test_the_architecture_decides(name, architecture, kind):
     config = getattr(transformers, name)(architectures=architecture and [architecture])
     assert detect("some-model", config) == kind
 
 
-def test_digest_follows_what_decides_the_answers(
-    bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_digest_follows_what_decides_the_answers(bert, monkeypatch):
     before = model_digest(bert)
     assert len(before) == len("sha256:") + 16
     assert model_digest(shutil.copytree(bert, bert.with_name("copy"))) == before
@@ -94,12 +86,10 @@ def test_digest_follows_what_decides_the_answers(
     assert "cannot read x.bin" in refusal(bert)
 
 
-def test_the_digest_is_computed_once_and_beside_loading(
-    bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_digest_is_computed_once_and_beside_loading(bert, monkeypatch):
     threads = []
 
-    def watched(folder: Path) -> str:
+    def watched(folder):
         threads.append(current_thread())
         return model_digest(folder)
 
@@ -109,7 +99,7 @@ def test_the_digest_is_computed_once_and_beside_loading(
     assert threads != [main_thread()]
 
 
-def test_allowed_pickles(bert: Path) -> None:
+def test_allowed_pickles(bert):
     weights = load_parts(str(bert)).model.state_dict()
     (bert / "model.safetensors").unlink()
     torch.save(weights, bert / "pytorch_model.bin")
@@ -118,7 +108,7 @@ def test_allowed_pickles(bert: Path) -> None:
     assert torch.equal(parts.model.state_dict()[bias], weights[bias])
 
 
-def test_code_of_the_models_own_runs_with_the_flag(bert: Path) -> None:
+def test_code_of_the_models_own_runs_with_the_flag(bert):
     (bert / "own_code.py").write_text(
         "from transformers import BertConfig, BertForMaskedLM\n"
         "class MyConfig(BertConfig):\n    model_type = 'my-bert'\n"
@@ -131,7 +121,7 @@ def test_code_of_the_models_own_runs_with_the_flag(bert: Path) -> None:
     assert (type(parts.model).__name__, parts.kind) == ("MyModel", "masked")
 
 
-def test_shards_and_links_are_followed(bert: Path) -> None:
+def test_shards_and_links_are_followed(bert):
     load_parts(str(bert)).model.save_pretrained(bert, max_shard_size="20KB")
     (bert / "model.safetensors").unlink(missing_ok=True)
     blob = bert.parent / "0123abcd"
@@ -143,9 +133,7 @@ def test_shards_and_links_are_followed(bert: Path) -> None:
     assert "model-00001" in refusal(bert)
 
 
-def test_a_model_of_the_hub_is_pinned_to_its_commit(
-    api: HfApi, family_dir: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_of_the_hub_is_pinned_to_its_commit(api, family_dir, monkeypatch):
     """Once it was read, no network is needed."""
     api.create_repo("org/tiny-gpt2")
     api.upload_folder(repo_id="org/tiny-gpt2", folder_path=family_dir("gpt2"))
@@ -157,9 +145,7 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(
     assert "is not in the cache" in refusal("org/another")
 
 
-def test_weights_that_are_larger_than_the_free_memory(
-    bert: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_are_larger_than_the_free_memory(bert, monkeypatch):
     memory = Mock(available=(bert / "model.safetensors").stat().st_size)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)
     load_parts(str(bert), LoadOptions(device="cpu"))
@@ -194,7 +180,7 @@ def test_weights_that_are_larger_than_the_free_memory(
         ({"units": "word"}, "unknown option 'units' (did you mean 'unit'?): choose from "),
     ],
 )
-def test_an_option_that_is_not_allowed(options: dict[str, Any], told: str) -> None:
+def test_an_option_that_is_not_allowed(options, told):
     with pytest.raises(BadInput) as caught:
         lmdiag.load_model("no-such-folder/never/read", **options)
     assert told in str(caught.value)

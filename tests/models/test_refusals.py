@@ -1,20 +1,15 @@
 """Models that are broken or made to harm: each is refused in one line, and no code runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle
 import shutil
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 import tokenizer_files
-from huggingface_hub import HfApi
 
 from lmdiag.models.loading.load import load_parts
 from models.toys import edit, refusal
@@ -22,40 +17,39 @@ from models.toys import edit, refusal
 INDEX = "model.safetensors.index.json"
 PICKLED_INDEX = "pytorch_model.bin.index.json"
 WEIGHTS = "model.safetensors"
-Break = Callable[[Path], object]
 
 
-def changed(file: str, **entries: Any) -> Break:
+def changed(file, **entries):
     return lambda folder: edit(folder, file, **entries)
 
 
 config, tokenizer = partial(changed, "config.json"), partial(changed, "tokenizer_config.json")
 
 
-def write(name: str, content: bytes | str) -> Break:
+def write(name, content):
     raw = content.encode() if isinstance(content, str) else content
     return lambda folder: (folder / name).write_bytes(raw)
 
 
-def remove(*names: str) -> Break:
+def remove(*names):
     return lambda folder: [(folder / name).unlink(missing_ok=True) for name in names]
 
 
-def all_of(*breaks: Break) -> Break:
+def all_of(*breaks):
     return lambda folder: [damage(folder) for damage in breaks]
 
 
-def indexed(index: str, *names: object) -> Break:
+def indexed(index, *names):
     """Has an index name weight files, the first of which are good ones."""
     content = {"metadata": {}, "weight_map": {f"w{n}": name for n, name in enumerate(names)}}
     return all_of(remove(WEIGHTS), write(index, json.dumps(content)))
 
 
-def without_head(folder: Path) -> None:
+def without_head(folder):
     load_parts(str(folder)).model.base_model.save_pretrained(folder)
 
 
-def one_embedding_less(folder: Path) -> None:
+def one_embedding_less(folder):
     model = load_parts(str(folder)).model
     model.resize_token_embeddings(439)
     model.save_pretrained(folder)
@@ -64,14 +58,14 @@ def one_embedding_less(folder: Path) -> None:
 class Trap:
     """An object whose unpickling creates a folder."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self):
         return os.mkdir, (str(self.path),)
 
 
-def trap(name: str) -> Break:
+def trap(name):
     """Puts a pickle in the place of the weights."""
     return lambda folder: [
         remove(WEIGHTS)(folder),
@@ -94,7 +88,7 @@ CTRL = all_of(
     write("merges.txt", "#version: 0.2\na b</w> 1\n"),
 )  # fmt: skip
 
-FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
+FOLDERS = [
     ("bert", config(model_type="bert9000"), {}, "bert9000"),
     ("bert", config(model_type="vit", architectures=["ViTForImageClassification"]), {},
      "(ViTForImageClassification) is not a language model"),
@@ -163,15 +157,15 @@ FOLDERS: list[tuple[str, Break, dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("family", "damage", "options", "told"), FOLDERS)
 def test_a_broken_folder(
-    family: str,
-    damage: Break,
-    options: dict[str, Any],
-    told: str,
-    family_dir: Callable[[str], Path],
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    family,
+    damage,
+    options,
+    told,
+    family_dir,
+    tmp_path,
+    caplog,
+    monkeypatch,
+):
     monkeypatch.setenv("WORLD_SIZE", "2")
     folder = Path(shutil.copytree(family_dir(family), tmp_path / family))
     damage(folder)
@@ -187,7 +181,7 @@ def test_a_broken_folder(
         ("{bert}/model.safetensors", "give the folder"), ("{bert}/..", "has no config.json"),
     ],
 )  # fmt: skip
-def test_neither_folder_nor_hub_id(bert: Path, name: str, told: str) -> None:
+def test_neither_folder_nor_hub_id(bert, name, told):
     assert told in refusal(name.format(bert=bert))
 
 
@@ -198,7 +192,7 @@ def test_neither_folder_nor_hub_id(bert: Path, name: str, told: str) -> None:
         (ADAPTER, "adapter_config.json"),
     ],
 )
-def test_the_same_refusals_for_the_hub(damage: Break, told: str, api: HfApi, bert: Path) -> None:
+def test_the_same_refusals_for_the_hub(damage, told, api, bert):
     damage(bert)
     api.create_repo("org/broken")
     api.upload_folder(repo_id="org/broken", folder_path=bert)
@@ -219,14 +213,14 @@ def test_the_same_refusals_for_the_hub(damage: Break, told: str, api: HfApi, ber
     ],
 )
 def test_the_hub_refuses(
-    status: int | None,
-    header: str,
-    reason: str,
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def answer(request: httpx2.Request) -> httpx2.Response:
+    status,
+    header,
+    reason,
+    told,
+    tmp_path,
+    monkeypatch,
+):
+    def answer(request):
         if status is None:
             raise httpx2.ConnectError("Connection refused")
         return httpx2.Response(status, headers={f"X-{header}": reason})

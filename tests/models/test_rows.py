@@ -1,10 +1,5 @@
 """The rows that masked, causal and encoder-decoder models read for a question."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from tokenizer_files import byte_level, sentencepiece, wordpiece
 from transformers import AutoTokenizer
@@ -12,8 +7,6 @@ from transformers import AutoTokenizer
 from lmdiag.models import load
 from lmdiag.types import BadInput, Query, Question, Sentence
 from models.toys import asked, bert, gpt2
-
-FamilyDir = Callable[[str], Path]
 
 PIECES = wordpiece(
     "a", "the", "robin", "is", "bird", "tree", "##s", "##ing", "car", "##pet", "##man", ".", "near"
@@ -27,7 +20,7 @@ CAUSAL = asked(gpt2(len(BYTES)), BYTES, "causal")
 NEAR = Question(Query("The old woman", "near the sea."), ("tree", "sparrows", "trees"))
 
 
-def test_as_many_masks_as_pieces() -> None:
+def test_as_many_masks_as_pieces():
     """carpet and carman are car + 1 piece: they share `[MASK] [MASK]` and `car [MASK]`."""
     car, bird = PIECES.convert_tokens_to_ids(["car", "bird"])
     encoded = MASKED.encode(Question(Query("a robin is a"), ("carpet", "carman", "birds")))
@@ -41,7 +34,7 @@ def test_as_many_masks_as_pieces() -> None:
     assert encoded.length == 8 + 3 * 9
 
 
-def test_contexts_that_are_too_long() -> None:
+def test_contexts_that_are_too_long():
     """[CLS], 60 words, two masks, the period and [SEP] are 65 tokens."""
     with pytest.raises(BadInput, match=r"'robin a a.*…' takes 65 tokens.*toy reads at most 64"):
         MASKED.encode(Question(Query("robin" + " a" * 59), ("birds",)))
@@ -50,7 +43,7 @@ def test_contexts_that_are_too_long() -> None:
 
 
 class TestCausal:
-    def test_words_share_their_first_pieces(self) -> None:
+    def test_words_share_their_first_pieces(self):
         """birds = bird s, birdsx = bird s x, tre = Ġtre: one row carries all three."""
         words = ("bird", "birds", "birdsx", "tre")
         encoded = CAUSAL.encode(Question(Query("a"), words))
@@ -64,13 +57,13 @@ class TestCausal:
         # What is right of the blank is not seen.
         assert CAUSAL.encode(Question(Query("a", "on the tree."), words)).rows == encoded.rows
 
-    def test_end_tokens_never_follow_the_context(self) -> None:
+    def test_end_tokens_never_follow_the_context(self):
         tokenizer = byte_level(end=True)
         model = asked(gpt2(len(tokenizer)), tokenizer, "causal")
         (row,) = model.encode(Question(Query("ab"), ("c",))).rows
         assert tokenizer.convert_ids_to_tokens(row.ids) == ["a", "b", "Ġ"]
 
-    def test_what_stands_before_an_empty_context(self) -> None:
+    def test_what_stands_before_an_empty_context(self):
         empty = Question(Query(""), ("bird",))
         llama, bare = (sentencepiece("▁the", "▁bird", bos=opens) for opens in (True, False))
         model = asked(gpt2(len(llama)), llama, "causal")
@@ -85,7 +78,7 @@ class TestCausal:
 
 class TestEncoderDecoders:
     @pytest.mark.parametrize("name", ["t5", "flan-t5", "mt5", "bart"])
-    def test_the_blank(self, name: str, family_dir: FamilyDir) -> None:
+    def test_the_blank(self, name, family_dir):
         """T5's sentinel stands at the blank, and before the word in the decoder; BART's mask stands
         at the blank, and the decoder has written the sentence up to it."""
         model = load(str(family_dir(name)))
@@ -99,7 +92,7 @@ class TestEncoderDecoders:
         assert list(row.ids[: len(prompt)]) == prompt
         assert row.reads[0] == len(prompt) - 1
 
-    def test_sentences_are_encoded_once(self, family_dir: FamilyDir) -> None:
+    def test_sentences_are_encoded_once(self, family_dir):
         """Words of several pieces that part ways need several decoder rows, but one encoder row."""
         model = load(str(family_dir("t5")))
         question = model.encode(Question(NEAR.query, ("sparrows", "elephants", "wrenches")))
@@ -112,6 +105,6 @@ class TestEncoderDecoders:
         model.answer([question, other], 5)
         assert seen == [1, 1]  # of two lengths
 
-    def test_whole_sentences_are_refused(self, family_dir: FamilyDir) -> None:
+    def test_whole_sentences_are_refused(self, family_dir):
         with pytest.raises(BadInput, match="is an encoder-decoder, which gives no probability of"):
             load(str(family_dir("t5"))).encode(Sentence("A robin is a bird."))

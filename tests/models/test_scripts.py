@@ -1,9 +1,5 @@
 """Contexts in scripts without spaces between words, against transformers in float64."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
 from reference import CLOSE
 from tokenizer_files import sentencepiece, trained_bytes
@@ -25,7 +21,7 @@ TOKENIZERS = {
 """In the way of GPT-2, and of Llama: a blank before the text, an item for each character."""
 
 
-def chain(network: Any, ids: list[int], pieces: list[int]) -> float:
+def chain(network, ids, pieces):
     """The log-probability of pieces after ids, by the whole model in float64."""
     row = [*ids, *pieces]
     return sum(
@@ -38,7 +34,7 @@ def chain(network: Any, ids: list[int], pieces: list[int]) -> float:
     [("我喜欢", ("猫", "小猫", "狗")), ("他喜欢狗，", ("我",)), ("แมวกิน", ("ปลา", "แมว"))],
 )
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_no_space_is_inserted(name: str, context: str, words: tuple[str, ...]) -> None:
+def test_no_space_is_inserted(name, context, words):
     tokenizer = TOKENIZERS[name]
     network = gpt2(len(tokenizer))
     model = asked(network, tokenizer, "causal", dtype="float32")
@@ -52,7 +48,7 @@ def test_no_space_is_inserted(name: str, context: str, words: tuple[str, ...]) -
         assert answer.words[word].n_tokens == len(whole) - len(ids)
 
 
-def test_unit_word_is_refused() -> None:
+def test_unit_word_is_refused():
     tokenizer = TOKENIZERS["byte-level"]
     model = asked(gpt2(len(tokenizer)), tokenizer, "causal", unit="word")
     assert model.encode(Question(Query("I like"), ("猫",))).words["猫"]
@@ -72,5 +68,5 @@ def test_unit_word_is_refused() -> None:
         ("彼は２", True), ("（笑）", True), ("ｶﾞﾗｽ", True), ("㈱", True),
     ],
 )  # fmt: skip
-def test_which_scripts_have_no_spaces(context: str, joined: bool) -> None:
+def test_which_scripts_have_no_spaces(context, joined):
     assert is_joined(context) is joined

@@ -1,13 +1,10 @@
 """Unit `word`: against brute force over everything that a model can say, in float64."""
 
-from __future__ import annotations
-
 import copy
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import torch
@@ -17,12 +14,9 @@ from reference import CLOSE
 from tokenizer_files import byte_level, ending, sentencepiece, wordlevel, wordpiece
 from transformers import PreTrainedTokenizerFast
 
-from lmdiag.models import Model
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.types import BadInput, Kind, Query, Question
+from lmdiag.types import BadInput, Query, Question
 from models.toys import ask, asked, bert, gpt2
-
-Pieces = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -46,21 +40,21 @@ class Toy:
     depth: int = 4
     margin: float = math.inf
 
-    def left(self, context: str) -> list[int]:
+    def left(self, context):
         """The pieces of a context with what the tokenizer puts before it, but nothing after it."""
         whole = self.tokenizer(context).input_ids
         return whole[:-1] if whole[-1] == self.tokenizer.sep_token_id else whole
 
-    def is_end(self, token: int) -> bool:
+    def is_end(self, token):
         """Whether a word is over when this item follows; ids beyond the tokenizer's are none."""
         name = self.tokenizer.convert_ids_to_tokens(token)
         return name is None or bool(re.match(self.ends, name))
 
-    def shown(self, pieces: Pieces) -> str:
+    def shown(self, pieces):
         """Pieces as text."""
         return self.text(self.tokenizer.convert_ids_to_tokens(list(pieces)))
 
-    def read(self, context: str, pieces: Pieces, after: str = "") -> str | None:
+    def read(self, context, pieces, after=""):
         """The word that the tokenizer spells so after a context; None where it spells none so."""
         text = self.shown(pieces)
         word = text[1:].rstrip("$")
@@ -72,7 +66,7 @@ class Toy:
         return word if is_spelling and re.fullmatch(self.word, text) else None
 
 
-def of_wordpiece(names: Sequence[str]) -> str:
+def of_wordpiece(names):
     """Pieces as text: all but those with ## begin after a space."""
     return "".join(name.removeprefix("##") if "##" in name else f" {name}" for name in names)
 
@@ -120,28 +114,28 @@ TOYS = {
 }
 
 
-def model_of(toy: Toy, kind: Kind, seed: int, width: float = 0.5) -> Model:
+def model_of(toy, kind, seed, width=0.5):
     """A small random model over a toy's vocabulary, with two ids too many."""
     size, generator = len(toy.tokenizer) + 2, torch.Generator().manual_seed(seed)
-    network: Any = gpt2(size, tie_word_embeddings=False) if kind == "causal" else bert(size)
+    network = gpt2(size, tie_word_embeddings=False) if kind == "causal" else bert(size)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.copy_(width * torch.randn(parameter.shape, generator=generator))
     return asked(network, toy.tokenizer, kind, unit="word")
 
 
-def distributions(model: Model, rows: Sequence[Sequence[int]], at: int) -> torch.Tensor:
+def distributions(model, rows, at):
     """Log-probabilities of rows of one length at one position: the whole model in float64."""
     exact = copy.deepcopy(model.reader.model).double()
     with torch.inference_mode():
         return exact(input_ids=torch.tensor(rows)).logits[:, at].log_softmax(-1)
 
 
-def every_word(toy: Toy, model: Model, context: str) -> tuple[dict[str, float], float]:
+def every_word(toy, model, context):
     """All words of up to `depth` pieces (nats), and a bound on those of all others."""
     prompt = toy.left(context)
     ends = torch.tensor([toy.is_end(n) for n in range(model.reader.model.config.vocab_size)])
-    level: dict[Pieces, float] = {(): 0.0}
+    level = {(): 0.0}
     said = {}
     begins, floor = 0.0, -math.inf
     for size in range(toy.depth + 1):
@@ -149,7 +143,7 @@ def every_word(toy: Toy, model: Model, context: str) -> tuple[dict[str, float], 
         ended = after[:, ends].logsumexp(-1).tolist()
         if not size:
             begins = ended[0]
-        deeper: dict[Pieces, float] = {}
+        deeper = {}
         for (pieces, reached), end, nexts in zip(level.items(), ended, after.tolist(), strict=True):
             if word := toy.read(context, pieces):
                 said[word] = reached + end - begins
@@ -166,13 +160,13 @@ def every_word(toy: Toy, model: Model, context: str) -> tuple[dict[str, float], 
     return said, max([floor, *level.values()]) - begins
 
 
-def every_masked_word(toy: Toy, model: Model, context: str, n: int) -> dict[str, float]:
+def every_masked_word(toy, model, context, n):
     """All words of up to n pieces at a mask before a period (nats)."""
     tokenizer, left = toy.tokenizer, toy.left(context)
     right = [tokenizer.convert_tokens_to_ids("."), tokenizer.sep_token_id]
     said = {}
     for total in range(1, n + 1):
-        level: dict[Pieces, float] = {(): -math.log(n)}
+        level = {(): -math.log(n)}
         for size in range(total):
             masks = [tokenizer.mask_token_id] * (total - size)
             rows = [[*left, *pieces, *masks, *right] for pieces in level]
@@ -188,7 +182,7 @@ def every_masked_word(toy: Toy, model: Model, context: str, n: int) -> dict[str,
     return said
 
 
-def check(model: Model, context: str, said: dict[str, float], top: int, **bounds: int) -> None:
+def check(model, context, said, top, **bounds):
     """The list is the best of all words, and candidates have their probabilities.
 
     Words that are equal up to rounding may stand in either order.
@@ -213,7 +207,7 @@ def check(model: Model, context: str, said: dict[str, float], top: int, **bounds
 @pytest.mark.parametrize("name", TOYS)
 @settings(max_examples=12)
 @given(data=st.data(), seed=st.integers(0, 10_000), width=st.sampled_from([1, 2, 128]))
-def test_causal(name: str, data: st.DataObject, seed: int, width: int) -> None:
+def test_causal(name, data, seed, width):
     model = model_of(TOYS[name], "causal", seed)
     context = data.draw(st.sampled_from(["a", "ab b", "b a"]))
     said, bound = every_word(TOYS[name], model, context)
@@ -231,13 +225,13 @@ def test_causal(name: str, data: st.DataObject, seed: int, width: int) -> None:
     width=st.sampled_from([1, 2, 128]),
     lengths=st.integers(1, 3),
 )
-def test_masked(seed: int, context: str, top: int, width: int, lengths: int) -> None:
+def test_masked(seed, context, top, width, lengths):
     model = model_of(TOYS["wordpiece"], "masked", seed)
     said = every_masked_word(TOYS["wordpiece"], model, context, lengths)
     check(model, context, said, top, width=width, lengths=lengths)
 
 
-def test_ties_by_token_ids() -> None:
+def test_ties_by_token_ids():
     """A model that prefers nothing: the words of one piece, in the order of their ids."""
     model = model_of(TOYS["wordpiece"], "masked", 0, width=0.0)
     (answer,) = ask(model, Question(Query("a"), ("bbbb",)))
@@ -250,7 +244,7 @@ def test_ties_by_token_ids() -> None:
     assert answer.words["bbbb"].log_prob == pytest.approx(-math.log(3 * 15**4))
 
 
-def test_no_end_in_sight() -> None:
+def test_no_end_in_sight():
     """All items equally probable: no list is made up."""
     model = model_of(TOYS["byte-level"], "causal", 0, width=0.0)
     with pytest.raises(BadInput, match=r"search after 'a b' did not converge after .*token"):
@@ -261,7 +255,7 @@ def test_no_end_in_sight() -> None:
     ("value", "reason"),
     [(math.nan, "NaN or infinite logits for the"), (-math.inf, "no probability to the beginning")],
 )
-def test_logits_from_which_nothing_follows(value: float, reason: str) -> None:
+def test_logits_from_which_nothing_follows(value, reason):
     """NaN after a piece, which no single item shows; no item that begins a word."""
     toy = TOYS["sentencepiece"]
     model = model_of(toy, "causal", 5)

@@ -1,27 +1,22 @@
 """A model behind a server gives the numbers of the same weights in this process, or is refused."""
 
-from __future__ import annotations
-
 import gzip
 import math
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from itertools import count
-from pathlib import Path
-from typing import Any, Literal
 
 import engines
 import pytest
-from engines import TOKENIZER, Answer, Document, Engine, faults, honest, refusal
+from engines import TOKENIZER, Answer, Engine, faults, honest, refusal
 from launched import HANG
 from reference import CLOSE
 
 import lmdiag
-from lmdiag import models, types
-from lmdiag.models import LoadOptions, Model
+from lmdiag import models
+from lmdiag.models import LoadOptions
 from lmdiag.models.server import client as requests
 from lmdiag.models.server.served import score_word
 from lmdiag.types import BadInput, Query, Question, Sentence
@@ -34,21 +29,21 @@ TEXTS = (
 
 
 @pytest.fixture(autouse=True)
-def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_pauses(monkeypatch):
     monkeypatch.setattr(requests, "FIRST_PAUSE", 0.001)
 
 
-def load(engine: Engine, model: str = "tiny", **options: Any) -> Model:
+def load(engine, model="tiny", **options):
     given = {"server": engine.url, "tokenizer": TOKENIZER} | options
     return models.load(model, LoadOptions(**given))
 
 
-def asked(model: Model, context: str, words: tuple[str, ...] = (), top: int = 5) -> types.Answer:
+def asked(model, context, words=(), top=5):
     (answer,) = model.answer([model.encode(Question(Query(context), words))], top)
     return answer
 
 
-def refused(call: Callable[[], object]) -> str:
+def refused(call):
     """The one line with which something is refused."""
     with pytest.raises(BadInput) as error:
         call()
@@ -61,9 +56,7 @@ def refused(call: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("dialect", ["vllm", "sglang"])
-def test_numbers_are_those_of_the_weights(
-    demo_dir: Path, dialect: Literal["vllm", "sglang"]
-) -> None:
+def test_numbers_are_those_of_the_weights(demo_dir, dialect):
     local = lmdiag.load_model("demo:causal")
     with Engine(dialect) as engine:
         served = lmdiag.load_model("tiny", server=engine.url, tokenizer=TOKENIZER)
@@ -84,8 +77,8 @@ def test_numbers_are_those_of_the_weights(
     assert texts[1].drop(columns="surprisal").equals(texts[0].drop(columns="surprisal"))
 
 
-def test_a_prompt_reaches_the_server() -> None:
-    options: dict[str, Any] = {"prompt": "It is true that {context}", "first_letter": "upper"}
+def test_a_prompt_reaches_the_server():
+    options = {"prompt": "It is true that {context}", "first_letter": "upper"}
     local = models.load("demo:causal", LoadOptions(**options))
     with Engine() as engine:
         served = load(engine, **options)
@@ -98,10 +91,10 @@ def test_a_prompt_reaches_the_server() -> None:
     assert "leave it out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
 
 
-def test_a_word_below_what_the_server_tells_is_censored() -> None:
+def test_a_word_below_what_the_server_tells_is_censored():
     stone = [*engines.demo_model()[0](" stone")["input_ids"]]
 
-    def clamp(body: Document, document: Document) -> Document:
+    def clamp(body, document):
         if stone[-1] == body["prompt"][-1]:
             document["choices"][0]["prompt_logprobs"][-1][str(stone[-1])]["logprob"] = -9999.0
         return document
@@ -116,7 +109,7 @@ def test_a_word_below_what_the_server_tells_is_censored() -> None:
         assert sentence.words[-1].log_prob is None
 
 
-def test_lists_are_as_long_as_the_servers() -> None:
+def test_lists_are_as_long_as_the_servers():
     with Engine() as engine:
         for most, length in ((1, 1), (7, 5), (50, 30)):
             engine.most = most
@@ -137,7 +130,7 @@ LISTED = [(id, math.log(p)) for id, p in enumerate([0.4, 0.2, 0.1])]
         (0, [0.4, 0.1], None),  # 0.04
     ],
 )
-def test_the_rank_of_a_word(first: int, probabilities: list[float], rank: int | None) -> None:
+def test_the_rank_of_a_word(first, probabilities, rank):
     scored = score_word(first, [*map(math.log, probabilities)], LISTED)
     assert scored.rank == rank
     assert scored.log_prob == pytest.approx(math.log(math.prod(probabilities)))
@@ -146,16 +139,16 @@ def test_the_rank_of_a_word(first: int, probabilities: list[float], rank: int | 
 # ---- refusals ------------------------------------------------------------------------------------
 
 
-def top(change: Callable[[Document], object]) -> engines.Spoil:
-    def spoil(_: Document, document: Document) -> Document:
+def top(change):
+    def spoil(_, document):
         change(document["choices"][0]["logprobs"]["top_logprobs"][-1])
         return document
 
     return spoil
 
 
-def prompt(change: Callable[[list[Any]], object]) -> engines.Spoil:
-    def spoil(_: Document, document: Document) -> Document:
+def prompt(change):
+    def spoil(_, document):
         choice = document["choices"][0]
         choice["prompt_logprobs"] = change(choice["prompt_logprobs"])
         return document
@@ -163,22 +156,22 @@ def prompt(change: Callable[[list[Any]], object]) -> engines.Spoil:
     return spoil
 
 
-def number(value: Any) -> engines.Spoil:
+def number(value):
     """An answer whose log-probabilities of the prompt are this value."""
     return prompt(lambda rows: [row and {id: {"logprob": value} for id in row} for row in rows])
 
 
-def raw(body: bytes | Callable[[], Iterator[bytes]], status: int = 200, **headers: str) -> Any:
+def raw(body, status=200, **headers):
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return lambda *_: Answer(body if isinstance(body, bytes) else body(), status, named)
 
 
-def endless() -> Iterator[bytes]:
+def endless():
     while True:
         yield b" " * 2**16
 
 
-def drops() -> Iterator[bytes]:
+def drops():
     while not time.sleep(0.05):
         yield b" "
 
@@ -186,7 +179,7 @@ def drops() -> Iterator[bytes]:
 TICKS = count()
 PACKED = gzip.compress(bytes(2**20) * 80, 1)
 LISTS = gzip.compress(b"[" + b"[]," * 600_000, 1)
-SPOILED: dict[str, tuple[engines.Spoil, str]] = {
+SPOILED = {
     # what the self-check finds
     "no prompt": (prompt(lambda records: None), "gives no log-probabilities of the prompt"),
     "gaps": (prompt(lambda records: [None] * len(records)), "gives no log-probability for"),
@@ -222,9 +215,7 @@ SPOILED: dict[str, tuple[engines.Spoil, str]] = {
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_a_server_whose_answers_cannot_be_used_is_refused(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_whose_answers_cannot_be_used_is_refused(name, monkeypatch):
     spoil, said = SPOILED[name]
     with Engine() as engine:
         engine.spoil = spoil
@@ -237,7 +228,7 @@ def test_a_server_whose_answers_cannot_be_used_is_refused(
             assert engine.url in refused(lambda: asked(served, "A robin is a", ("bird",)))
 
 
-def test_an_answer_that_comes_drop_by_drop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_comes_drop_by_drop(monkeypatch):
     monkeypatch.setattr(requests, "MAX_SECONDS", 0.2)
     with Engine() as engine:
         engine.spoil = raw(drops)
@@ -259,9 +250,7 @@ def test_an_answer_that_comes_drop_by_drop(monkeypatch: pytest.MonkeyPatch) -> N
         ({"model": "tinny"}, "has no model tinny (did you mean 'tiny'?)"),
     ],
 )
-def test_options_that_a_server_cannot_follow(
-    options: dict[str, Any], said: str, tiny_models: dict[str, Path]
-) -> None:
+def test_options_that_a_server_cannot_follow(options, said, tiny_models):
     if options.get("tokenizer"):
         options = {"tokenizer": str(tiny_models["gpt2"])}
     with Engine() as engine:
@@ -273,7 +262,7 @@ def test_options_that_a_server_cannot_follow(
 # ---- requests ------------------------------------------------------------------------------------
 
 
-def test_requests_go_side_by_side_and_faults_pass() -> None:
+def test_requests_go_side_by_side_and_faults_pass():
     words = ("robin", "trout", "man", "bird", "stone", "nest", "hammer", "child")
     with Engine() as engine:
         served = load(engine, in_flight=4)
@@ -291,7 +280,7 @@ def test_requests_go_side_by_side_and_faults_pass() -> None:
         assert engine.most_at_once == 4
 
 
-def test_the_process_ends_while_requests_hang() -> None:
+def test_the_process_ends_while_requests_hang():
     script = (
         "import sys; from lmdiag.models.server.client import Client\n"
         "client = Client(sys.argv[1], 2)\n"
@@ -300,7 +289,7 @@ def test_the_process_ends_while_requests_hang() -> None:
         "client.gather([ask(0), ask(1)])"
     )
 
-    def spoil(body: Document, _: Document) -> Answer:
+    def spoil(body, _):
         if body["number"] == 0:
             engine.end.wait(HANG)
         return refusal(400, "no")
@@ -314,7 +303,7 @@ def test_the_process_ends_while_requests_hang() -> None:
 
 
 @pytest.mark.parametrize("key", ["sesame", None])
-def test_secrets_are_sent_and_not_told(key: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_sent_and_not_told(key, monkeypatch):
     """A key of the environment, or a password in the address."""
     monkeypatch.setenv("OPENAI_API_KEY", "of-someone-else" if key else "")
     monkeypatch.setenv("LMDIAG_SERVER_KEY", key or "")

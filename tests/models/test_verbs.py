@@ -1,9 +1,6 @@
 """EW and MW on the whole distribution, against the literal definition in `verbs_by_definition`."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
 
 import pytest
 import torch
@@ -18,12 +15,12 @@ from models.toys import ask, asked, bert
 
 
 def check(
-    found: Sequence[float | None],
-    row: torch.Tensor,
-    pairs: Sequence[tuple[int, int]],
-    plural: bool,
-    tolerance: float,
-) -> None:
+    found,
+    row,
+    pairs,
+    plural,
+    tolerance,
+):
     """Compares values with the definition's, in the layout's order; None where undefined."""
     forms = [(p, s) if plural else (s, p) for s, p in pairs]
     expected = literal(row.double().exp().tolist(), forms)
@@ -38,7 +35,7 @@ def check(
     n_verbs=st.integers(0, 20),
 )
 @settings(max_examples=60)
-def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
+def test_literal_definition(seed, spread, n_verbs):
     """Flat, peaked and tied distributions, few verbs and many, or none."""
     generator = torch.Generator().manual_seed(seed)
     logits = spread * torch.randn(11, 80, generator=generator, dtype=torch.float64)
@@ -51,7 +48,7 @@ def test_literal_definition(seed: int, spread: float, n_verbs: int) -> None:
 
 
 @pytest.mark.slow
-def test_large_vocabulary() -> None:
+def test_large_vocabulary():
     """Large enough for sums of float32 to differ, with ties, and more verbs than in the data."""
     generator = torch.Generator().manual_seed(0)
     logits = 3 * torch.randn(1, 20_000, generator=generator)
@@ -60,7 +57,7 @@ def test_large_vocabulary() -> None:
     check(agreement_values(pairs, log_probs, [True])[0], log_probs[0], pairs, True, 1e-11)
 
 
-def test_a_model_with_verbs() -> None:
+def test_a_model_with_verbs():
     """Verbs of single tokens count, once each, for questions with a number.
 
     Their values: `tests/measures/test_agreement.py`.

@@ -1,12 +1,7 @@
 """The words of whole sentences, asked by lmdiag and by an independent float64 reference."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 from families import SENTENCE_FAMILIES
@@ -16,10 +11,8 @@ from tokenizer_files import trained_bytes, unigram
 from tokenizers import normalizers
 
 from lmdiag.models import LoadOptions, load
-from lmdiag.types import Sentence, SentenceAnswer, WordSpan
+from lmdiag.types import Sentence, WordSpan
 from models.toys import bert, gpt2
-
-FamilyDir = Callable[[str], Path]
 
 SIX = ("bert", "roberta", "gpt2", "gpt2-apart", "llama", "qwen2")
 """Every kind of vocabulary, with and without a blank in its words or a token before the first."""
@@ -33,7 +26,7 @@ TEXTS = (
 """Odd ones, regions that begin inside words, common beginnings, and a long text."""
 
 
-def cases(names: Iterable[str], *, is_quick: bool = False) -> list[Any]:
+def cases(names, *, is_quick=False):
     """Families with the options under which each is asked."""
     masked = [{"pll": pll} for pll in ("within-word", "original")]
     causal = [{"unit": unit, "bos": bos} for unit in ("token", "word") for bos in ("auto", "never")]
@@ -49,17 +42,15 @@ def cases(names: Iterable[str], *, is_quick: bool = False) -> list[Any]:
     ]
 
 
-def check(
-    name: str, folder: Path, texts: Sequence[str | Sentence], *, unit: str = "token", **options: Any
-) -> list[SentenceAnswer]:
+def check(name, folder, texts, *, unit="token", **options):
     """Every word of every sentence is the reference's, in two batches of long and short ones."""
     family = SENTENCE_FAMILIES[name]
     sentences = [Sentence(text) if isinstance(text, str) else text for text in texts]
     sentences = [sentence._replace(entropy=True) for sentence in sentences]
-    answers: dict[int, Any] = {}
+    answers = {}
     # XGLM makes numbers of the default type on its way (transformers 5.23).
     with double() if name == "xglm" else nullcontext():
-        model: Any = load(str(folder), LoadOptions(dtype="float64", unit=unit, **options))  # type: ignore[arg-type]
+        model = load(str(folder), LoadOptions(dtype="float64", unit=unit, **options))  # type: ignore[arg-type]
         for batch in (range(0, len(texts), 2), range(1, len(texts), 2)):
             encoded = [model.encode(sentences[number]) for number in batch]
             answers |= zip(batch, model.answer(encoded, 5), strict=True)
@@ -76,7 +67,7 @@ def check(
 
 
 @pytest.mark.parametrize(("name", "options"), cases(SENTENCE_FAMILIES))
-def test_every_word(name: str, options: dict[str, Any], family_dir: FamilyDir) -> None:
+def test_every_word(name, options, family_dir):
     answers = check(name, family_dir(name), TEXTS, **options)
     # Guards the test: words of several pieces.
     assert sum(word.n_tokens > 1 for answer in answers for word in answer.words) > 30
@@ -86,7 +77,7 @@ def test_every_word(name: str, options: dict[str, Any], family_dir: FamilyDir) -
 @pytest.mark.parametrize(
     ("name", "options"), [*cases(["roberta", "gpt2"], is_quick=True), *cases(["ibert"])]
 )
-def test_windows(name: str, options: dict[str, Any], tokens: int, tmp_path: Path) -> None:
+def test_windows(name, options, tokens, tmp_path):
     """Texts that are longer than what a model reads at a time."""
     family = SENTENCE_FAMILIES[name]
     first = 2 if family.kind == "masked" else 0  # position of RoBERTa and I-BERT
@@ -99,14 +90,14 @@ def test_windows(name: str, options: dict[str, Any], tokens: int, tmp_path: Path
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
-def test_a_text_of_one_token(unit: str, family_dir: FamilyDir) -> None:
+def test_a_text_of_one_token(unit, family_dir):
     """Nothing stands before it, so that nothing is read; other texts keep their numbers."""
     for texts in (["a"], ["a", "a robin", "the"]):
         answers = check("gpt2", family_dir("gpt2"), texts, bos="never", unit=unit)
         assert answers[0].words == (WordSpan(0, 1, None, 1),)
 
 
-def test_a_text_without_a_token(family_dir: FamilyDir) -> None:
+def test_a_text_without_a_token(family_dir):
     """BERT's tokenizer removes the zero-width space."""
     [answer] = check("bert", family_dir("bert"), ["\u200b"])
     assert answer.n_tokens == 0
@@ -126,13 +117,13 @@ SCRIPTS = (
 
 
 @pytest.mark.parametrize(("name", "options"), cases(["gpt2", "xglm", "xlm-roberta"], is_quick=True))
-def test_other_scripts(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+def test_other_scripts(name, options, tmp_path):
     """Bytes of which some merges cross or split characters, and pieces of normalised text."""
     normal = [normalizers.NFKC().normalize_str(text).replace(" ", "▁") for text in SCRIPTS]
     pairs = {text[n : n + 2] for text in normal for n in range(0, len(text) - 1, 3)}
     pieces = sorted({*"".join(normal), *pairs} - {"▁"})
     tokenizer = trained_bytes(SCRIPTS * 3, 380) if name == "gpt2" else unigram(*pieces)
-    make: Any = bert if name == "xlm-roberta" else gpt2
+    make = bert if name == "xlm-roberta" else gpt2
     make(len(tokenizer), max_position_embeddings=96).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     # with regions that begin inside words, some of them at a combining mark

@@ -1,7 +1,5 @@
 """Words at a blank and their boundaries, in every convention, on vocabularies of a few pieces."""
 
-from __future__ import annotations
-
 import pytest
 from tokenizer_files import byte_level, ending, names, sentencepiece, wordpiece
 from tokenizers import AddedToken, Tokenizer, models
@@ -43,7 +41,7 @@ class TestWord:
             ("", None),
         ],
     )
-    def test_in_a_sentence(self, word: str, pieces: list[str] | None) -> None:
+    def test_in_a_sentence(self, word, pieces):
         spelling = Spelling(BERT)
         assert names(BERT, spelling.in_sentence(word, Query("a robin is a"))) == pieces
         assert names(BERT, spelling.in_sentence(word, Query("", "is the robin."))) == pieces
@@ -63,14 +61,14 @@ class TestWord:
     )
     def test_after_a_context(
         self,
-        tokenizer: PreTrainedTokenizerFast,
-        context: str,
-        word: str,
-        pieces: list[str] | None,
-    ) -> None:
+        tokenizer,
+        context,
+        word,
+        pieces,
+    ):
         assert names(tokenizer, Spelling(tokenizer).after(word, context)) == pieces
 
-    def test_pieces_that_cross_the_boundary(self) -> None:
+    def test_pieces_that_cross_the_boundary(self):
         """The text keeps its own pieces; different words have different pieces."""
         spelling = Spelling(PHRASES)
         whole = PHRASES.encode("the new york", add_special_tokens=False)
@@ -91,18 +89,18 @@ class TestWord:
         ("'so' the", ["Ġ", "'", "s", "o", "'", "Ġthe"]),
     ],
 )
-def test_marks_and_clitics_follow_the_word_directly(text: str, pieces: list[str]) -> None:
+def test_marks_and_clitics_follow_the_word_directly(text, pieces):
     """A quotation does not."""
     assert names(GPT2, Spelling(GPT2).around(Query("", text))[1]) == pieces
 
 
 class TestTokenizer:
-    def test_nothing_spelt(self) -> None:
+    def test_nothing_spelt(self):
         cyrillic = Tokenizer(models.BPE({"ж": 0, "у": 1, "к": 2}, []))
         with pytest.raises(BadInput, match="drops plain English words"):
             Spelling(PreTrainedTokenizerFast(tokenizer_object=cyrillic))
 
-    def test_truncation_of_the_file_is_off(self) -> None:
+    def test_truncation_of_the_file_is_off(self):
         """A tokenizer saved with truncation would silently cut contexts."""
         tokenizer = byte_level()
         tokenizer.backend_tokenizer.enable_truncation(2)
@@ -118,11 +116,11 @@ class TestTokenizer:
             (LLAMA, True),
         ],
     )
-    def test_is_cased(self, tokenizer: PreTrainedTokenizerFast, cased: bool) -> None:
+    def test_is_cased(self, tokenizer, cased):
         assert is_cased(tokenizer) is cased
 
 
-def with_controls() -> PreTrainedTokenizerFast:
+def with_controls():
     """GPT-2's convention with a token in each of the lists that a tokenizer has."""
     tokenizer = byte_level("Ġ b", "Ġb i")
     tokenizer.add_special_tokens({"additional_special_tokens": ["<|user|>"]})
@@ -148,9 +146,7 @@ def with_controls() -> PreTrainedTokenizerFast:
         (with_controls(), {" zebra": "zebra", "gnu": "##gnu"}),
     ],
 )  # fmt: skip
-def test_items_in_a_list_of_answers(
-    tokenizer: PreTrainedTokenizerFast, expected: dict[str, str]
-) -> None:
+def test_items_in_a_list_of_answers(tokenizer, expected):
     vocabulary, ids = Vocabulary(tokenizer), tokenizer.get_vocab()
     assert {name: vocabulary.show(ids[name]) for name in expected} == expected
 
@@ -162,7 +158,7 @@ class TestControls:
         "name",
         ["<|end|>", "<|user|>", "CLASSIFY", "SYSTEM", "<|im_start|>", "[INST]", "</think>"],
     )
-    def test_in_every_list_of_a_tokenizer(self, name: str) -> None:
+    def test_in_every_list_of_a_tokenizer(self, name):
         tokenizer = with_controls()
         spelling = Spelling(tokenizer)
         assert spelling.after(name, "a bird") is None
@@ -171,7 +167,7 @@ class TestControls:
         texts = ["a bird", f"a {name} bird", f"{name}{name}"]
         assert control_names(tokenizer, texts) == [[], [name], [name]]
 
-    def test_other_tokens_and_marks(self) -> None:
+    def test_other_tokens_and_marks(self):
         """Brackets of the text's own, words that were added, characters that are unknown."""
         tokenizer = with_controls()
         texts = ["a [bird] <b> zebra gnu", "a жук"]
@@ -186,7 +182,7 @@ class TestControls:
         for word, pieces in (("zebra", [" zebra"]), ("gnu", ["Ġ", "gnu"])):
             assert names(tokenizer, Spelling(tokenizer).after(word, "a bird")) == pieces
 
-    def test_one_warning(self) -> None:
+    def test_one_warning(self):
         """Two rows, the second with [MASK] in its context."""
         contexts = ["A robin is a", "A [MASK] is a"]
         rows = {"id": ["a", "b"], "context": contexts, "target": ["bird", "bird"]}
@@ -233,9 +229,7 @@ class TestControls:
         (SPACED, "▁ab", None, False, True),
     ],
 )
-def test_where_words_begin_and_end(
-    tokenizer: PreTrainedTokenizerFast, pieces: str, word: str | None, goes_on: bool, bare: bool
-) -> None:
+def test_where_words_begin_and_end(tokenizer, pieces, word, goes_on, bare):
     ids = tuple(tokenizer.convert_tokens_to_ids(pieces.split()))
     assert None not in ids
     boundaries = Boundaries(Vocabulary(tokenizer), len(tokenizer))

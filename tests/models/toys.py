@@ -1,12 +1,7 @@
 """Models of one small random layer, whose results can be checked by eye; refused folders."""
 
-from __future__ import annotations
-
 import copy
 import json
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,17 +11,15 @@ from transformers import (
     BertForMaskedLM,
     GPT2Config,
     GPT2LMHeadModel,
-    PreTrainedModel,
-    PreTrainedTokenizerFast,
 )
 
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.loading.load import Parts
-from lmdiag.models.local import LocalModel, assemble
-from lmdiag.types import Answer, BadInput, Kind, Question
+from lmdiag.models.local import assemble
+from lmdiag.types import BadInput
 
 
-def gpt2(size: int, **config: Any) -> GPT2LMHeadModel:
+def gpt2(size, **config):
     """A random GPT-2 whose probabilities are spread, the same in every run."""
     torch.manual_seed(0)
     shape = {"n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 96}
@@ -34,7 +27,7 @@ def gpt2(size: int, **config: Any) -> GPT2LMHeadModel:
     return _spread(GPT2LMHeadModel(GPT2Config(vocab_size=size, **shape)))
 
 
-def bert(size: int, **config: Any) -> BertForMaskedLM:
+def bert(size, **config):
     """A random BERT whose probabilities are spread, the same in every run."""
     torch.manual_seed(0)
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
@@ -42,7 +35,7 @@ def bert(size: int, **config: Any) -> BertForMaskedLM:
     return _spread(BertForMaskedLM(BertConfig(vocab_size=size, **shape)))
 
 
-def _spread(model: Any) -> Any:
+def _spread(model):
     """Draws weights wide enough for every position to matter."""
     with torch.no_grad():
         for parameter in model.parameters():
@@ -50,20 +43,18 @@ def _spread(model: Any) -> Any:
     return model.eval().requires_grad_(False)
 
 
-def asked(
-    network: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, kind: Kind, **options: Any
-) -> LocalModel:
+def asked(network, tokenizer, kind, **options):
     """Puts network and tokenizer together as `models.load` does with those of a folder."""
     parts = Parts(network, tokenizer, kind, commit="toy", training_step=None)
     return assemble("toy", parts, LoadOptions(**options))
 
 
-def ask(model: Any, *questions: Question, top: int = 5) -> list[Answer]:
+def ask(model, *questions, top=5):
     """Returns the answers to questions asked together."""
     return model.answer([model.encode(question) for question in questions], top)
 
 
-def check_same(first: Iterable[Answer], second: Iterable[Answer]) -> None:
+def check_same(first, second):
     """Answers to the same questions are the same up to float32, in which near ties may swap."""
     for one, other in zip(first, second, strict=True):
         assert one.entropy == pytest.approx(other.entropy, abs=CLOSE)
@@ -79,14 +70,14 @@ def check_same(first: Iterable[Answer], second: Iterable[Answer]) -> None:
             assert score.log_prob == pytest.approx(right.log_prob, abs=CLOSE), word
 
 
-def alone(network: PreTrainedModel, ids: Sequence[int], position: int) -> torch.Tensor:
+def alone(network, ids, position):
     """Returns the log-probabilities at a position: the whole model, one row, float64."""
     exact = copy.deepcopy(network).double()
     logits = exact(input_ids=torch.tensor([list(ids)])).logits
     return logits[0, position].log_softmax(-1)
 
 
-def refusal(model: object, **options: Any) -> str:
+def refusal(model, **options):
     """Returns the one line with which a model is refused; it names the model."""
     with pytest.raises(BadInput) as caught:
         load(str(model), LoadOptions(**options))
@@ -98,6 +89,6 @@ def refusal(model: object, **options: Any) -> str:
     return message
 
 
-def edit(folder: Path, file: str, **changes: Any) -> None:
+def edit(folder, file, **changes):
     content = json.loads((folder / file).read_text("utf-8")) | changes
     (folder / file).write_text(json.dumps(content), "utf-8")

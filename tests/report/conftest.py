@@ -1,23 +1,18 @@
 """Finished runs of invented models on the demo data, for tests of reports."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import pytest
 from invented_runs import PERTURBED, WITH_AGREEMENT, make_run
 
-from lmdiag.results import Run, load_run
+from lmdiag.results import load_run
 
 from .forms import run_on, write_pairs, write_sentences, write_suites
 
 
 @pytest.fixture(scope="session")
-def runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def runs(demo_dir, tmp_path_factory):
     """Runs of two models by the full protocol, one with agreement, and three checkpoints."""
     root = tmp_path_factory.mktemp("runs")
-    asked: dict[str, dict[str, Any]] = {
+    asked = {
         "strong": {"protocol": PERTURBED, "id": "org/strong", "skill": 3, "unscorable": 1},
         "weak": {"protocol": PERTURBED, "id": "org/weak", "skill": 0.5, "seed": 1},
         "all": {"protocol": WITH_AGREEMENT, "id": "org/all", "skill": 2},
@@ -32,13 +27,13 @@ def runs(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 
 @pytest.fixture(scope="session")
-def forms(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+def forms(tmp_path_factory):
     """Runs on the three forms of sentences; two models on the minimal pairs and suites."""
     root = tmp_path_factory.mktemp("forms")
     pairs = write_pairs(root / "blimp")
     suites, texts = write_suites(root / "gym"), write_sentences(root / "texts.csv")
-    strong: dict[str, Any] = {"id": "org/strong", "kind": "causal", "bos": True, "skill": 5}
-    weak: dict[str, Any] = {"id": "org/weak", "skill": 0, "seed": 1}
+    strong = {"id": "org/strong", "kind": "causal", "bos": True, "skill": 5}
+    weak = {"id": "org/weak", "skill": 0, "seed": 1}
     return {
         "pairs": run_on(pairs, root / "a", **strong, unscorable=1),
         "pairs of weak": run_on(pairs, root / "b", **weak),

@@ -1,16 +1,12 @@
 """Data in the three forms of sentences, small, and runs of invented models on them."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 from invented_runs import make_run
 from suites import suite_of
 
 from lmdiag.protocol import Protocol
-from lmdiag.results import Run, load_run
+from lmdiag.results import load_run
 
 PARADIGMS = {
     "adjunct_island": ("syntax", "island_effects"),
@@ -22,7 +18,7 @@ ORDER = "[ (3;%plaus%) + (4;%plaus%) ] < [ (3;%implaus%) + (4;%implaus%) ]"
 SUM = "(*;%plaus%) < (*;%implaus%)"
 
 
-def write_pairs(folder: Path, n: int = 4) -> Path:
+def write_pairs(folder, n=4):
     """Minimal pairs in BLiMP's form, n of each paradigm; every other bad one has a word more."""
     folder.mkdir(parents=True, exist_ok=True)
     for uid, (field, term) in PARADIGMS.items():
@@ -37,7 +33,7 @@ def write_pairs(folder: Path, n: int = 4) -> Path:
     return folder
 
 
-def suite(name: str, *formulas: str, n: int = 8) -> dict[str, Any]:
+def suite(name, *formulas, n=8):
     """A suite with two conditions and five regions; the second is empty in one of them."""
     beginnings = [f"The {number} painting that the artist" for number in range(1, n + 1)]
     items = [
@@ -48,7 +44,7 @@ def suite(name: str, *formulas: str, n: int = 8) -> dict[str, Any]:
     return suite_of(name, ("intro", "comma", "verb1", "verb2", "end"), items, formulas)
 
 
-def write_suites(folder: Path, n: int = 2) -> Path:
+def write_suites(folder, n=2):
     """n suites, one of them with two predictions."""
     folder.mkdir(parents=True, exist_ok=True)
     more = [suite(f"more_{i}", ORDER) for i in range(2, n)]
@@ -57,13 +53,13 @@ def write_suites(folder: Path, n: int = 2) -> Path:
     return folder
 
 
-def write_sentences(path: Path) -> Path:
+def write_sentences(path):
     """Sentences that are not compared."""
     rows = [f"s{i},{'easy' if i % 2 else 'hard'},The horse raced past barn {i}." for i in range(6)]
     path.write_text("\n".join(["id,condition,sentence", *rows]) + "\n")
     return path
 
 
-def run_on(data: Path, folder: Path, **options: Any) -> Run:
+def run_on(data, folder, **options):
     """The run of an invented model on a file or folder of sentences."""
     return load_run(make_run(folder, data, Protocol(tasks=(data.stem,)), **options))

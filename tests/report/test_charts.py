@@ -1,37 +1,30 @@
 """Charts: specifications that have the figures of the runs, and take text as text."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 from invented_runs import make_run
 
 import lmdiag
 from lmdiag import diagnostics
-from lmdiag.report.charts import Plot, kinds, output
+from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.html import Report
 from lmdiag.report.items import items
 from lmdiag.report.selections import ReportFigures
-from lmdiag.results import FigureKey, Run, load_run
+from lmdiag.results import FigureKey, load_run
 from lmdiag.results.published import PublishedFigure
 
 
-def rows(plots: Sequence[Plot], name: str) -> list[dict[str, Any]]:
+def rows(plots, name):
     (spec,) = (plot.spec for plot in plots if plot.name == name)
     return list(spec["data"]["values"])
 
 
 @pytest.mark.slow
-def test_every_declared_kind_is_made_and_altair_takes_it(
-    runs: dict[str, Run], forms: dict[str, Run]
-) -> None:
+def test_every_declared_kind_is_made_and_altair_takes_it(runs, forms):
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
     steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
     shown = [[runs["strong"]], [runs["all"]], [runs["strong"], runs["weak"]], steps]
@@ -44,11 +37,11 @@ def test_every_declared_kind_is_made_and_altair_takes_it(
     assert {"steps", "differences"} <= {*kind_of}
     for plot in kind_of.values():
         output.notebook(plot).properties(background="white").to_dict()
-    notebook: Any = lmdiag.load_run(runs["strong"].path).charts()
+    notebook = lmdiag.load_run(runs["strong"].path).charts()
     assert len((notebook["role88-cloze"] + notebook["role88-pairs"]).layer) == 2
 
 
-def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
+def test_figures_shuffles_and_levels(runs):
     results = runs["strong"].results
     settings = {"Orig": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
     names = {"low": "ci_low", "high": "ci_high"}
@@ -74,9 +67,7 @@ def test_figures_shuffles_and_levels(runs: dict[str, Run]) -> None:
     assert row["value"] == getattr(results.figure(key), "value", None)
 
 
-def test_cutoffs_and_published_figures(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cutoffs_and_published_figures(runs, monkeypatch):
     results, key = runs["all"].results, FigureKey("cprag102", "none", "accuracy@5")
     published = {key: PublishedFigure("paper", "4", "org/all", key, 23.5, None, 34)}
     monkeypatch.setattr("lmdiag.results.figures.published_beside", lambda run: published)
@@ -95,7 +86,7 @@ def test_cutoffs_and_published_figures(
     assert len({row["label"] for row in small}) == len(constructions)
 
 
-def test_pairs_in_bits(forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_in_bits(forms, monkeypatch):
     by_id = {item.id: item for item in items(forms["pairs"], "blimp")}
     marks = rows(Report(forms["pairs"]).charts(), "blimp-pairs")
     assert len(marks) == len(by_id) - 1
@@ -116,7 +107,7 @@ def test_pairs_in_bits(forms: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -
     assert all(plot.is_further for plot in parts)
 
 
-def test_regions_have_the_mean_of_each_condition(forms: dict[str, Run]) -> None:
+def test_regions_have_the_mean_of_each_condition(forms):
     plots = Report(forms["suites"]).charts()
     means = rows(plots, "gym-regions-2-two-predictions")
     of_suite = [item for item in items(forms["suites"], "gym") if "two" in item.levels["suite"]]
@@ -134,7 +125,7 @@ def test_regions_have_the_mean_of_each_condition(forms: dict[str, Run]) -> None:
     assert {row["level"] for row in named if row["named"]} == {"3 verb1", "4 verb2"}
 
 
-def test_figures_have_the_width_of_a_column(forms: dict[str, Run], tmp_path: Path) -> None:
+def test_figures_have_the_width_of_a_column(forms, tmp_path):
     plot = next(plot for plot in Report(forms["pairs"]).charts() if plot.name == "blimp-pairs")
     paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
     assert (tmp_path / "blimp-pairs.txt").read_text() == f"{plot.caption}\n"
@@ -160,7 +151,7 @@ NAMES = (
 
 
 @pytest.fixture(scope="module")
-def many(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+def many(demo_dir, tmp_path_factory):
     """Twenty models: two families, and others."""
     folder = tmp_path_factory.mktemp("many")
     facts = [{"seed": i, "skill": i % 5, "n_parameters": 10**7 * (i + 1)} for i in range(20)]
@@ -170,7 +161,7 @@ def many(demo_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     ]
 
 
-def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None:
+def test_figures_stand_against_the_number_of_parameters(many):
     of_runs = ReportFigures.of([run.results for run in many])
     plots = {plot.name: plot for plot in (*trend_plots(of_runs), *ranked_plots(of_runs))}
     rows = plots["role88-sizes"].spec["data"]["values"]
@@ -192,7 +183,7 @@ def test_figures_stand_against_the_number_of_parameters(many: list[Run]) -> None
 
 
 @pytest.mark.slow
-def test_the_page_of_twenty_models(page: Any, many: list[Run], tmp_path: Path) -> None:
+def test_the_page_of_twenty_models(page, many, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(Report(many).page())
     assert path.stat().st_size < 1.5e6

@@ -1,14 +1,10 @@
 """The conditions of own data in reports: the plot first, then effects and cells."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from commands import Commands
 from invented_runs import make_run
 
 from lmdiag.analysis.designs import analyse_table
@@ -17,7 +13,7 @@ from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.designs import designs_of
 from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_results
-from lmdiag.results import Run, load_run
+from lmdiag.results import load_run
 from lmdiag.types import BadInput, DesignOptions
 
 BLANKS = "item,a,b,context,right_context,target\n" + "".join(
@@ -31,13 +27,13 @@ REGIONS = "item,a,region_1,region_2\n" + "".join(
 )
 
 
-def made(folder: Path, text: str, name: str = "mine", **options: object) -> Run:
+def made(folder, text, name="mine", **options):
     data = folder / "mine.csv"
     data.write_text(text)
     return load_run(make_run(folder / name, data, Protocol(tasks=("mine",)), **options))
 
 
-def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Any) -> None:
+def test_a_page_begins_with_the_conditions(tmp_path, page):
     file = tmp_path / "report.html"
     file.write_text(text := Report(made(tmp_path, BLANKS, kind="causal")).page())
     assert text.index('id="section-conditions"') < text.index('id="section-headline"')
@@ -64,7 +60,7 @@ def test_a_page_begins_with_the_conditions(tmp_path: Path, page: Any) -> None:
         assert box["x"] + box["width"] < 420
 
 
-def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) -> None:
+def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path):
     run = made(tmp_path, REGIONS)
     whole, panels = (plot.spec for plot in Report(run).charts()[:2])
     assert "facet" not in whole
@@ -75,7 +71,7 @@ def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path: Path) 
         designs_of([run], DesignOptions(region="verb"))
 
 
-def test_the_axis_of_surprisals_has_no_negative_bits() -> None:
+def test_the_axis_of_surprisals_has_no_negative_bits():
     table = pd.DataFrame({"item": [1, 1, 2, 2], "a": ["x", "y"] * 2, "surprisal": [0.1, 1, 0, 3]})
     spec = condition_plot("few", analyse_table(table)).spec
     assert min(row["low"] for row in spec["data"]["values"] if "low" in row) < 0
@@ -84,7 +80,7 @@ def test_the_axis_of_surprisals_has_no_negative_bits() -> None:
 
 
 @pytest.mark.parametrize("form", ["latex", "markdown"])
-def test_the_tables_as_text(tmp_path: Path, command: Commands, form: str) -> None:
+def test_the_tables_as_text(tmp_path, command, form):
     run = made(tmp_path, BLANKS)
     text = command("report", run.path, "--format", form)[1]
     first = text.index("Effects on surprisal over items")
@@ -96,9 +92,7 @@ def test_the_tables_as_text(tmp_path: Path, command: Commands, form: str) -> Non
 
 
 @pytest.mark.parametrize("n", [2, 13])
-def test_suites_with_different_conditions(
-    tmp_path: Path, n: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_suites_with_different_conditions(tmp_path, n, capsys):
     rows = (
         f"{suite}{item},s{suite:02},{suite}{a},The cook {item} {a},soup\n"
         for suite in range(n) for item in (1, 2) for a in "xy"
@@ -115,9 +109,7 @@ def test_suites_with_different_conditions(
     assert (effects[0] in capsys.readouterr().out) == (n == 2)  # the others are too many
 
 
-def test_two_models_have_panels_and_built_in_sets_no_designs(
-    demo_dir: Path, tmp_path: Path
-) -> None:
+def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path):
     runs = [made(tmp_path, BLANKS, name, seed=i, id=name) for i, name in enumerate("AB")]
     (design,) = designs_of(runs)
     assert [grid.caption.split()[0] for grid in design.tables] == ["Effects", "Differences", "Mean"]
@@ -127,9 +119,7 @@ def test_two_models_have_panels_and_built_in_sets_no_designs(
     assert designs_of([made(tmp_path, BLANKS.replace("item,", "list,", 1))]) == []
 
 
-def test_a_given_design_is_stored_with_the_run_and_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Commands
-) -> None:
+def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, command):
     """A third column hides the design; the page, LaTeX and `analyse` have what was given."""
     monkeypatch.chdir(tmp_path)
     rows = [line.split(",", 1) for line in REGIONS.splitlines()]
@@ -151,8 +141,8 @@ def test_a_given_design_is_stored_with_the_run_and_shown(
 
 
 def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     kinds = ["causal", "masked", "causal", "causal", "causal"]
     runs = [made(tmp_path, REGIONS, f"m{i}", seed=i, id=f"m{i}", kind=kind)
             for i, kind in enumerate(kinds)]  # fmt: skip

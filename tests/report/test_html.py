@@ -1,12 +1,9 @@
 """`report.html`: what is in it, and what never gets out of it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from urllib.parse import unquote
@@ -22,23 +19,20 @@ from lmdiag.report.items import items
 from lmdiag.report.labels import comparison_texts, notes
 from lmdiag.report.page import digest
 from lmdiag.report.selections import ReportFigures
-from lmdiag.results import Run
 from lmdiag.types import BadInput
 
 from .forms import SUM
 
 FORMS = {"pairs": "blimp", "suites": "gym", "sentences": "texts"}
 
-PageOf = Callable[..., ParsedPage]
-
 
 @pytest.fixture(scope="module")
-def page_of(runs: dict[str, Run], forms: dict[str, Run]) -> PageOf:
+def page_of(runs, forms):
     """Names of runs -> their page, which is rendered once."""
     return cache(lambda *names: ParsedPage(Report([(runs | forms)[name] for name in names]).page()))
 
 
-def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(page_of: PageOf) -> None:
+def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(page_of):
     page = page_of("strong")
     (content,) = [tag["content"] for _, tag in page.tags if "default-src" in tag.get("content", "")]
     (library,) = page.blocks["application/gzip"]
@@ -52,9 +46,7 @@ def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(page_of: P
     assert not re.search(r"@import|url\((?!#)", page.code["style"])
 
 
-def test_a_page_gives_the_method_and_every_figure(
-    page_of: PageOf, runs: dict[str, Run], forms: dict[str, Run]
-) -> None:
+def test_a_page_gives_the_method_and_every_figure(page_of, runs, forms):
     results = runs["strong"].results
     word = runs["strong"].stimuli["cprag102"].columns()["target"][0]
     item = items(forms["pairs"], "blimp")[1]
@@ -92,9 +84,7 @@ def test_a_page_gives_the_method_and_every_figure(
     assert not re.search("Charts show|[−+]100", sentences.text)
 
 
-def test_every_item_has_an_anchor_and_every_link_an_item(
-    page_of: PageOf, runs: dict[str, Run], forms: dict[str, Run]
-) -> None:
+def test_every_item_has_an_anchor_and_every_link_an_item(page_of, runs, forms):
     one = page_of("strong")
     for task in ("cprag102", "role88", "neg136"):
         assert {item.id for item in items(runs["strong"], task)} <= set(one.ids)
@@ -112,7 +102,7 @@ def test_every_item_has_an_anchor_and_every_link_an_item(
         assert all(row.sentence in page.text for item in found for row in item.choices)
 
 
-def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str, Run]) -> None:
+def test_several_runs_are_compared_item_by_item(page_of, runs):
     two, strong, weak = page_of("strong", "weak"), runs["strong"], runs["weak"]
     assert "CPRAG-102: commonsense and pragmatic inference, Shuf + Trunc" in two.text
     printed = compare_runs(strong, weak)  # as `lmdiag compare` prints it
@@ -142,9 +132,7 @@ def test_several_runs_are_compared_item_by_item(page_of: PageOf, runs: dict[str,
         Report([first, replace(other, results=changed), last]).page()
 
 
-def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(
-    runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeypatch):
     monkeypatch.setattr("lmdiag.report.item_list.MAX_LISTED", 8)
     every = [item.id for item in items(runs["weak"], "cprag102")]
     listed = {item.id for item in representative(items(runs["weak"], "cprag102"))}

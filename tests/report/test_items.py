@@ -1,30 +1,26 @@
 """Items of a run: what was asked, what was said, and how it came out."""
 
-from __future__ import annotations
-
 import math
 import statistics
-from typing import Any
 
 import pytest
 
 from lmdiag import diagnostics
 from lmdiag.report.item_list import listed, representative
 from lmdiag.report.items import MAX_LISTED, Choice, Item, choose, items
-from lmdiag.results import Run
 from lmdiag.types import BadInput, WordSpan
 
 from .forms import ORDER, PARADIGMS, SUM
 
 
-def choice(id: str, good: bool | None, p: float | None, **changes: Any) -> Choice:
+def choice(id, good, p, **changes):
     """A row of the data with the probability of its target."""
-    facts: dict[str, Any] = {"context": "A", "target": id, "rank": 1, "words": ()}
+    facts = {"context": "A", "target": id, "rank": 1, "words": ()}
     log_prob = None if p is None else math.log(p)
     return Choice(id=id, good=good, log_prob=log_prob, **facts | changes)
 
 
-def item(name: str, good: float | None, *bad: float | None, **levels: str) -> Item:
+def item(name, good, *bad, **levels):
     rows = [choice(f"{name}-good", True, good)]
     rows += [choice(f"{name}-bad{i}", False, p) for i, p in enumerate(bad)]
     if good is None or None in bad:
@@ -33,7 +29,7 @@ def item(name: str, good: float | None, *bad: float | None, **levels: str) -> It
     return Item(name, rows, levels, min(ahead) > 0, min(ahead) > 0.01)
 
 
-def sentence(id: str, good: bool | None, text: str, *bits: float | None, **more: Any) -> Choice:
+def sentence(id, good, text, *bits, **more):
     """A row that is a sentence with these surprisals of its words."""
     spans, place = [], 0
     for word, surprisal in zip(text.split(), bits, strict=True):
@@ -46,12 +42,12 @@ def sentence(id: str, good: bool | None, text: str, *bits: float | None, **more:
     return choice(id, good, p, context=text, target="", spans=spans, **more)
 
 
-def pair(good: float | None, bad: float) -> Item:
+def pair(good, bad):
     rows = [sentence("g", True, "a", good), sentence("b", False, "b", bad)]
     return Item("x", rows, {}, None if good is None else good < bad)
 
 
-def predicted(*holds: bool | None) -> Item:
+def predicted(*holds):
     rows = [sentence("x", None, "a", 2.0)]
     return Item("x", rows, {}, predictions=[(ORDER, value) for value in holds])
 
@@ -80,14 +76,12 @@ def predicted(*holds: bool | None) -> Item:
         (predicted(True, None), None, ("unknown", "cannot be evaluated")),
     ],
 )
-def test_an_item_has_a_place_in_the_order_and_a_verdict(
-    one: Item, order: float | None, verdict: tuple[str, str]
-) -> None:
+def test_an_item_has_a_place_in_the_order_and_a_verdict(one, order, verdict):
     assert one.order == (None if order is None else pytest.approx(order))
     assert one.verdict == verdict
 
 
-def test_expected_words_are_compared_as_the_tokenizer_asks() -> None:
+def test_expected_words_are_compared_as_the_tokenizer_asks():
     words = {"words": ("Tree", "bird"), "word_log_probs": (-1.0, -2.0), "expected": ("tree",)}
     blind, exact = choice("x", True, 0.1, **words, cased=False), choice("x", True, 0.1, **words)
     assert [is_expected for _, _, is_expected in blind.top] == [True, False]
@@ -97,7 +91,7 @@ def test_expected_words_are_compared_as_the_tokenizer_asks() -> None:
     assert unknown.top == [("a", None, False), ("b", None, False)]
 
 
-def test_regions_have_the_sum_of_the_words_that_begin_in_them() -> None:
+def test_regions_have_the_sum_of_the_words_that_begin_in_them():
     text = "Who fed him, then?"
     places = {"1 who": (0, 3), "2 empty": (3, 3), "3 rest": (4, 12), "4": (13, 18)}
     regions = [
@@ -116,9 +110,7 @@ def test_regions_have_the_sum_of_the_words_that_begin_in_them() -> None:
     assert unknown.parts[2].bits is None  # with a word that the tokenizer cannot represent
 
 
-def test_every_contrast_is_an_item_and_agrees_with_the_measures(
-    runs: dict[str, Run], forms: dict[str, Run]
-) -> None:
+def test_every_contrast_is_an_item_and_agrees_with_the_measures(runs, forms):
     tasks = [(runs["weak"], task) for task in ("cprag102", "role88", "neg136")]
     for run, task in (*tasks, (forms["pairs"], "blimp")):
         found, rows = items(run, task), run.stimuli[task].columns()
@@ -147,7 +139,7 @@ def test_every_contrast_is_an_item_and_agrees_with_the_measures(
         assert [part.text for part in row.parts] == row.sentence.split()
 
 
-def test_items_of_suites_agree_with_their_formulas(forms: dict[str, Run]) -> None:
+def test_items_of_suites_agree_with_their_formulas(forms):
     found = items(forms["suites"], "gym")
     assert [one.id for one in found][:3] == [f"center_embed/{i}" for i in (1, 2, 3)]
     measure = forms["suites"].results.tasks["gym"]["none"].measures["suite_accuracy"]
@@ -164,8 +156,8 @@ def test_items_of_suites_agree_with_their_formulas(forms: dict[str, Run]) -> Non
 
 
 def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(
-    runs: dict[str, Run],
-) -> None:
+    runs,
+):
     several = [items(runs[name], "cprag102") for name in ("strong", "weak")]
     (first, *_) = listed(several, diagnostics.get("cprag102"))
     (rows,) = first["contexts"]  # the three completions share a context
@@ -182,7 +174,7 @@ def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(
     assert len(as_listed[0]["contexts"]) == 2  # one verb in two contexts
 
 
-def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> None:
+def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed():
     few = [item(str(i), 0.5, 0.1) for i in range(MAX_LISTED)]
     assert representative(few) == few
     many = [
@@ -197,7 +189,7 @@ def test_of_too_many_the_worst_and_the_best_of_each_template_are_listed() -> Non
     assert 2 <= len(representative([Item(str(i), [long], {}) for i in range(40)])) < 10
 
 
-def test_chosen_items_may_be_rows_or_contrasts(runs: dict[str, Run]) -> None:
+def test_chosen_items_may_be_rows_or_contrasts(runs):
     rows = runs["strong"].stimuli["role88"].columns()
     contrast, row = rows["contrast"][0], rows["id"][2]
     chosen = choose([runs["strong"], runs["weak"]], [row, contrast])

@@ -3,30 +3,20 @@
 Every test fails if its page complains or fetches anything, see `browser.py`.
 """
 
-from __future__ import annotations
-
 import csv
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from browser import NewPage, brightness
+from browser import brightness
 
 from lmdiag.report.html import Report
-from lmdiag.results import Run
 
 from .forms import run_on, write_suites
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def pages(
-    runs: dict[str, Run], forms: dict[str, Run], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
+def pages(runs, forms, tmp_path_factory):
     """Pages of one run and two, checkpoints, pairs by two models, and suites."""
     root = tmp_path_factory.mktemp("pages")
     shown = {
@@ -40,14 +30,14 @@ def pages(
     return {name: root / f"{name}.html" for name in shown}
 
 
-def opened(page: Page, path: Path, address: str = "") -> Page:
+def opened(page, path, address=""):
     """The page with its charts drawn."""
     page.goto(f"{path.as_uri()}{address}")
     page.wait_for_selector("html[data-drawn]")
     return page
 
 
-def items_of(page: Page, task: int) -> Locator:
+def items_of(page, task):
     """The list of items of a task, open."""
     items = page.locator("[data-items]").nth(task)
     if items.get_attribute("open") is None:
@@ -55,35 +45,33 @@ def items_of(page: Page, task: int) -> Locator:
     return items
 
 
-def shown(items: Locator) -> list[str]:
+def shown(items):
     return items.locator(".item:visible .anchor").all_inner_texts()
 
 
-def choose(items: Locator, name: str, value: str) -> None:
+def choose(items, name, value):
     """Chooses a filter, or an order."""
     items.locator("[data-sort]" if name == "sort" else f"[data-filter={name}]").select_option(value)
 
 
-def chart(page: Page, name: str) -> Locator:
+def chart(page, name):
     figure = page.locator(f"figure[data-name={name}]")
     figure.scroll_into_view_if_needed()
     return figure
 
 
-def marks(figure: Locator, where: str = "") -> Locator:
+def marks(figure, where=""):
     """The marks of items, the one that is drawn last at the end."""
     return figure.locator(f".plot path[role=link]{where}")
 
 
-def bright(figure: Locator) -> set[str]:
+def bright(figure):
     """Items whose marks are highlighted."""
     names = "marks => marks.map(mark => mark.ariaLabel.split(':')[0])"
     return {*marks(figure, "[opacity='1']").evaluate_all(names)}
 
 
-def test_items_can_be_filtered_sorted_and_addressed(
-    page: Page, pages: dict[str, Path], runs: dict[str, Run]
-) -> None:
+def test_items_can_be_filtered_sorted_and_addressed(page, pages, runs):
     items = items_of(opened(page, pages["one"]), 2)
     contrasts = list(dict.fromkeys(runs["weak"].stimuli["neg136"].columns()["contrast"]))
     assert shown(items) == contrasts
@@ -121,7 +109,7 @@ def test_items_can_be_filtered_sorted_and_addressed(
         assert changed.locator(".verdict.wrong").count() == changed.count()
 
 
-def test_marks_lead_to_items_by_mouse_and_keyboard(page: Page, pages: dict[str, Path]) -> None:
+def test_marks_lead_to_items_by_mouse_and_keyboard(page, pages):
     opened(page, pages["one"])
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") == "skip"
@@ -143,9 +131,7 @@ def test_marks_lead_to_items_by_mouse_and_keyboard(page: Page, pages: dict[str, 
     page.wait_for_url(f"**#{name}")
 
 
-def test_a_selection_filters_the_list_and_the_list_highlights_marks(
-    page: Page, pages: dict[str, Path]
-) -> None:
+def test_a_selection_filters_the_list_and_the_list_highlights_marks(page, pages):
     figure = chart(opened(page, pages["one"]), "role88-pairs")
     box = figure.locator("svg").bounding_box()
     assert box is not None
@@ -168,9 +154,7 @@ def test_a_selection_filters_the_list_and_the_list_highlights_marks(
 
 
 @pytest.mark.parametrize("name", ["all", "steps", "suites"])
-def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(
-    page: Page, pages: dict[str, Path], name: str
-) -> None:
+def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(page, pages, name):
     """The page fails the test if Vega warns of anything."""
     opened(page, pages[name])
     for folded in page.locator("details.further:has(figure)").all():
@@ -190,9 +174,7 @@ def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(
         assert {"accuracy@5", "sensitivity", "training step"} <= {*titles}
 
 
-def test_charts_are_saved_as_svg_png_and_csv(
-    page: Page, pages: dict[str, Path], runs: dict[str, Run], tmp_path: Path
-) -> None:
+def test_charts_are_saved_as_svg_png_and_csv(page, pages, runs, tmp_path):
     figure = chart(opened(page, pages["one"]), "cprag102-measures")
     for kind in ("svg", "png", "csv"):
         with page.expect_download() as started:
@@ -213,9 +195,7 @@ def test_charts_are_saved_as_svg_png_and_csv(
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (420, "dark")])
-def test_pages_fit_their_windows_and_can_be_read(
-    new_page: NewPage, pages: dict[str, Path], width: int, scheme: str
-) -> None:
+def test_pages_fit_their_windows_and_can_be_read(new_page, pages, width, scheme):
     size = {"width": width, "height": 900}
     for name in ("one", "two", "pairs", "suites"):
         page = opened(new_page(viewport=size, color_scheme=scheme), pages[name])

@@ -4,15 +4,12 @@ The expected texts are in `tests/data/tables`. After an intended change, write t
 `ACCEPT_TABLES=1 pytest tests/report/test_tables.py` and read the difference.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import math
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -20,19 +17,18 @@ from rich.console import Console
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.formats import render_tables
-from lmdiag.report.grid import Section
 from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
 from lmdiag.report.terminal import print_results
-from lmdiag.results import FigureKey, Results, Run, SettingResults
+from lmdiag.results import FigureKey
 from lmdiag.results.run import joined_runs
 
 EXPECTED = Path(__file__).parents[1] / "data" / "tables"
 
 
-def of_bert(run: Run) -> Results:
+def of_bert(run):
     """Results as those of a model of the papers, on as many rows as theirs."""
     data = run.results.data
     tasks = {
@@ -43,14 +39,14 @@ def of_bert(run: Run) -> Results:
     return replace(run.results, model=model, data=replace(data, tasks=tasks, source="lmdiag"))
 
 
-def changed(results: Results, task: str, setting: str, **content: Any) -> Results:
+def changed(results, task, setting, **content):
     """Results with other content of a setting."""
-    new: SettingResults = replace(results.tasks[task][setting], **content)
+    new = replace(results.tasks[task][setting], **content)
     return replace(results, tasks={task: results.tasks[task] | {setting: new}})
 
 
 @pytest.fixture(scope="module")
-def tables(runs: dict[str, Run], forms: dict[str, Run]) -> dict[str, tuple[Any, ...]]:
+def tables(runs, forms):
     """Beginning of the names of expected texts -> results, and chosen items."""
     strong, weak = runs["strong"], runs["weak"]
     both = joined_runs(
@@ -70,17 +66,17 @@ def tables(runs: dict[str, Run], forms: dict[str, Run]) -> dict[str, tuple[Any, 
     }
 
 
-def sections_of(results: Results) -> list[Section]:
+def sections_of(results):
     return sections(ReportFigures.of([results]))
 
 
-def printed(content: Results, width: int) -> str:
+def printed(content, width):
     print_results(content, Console(file=(stream := io.StringIO()), width=width))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
 @pytest.mark.parametrize("name", [file.name for file in sorted(EXPECTED.iterdir())])
-def test_tables_are_the_expected_ones(name: str, tables: dict[str, tuple[Any, ...]]) -> None:
+def test_tables_are_the_expected_ones(name, tables):
     """Shapes of the papers, levels in order, n, chance, signs, published rows, remarks."""
     what, _, form = name.partition(".")
     kind, _, width = form.partition("-")
@@ -92,7 +88,7 @@ def test_tables_are_the_expected_ones(name: str, tables: dict[str, tuple[Any, ..
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_no_table_is_wider_than_the_terminal_or_cut_off(runs: dict[str, Run], width: int) -> None:
+def test_no_table_is_wider_than_the_terminal_or_cut_off(runs, width):
     for content in (of_bert(runs["strong"]), runs["all"].results):
         blocks = printed(content, width).split("\n\n")
         tables = [line for block in blocks if "────" in block for line in block.splitlines()]
@@ -100,7 +96,7 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(runs: dict[str, Run], wi
         assert not [line for line in tables if "…" in line]
 
 
-def test_every_figure_is_in_some_table_and_in_csv(runs: dict[str, Run]) -> None:
+def test_every_figure_is_in_some_table_and_in_csv(runs):
     run = runs["strong"].results
     for section in sections_of(run):
         rows = [row for table in section.tables + section.further for row in table.rows]
@@ -114,7 +110,7 @@ def test_every_figure_is_in_some_table_and_in_csv(runs: dict[str, Run]) -> None:
     assert values == {place: [x.value, x.n, x.ci_low] for place, x in run.figures()}
 
 
-def test_remarks_count_what_is_left_out_and_name_a_sample(runs: dict[str, Run]) -> None:
+def test_remarks_count_what_is_left_out_and_name_a_sample(runs):
     run = runs["strong"].results
     assert (
         "not compared: 3 contrasts whose good and bad rows have the same text or the same tokens"
@@ -128,7 +124,7 @@ def test_remarks_count_what_is_left_out_and_name_a_sample(runs: dict[str, Run]) 
     assert section.tables[0].rows[0].cells[0].value == "15–18"
 
 
-def test_other_rows_and_other_models_have_nothing_published(runs: dict[str, Run]) -> None:
+def test_other_rows_and_other_models_have_nothing_published(runs):
     bert = of_bert(runs["strong"])
     other_model = replace(bert, model=runs["strong"].results.model)
     other_rows = replace(bert, data=runs["strong"].results.data)
@@ -141,12 +137,12 @@ def test_other_rows_and_other_models_have_nothing_published(runs: dict[str, Run]
     assert labels == ["lowest quartile", "second", "third", "highest"]
 
 
-def test_an_overview_of_a_task_without_figures_is_empty(runs: dict[str, Run]) -> None:
+def test_an_overview_of_a_task_without_figures_is_empty(runs):
     run = changed(runs["strong"].results, "cprag102", "none", measures={})
     assert not [row for grid in overview([run, run]).tables for row in grid.rows]
 
 
-def test_runs_of_one_name_are_told_apart_by_what_differs(runs: dict[str, Run]) -> None:
+def test_runs_of_one_name_are_told_apart_by_what_differs(runs):
     run = runs["strong"].results
     other = replace(run, model=replace(run.model, dtype="bfloat16"))
     assert run_labels([run, other]) == ["org/strong (float32)", "org/strong (bfloat16)"]
@@ -155,7 +151,7 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(runs: dict[str, Run]) -
     assert run_labels([run, later, run]) == [*names, "org/strong (aaaaaaaaaaaa) #3"]
 
 
-def test_numbers_as_readers_see_them() -> None:
+def test_numbers_as_readers_see_them():
     for function, statistic, values, texts in (
         (numbers.signed, "share", (-0.0001, 0.0567, math.nan), "0.0 +5.7 –"),
         # a tie goes away from zero, as in charts: Python's own format would give 6.2

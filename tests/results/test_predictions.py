@@ -1,12 +1,9 @@
 """Predictions on disk, of runs and of other programs: what is read, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,9 +30,9 @@ IDS = {"id": ["1-good", "1-bad"]}
 WORD = {"start": 0, "end": 3, "log_prob": -1.0, "n_tokens": 1}
 
 
-def some(n: int = 3, **more: Any) -> Predictions:
+def some(n=3, **more):
     """Predictions with all that can be in them: an unscorable word, a log-probability of zero."""
-    columns: dict[str, list[Any]] = {
+    columns = {
         "id": ["row-0", "row-1", "row-2"], "log_prob": [None, -0.1 - 0.2, 0.0],
         "rank": [None, 12, 1], "n_tokens": [0, 2, 1], "top_words": [["“a”", "##b"], [], ["c"]],
         "top_log_probs": [[-1.5, -2.5], [], [-1e-300]],
@@ -43,13 +40,13 @@ def some(n: int = 3, **more: Any) -> Predictions:
     return Predictions(**{name: values[:n] for name, values in columns.items()} | more)
 
 
-def json_lines(path: Path, *lines: Any) -> Path:
+def json_lines(path, *lines):
     """Writes JSON lines, given as objects or as text."""
     path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
     return path
 
 
-def read_lines(folder: Path, *lines: Any) -> Predictions:
+def read_lines(folder, *lines):
     [part], *_ = read_external(json_lines(folder / "p.jsonl", *lines), ROWS)
     return part
 
@@ -57,7 +54,7 @@ def read_lines(folder: Path, *lines: Any) -> Predictions:
 # ---- the files of runs ---------------------------------------------------------------------------
 
 
-def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
+def test_what_is_written_is_read_to_the_last_bit(tmp_path):
     file = tmp_path / "p.parquet"
     shares = (*(i / 100 for i in range(len(AGREEMENT_LAYOUT) - 1)), None)
     parts = {
@@ -70,7 +67,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     kept = read(file)["none", 0].agreement
     assert kept[1] is kept[2]  # rows of one context share the values in memory
     spans = [(WordSpan(0, 1, None, 1), WordSpan(2, 5, -1.0, 1)), (), (WordSpan(0, 3, -0.5, 0),)]
-    nothing: dict[str, Any] = dict.fromkeys(("rank", "top_words", "top_log_probs"), [None] * 3)
+    nothing = dict.fromkeys(("rank", "top_words", "top_log_probs"), [None] * 3)
     sentences = replace(some(words=spans, entropies=[[None, 0.1 + 0.2], [], [0.0]]), **nothing)
     write(file, [sentences])
     assert read(file) == {("none", 0): sentences}
@@ -83,7 +80,7 @@ def test_what_is_written_is_read_to_the_last_bit(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_columns_must_be_what_they_are(tmp_path: Path) -> None:
+def test_columns_must_be_what_they_are(tmp_path):
     path = tmp_path / "p.parquet"
     write(path, [some(1)])
     written = pq.read_table(path).to_pydict()
@@ -104,7 +101,7 @@ def test_columns_must_be_what_they_are(tmp_path: Path) -> None:
             read(path)
 
 
-def test_a_run_with_other_rows_or_settings_is_refused(tmp_path: Path, demo_dir: Path) -> None:
+def test_a_run_with_other_rows_or_settings_is_refused(tmp_path, demo_dir):
     rows = {task: stimuli.load(str(demo_dir), task) for task in ("neg136", "role88")}
     ids, file = rows["neg136"].columns()["id"], tmp_path / "predictions.parquet"
     for changed, message in (
@@ -124,7 +121,7 @@ def test_a_run_with_other_rows_or_settings_is_refused(tmp_path: Path, demo_dir: 
 # ---- predictions of other programs ---------------------------------------------------------------
 
 
-def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path: Path) -> None:
+def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path):
     expected = predictions_of(IDS, [-0.5, -3.0], [["bird"], ["bird"]], n_tokens=[None, 2])
     assert read_lines(tmp_path, {**BAD, "n_tokens": 2, "note": "mine"}, "", GOOD) == expected
     columns = {
@@ -136,7 +133,7 @@ def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path: Pat
 
 
 @pytest.mark.parametrize("mark", [" ", "Ġ", "▁"])
-def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path: Path, mark: str) -> None:
+def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path, mark):
     """Tokens of GPT-2 and Llama decode to " animal", and are "Ġanimal" and "▁animal"."""
     words = [f"{mark}bird", mark, "##s", "New York", ""]
     path = json_lines(tmp_path / "p.jsonl", *({**row, "top_words": words} for row in (GOOD, BAD)))
@@ -145,7 +142,7 @@ def test_the_mark_of_a_words_beginning_is_removed_and_said(tmp_path: Path, mark:
     assert notes == [f"{path}: the leading space (or Ġ, ▁) of 4 top words was removed"]
 
 
-def test_rows_and_columns_may_be_missing(tmp_path: Path) -> None:
+def test_rows_and_columns_may_be_missing(tmp_path):
     given, missing, notes = read_external(json_lines(tmp_path / "p.jsonl", GOOD), ROWS)
     assert (missing, notes) == (["1-bad"], [])
     assert given == [predictions_of(IDS, [-0.5, None], [["bird"], None])]
@@ -157,7 +154,7 @@ def test_rows_and_columns_may_be_missing(tmp_path: Path) -> None:
         assert read_lines(tmp_path, {**GOOD, "log_prob": value}, BAD).log_prob[0] == log_prob
 
 
-def test_words_of_sentences(tmp_path: Path) -> None:
+def test_words_of_sentences(tmp_path):
     """In the form of predictions.parquet; the sums follow from them."""
     rows = stimuli.load({"id": ["1"], "sentence": ["A key fits."]})
     path = tmp_path / "p.jsonl"
@@ -185,13 +182,13 @@ def test_words_of_sentences(tmp_path: Path) -> None:
         ({**BAD, "words": [WORD, {"start": 1, "end": 4}]}, r":2: words\[1\] is from 1"),
     ],
 )
-def test_errors_name_file_and_line(tmp_path: Path, second: Any, message: str) -> None:
+def test_errors_name_file_and_line(tmp_path, second, message):
     with pytest.raises(BadInput, match=message) as raised:
         read_lines(tmp_path, GOOD, second)
     assert str(tmp_path / "p.jsonl") in str(raised.value)
 
 
-def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path: Path) -> None:
+def test_the_file_of_a_run_gives_the_task_and_setting_asked_for(tmp_path):
     path = tmp_path / "predictions.parquet"
     other = predictions_of({"id": ["cprag102-0-expected", "1-bad", "1-good"]}, [-9.0, -2.0, -1.0])
     shuffled = [predictions_of(IDS, [-1.0 - i, -2.0], perturbation="shuf", run=i) for i in range(2)]

@@ -1,17 +1,13 @@
 """The papers' figures: whether their arithmetic holds, and how they compare with our own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from invented_runs import make_run
 
 from lmdiag.report import numbers
-from lmdiag.results import Figure, Measure, Results, SettingResults, read_results
+from lmdiag.results import Figure, Measure, SettingResults, read_results
 from lmdiag.results.published import (
-    PublishedFigure,
     human_facts,
     published_beside,
     published_figures,
@@ -38,7 +34,7 @@ MEANS = ("shuf", "shuf_trunc")
 """Settings whose figures are means over 100 runs, so that any decimal is possible."""
 
 
-def pick(**wanted: str) -> list[PublishedFigure]:
+def pick(**wanted):
     """The published figures with these properties, parts of their addresses included."""
     return [
         figure
@@ -47,7 +43,7 @@ def pick(**wanted: str) -> list[PublishedFigure]:
     ]
 
 
-def test_every_proportion_is_k_of_n_but_for_those_that_are_listed() -> None:
+def test_every_proportion_is_k_of_n_but_for_those_that_are_listed():
     others = {
         (f.table, f.model, f.key.task, f.key.measure): f.value
         for f in published_figures()
@@ -64,13 +60,13 @@ def test_every_proportion_is_k_of_n_but_for_those_that_are_listed() -> None:
 
 
 @pytest.fixture(scope="module")
-def results(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(data_dir, tmp_path_factory):
     """Those of a BERT base that knows all answers."""
     folder = tmp_path_factory.mktemp("run")
     return read_results(make_run(folder, data_dir, skill=99, id="google-bert/bert-base-uncased"))
 
 
-def test_both_names_of_a_model_are_known_and_no_other(results: Results) -> None:
+def test_both_names_of_a_model_are_known_and_no_other(results):
     for name, is_known in (
         ("bert-base-uncased", True), ("google-bert/bert-base-uncased", True),
         ("roberta-base", True), ("FacebookAI/roberta-base", True),
@@ -81,7 +77,7 @@ def test_both_names_of_a_model_are_known_and_no_other(results: Results) -> None:
         assert found == ({name.rpartition("/")[2]} if is_known else set())
 
 
-def test_figures_beside_a_run(results: Results) -> None:
+def test_figures_beside_a_run(results):
     """Every unperturbed one, with the same n. Those of the extended sets: test_extended_sets.py."""
     beside = published_beside(results)
     for task in DIAGNOSTICS:
@@ -101,7 +97,7 @@ def test_figures_beside_a_run(results: Results) -> None:
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 
-def test_rounding_does_not_put_a_figure_outside() -> None:
+def test_rounding_does_not_put_a_figure_outside():
     published = replace(pick()[0], value=38.9)
     for low, star in (0.38912, ""), (0.3896, "*"), (None, ""):
         assert numbers.published(published, Figure(0.4, 18, low, 0.5)) == f"38.9 (+1.1){star}"

@@ -1,7 +1,5 @@
 """What `results.json` says, whom a run directory belongs to, and what a signature says."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -9,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -44,7 +41,7 @@ IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.2|d
 # ---- results.json --------------------------------------------------------------------------------
 
 
-def test_what_is_read_is_written(tmp_path: Path) -> None:
+def test_what_is_read_is_written(tmp_path):
     results = read_record(Results, SAVED)
     level = results.figure(FigureKey("role88", "none", "accuracy@1", "cloze_quartile", "4"))
     assert level == Figure(0.29, 17, level["ci_low"], level["ci_high"], statistic="proportion")
@@ -61,7 +58,7 @@ def test_what_is_read_is_written(tmp_path: Path) -> None:
                 assert measure.items() <= document["tasks"][task][setting]["measures"][name].items()
 
 
-def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -> None:
+def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables():
     """7 of 8 (p = .070) and 8 of 8 (.008) against 1/2; Wilson's interval of 7 of 8 excludes it."""
     seven = Figure(7 / 8, 8, *stats.wilson(7, 8), chance=0.5, statistic="proportion")
     by = {"kind": {"a": replace(seven, value=1.0), "b": replace(seven, value=0.0)}}
@@ -106,11 +103,9 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables() -
          r"data\.tasks\.role88\.form: 'poems' is not a form of data"),
     ],
 )  # fmt: skip
-def test_a_damaged_results_json_is_refused_with_file_and_field(
-    tmp_path: Path, path: tuple[Any, ...], value: Any, message: str
-) -> None:
-    document: dict[Any, Any] = {"": json.loads(SAVED.read_text())}
-    changed: Any = document
+def test_a_damaged_results_json_is_refused_with_file_and_field(tmp_path, path, value, message):
+    document = {"": json.loads(SAVED.read_text())}
+    changed = document
     for key in ("", *path)[:-1]:
         changed = changed[key]
     changed[("", *path)[-1]] = value
@@ -124,7 +119,7 @@ def test_a_damaged_results_json_is_refused_with_file_and_field(
 # ---- signatures and names ------------------------------------------------------------------------
 
 
-def test_every_option_changes_the_signature_and_the_directory() -> None:
+def test_every_option_changes_the_signature_and_the_directory():
     plain = Protocol(perturb=("trunc",))
     for change in (
         {"unit": "word"}, {"k": (1, 10)}, {"threshold": 0.05}, {"shuffles": 10}, {"seed": 1},
@@ -138,13 +133,13 @@ def test_every_option_changes_the_signature_and_the_directory() -> None:
 
 
 @given(st.text(min_size=1), st.none() | st.text(min_size=1))
-def test_a_model_name_never_leaves_its_folder(name: str, revision: str | None) -> None:
+def test_a_model_name_never_leaves_its_folder(name, revision):
     slug = model_slug(name, revision)
     assert "/" not in slug
     assert slug not in {"", ".", ".."}
 
 
-def test_names_stay_readable_and_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_stay_readable_and_differ(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for folder in ("runs/a/final", "runs/a/step1000", "runs/b/step1000"):
         Path(folder).mkdir(parents=True)
@@ -168,7 +163,7 @@ def test_names_stay_readable_and_differ(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("finished", [True, False])
-def test_the_directory_of_another_run_is_refused_and_kept(tmp_path: Path, finished: bool) -> None:
+def test_the_directory_of_another_run_is_refused_and_kept(tmp_path, finished):
     folder = RunDirectory(tmp_path)
     folder.open(IDENTITY, overwrite=False)
     if finished:
@@ -193,8 +188,8 @@ sys.stdin.read()
 
 
 def test_a_second_run_is_refused_while_the_first_lives_and_not_after_it_was_killed(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=-1, stdout=-1) as first:
         assert first.stdout is not None

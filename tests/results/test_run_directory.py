@@ -1,7 +1,5 @@
 """What a run may meet in its directory: missing, damaged and foreign files; disks without room."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -10,10 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
-from typing import Any
 
 import pytest
-from commands import Commands
 from launched import outcome
 
 from lmdiag import cli
@@ -23,14 +19,14 @@ FILES = {"results.json", "predictions.parquet", "report.html"}
 
 
 @pytest.fixture(scope="module")
-def arguments(tiny_models: dict[str, Path], demo_dir: Path) -> list[object]:
+def arguments(tiny_models, demo_dir):
     """A run of seconds: the first contrasts of one diagnostic."""
     options = ["--tasks", "neg136", "--limit", "8", "--batch-size", "2", "--quiet", "--output"]
     return ["run", "--model", tiny_models["bert"], "--data", demo_dir, *options]
 
 
 @pytest.fixture(scope="module")
-def finished(arguments: list[object], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(arguments, tmp_path_factory):
     """The output of a finished run. Read only."""
     output = tmp_path_factory.mktemp("finished") / "results"
     assert cli.main([*map(str, arguments), str(output)]) == 0
@@ -38,7 +34,7 @@ def finished(arguments: list[object], tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def folder(finished: Path, tmp_path: Path) -> Path:
+def folder(finished, tmp_path):
     """A copy of the directory of the finished run."""
     (folder,) = Path(shutil.copytree(finished, tmp_path / "results")).glob("*/*")
     return folder
@@ -46,8 +42,8 @@ def folder(finished: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("lost", ["predictions.parquet", "report.html", "results.json"])
 def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
-    command: Commands, arguments: list[object], finished: Path, folder: Path, lost: str
-) -> None:
+    command, arguments, finished, folder, lost
+):
     identity = json.loads((folder / "results.json").read_text())["identity"]
     (folder / lost).unlink()
     if lost == "results.json":  # as a killed run leaves it
@@ -71,8 +67,8 @@ def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
     ],
 )
 def test_a_damaged_directory_is_one_line_and_keeps_its_files(
-    command: Commands, arguments: list[object], folder: Path, name: str, content: Any, message: str
-) -> None:
+    command, arguments, folder, name, content, message
+):
     """Damage is other content, or none; run.json is that of a run that has begun."""
     for other in FILES if name == "run.json" else [name]:
         (folder / other).unlink()
@@ -95,9 +91,7 @@ def test_a_damaged_directory_is_one_line_and_keeps_its_files(
     ],
     ids=lambda reads: "-".join(reads[:3]).strip("-"),
 )  # fmt: skip
-def test_every_command_refuses_changed_files(
-    reads: list[str], finished: Path, tmp_path: Path, command: Commands
-) -> None:
+def test_every_command_refuses_changed_files(reads, finished, tmp_path, command):
     run = shutil.copytree(finished, tmp_path / "run")
     (folder,) = (path.parent for path in run.rglob("results.json"))
     other = [folder] if reads[0] == "compare" else []
@@ -109,9 +103,7 @@ def test_every_command_refuses_changed_files(
         (folder / name).write_bytes(kept)
 
 
-def test_files_of_others_are_never_taken(
-    command: Commands, arguments: list[object], folder: Path
-) -> None:
+def test_files_of_others_are_never_taken(command, arguments, folder):
     """Nor the temporary files of a living process; those of a killed one are removed."""
     for path in folder.iterdir():
         path.unlink()
@@ -130,9 +122,7 @@ def test_files_of_others_are_never_taken(
 
 
 @pytest.mark.slow
-def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(
-    command: Commands, arguments: list[object], finished: Path
-) -> None:
+def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(command, arguments, finished):
     output = command.folder / "results"
     limits, handler = getrlimit(RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     for kilobytes in (0, 1, 8, 32):
@@ -147,9 +137,7 @@ def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(
     assert outcome(output) == outcome(finished)
 
 
-def test_an_output_that_cannot_be_written_is_one_line(
-    command: Commands, arguments: list[object], tmp_path: Path
-) -> None:
+def test_an_output_that_cannot_be_written_is_one_line(command, arguments, tmp_path):
     (tmp_path / "file").write_text("mine")
     for output in ("/sys/lmdiag", tmp_path / "file"):
         assert "error: cannot write (" in command.refused(*arguments, output)
@@ -157,7 +145,7 @@ def test_an_output_that_cannot_be_written_is_one_line(
 
 
 @pytest.mark.slow
-def test_output_that_nobody_takes_ends_a_command_without_a_traceback(folder: Path) -> None:
+def test_output_that_nobody_takes_ends_a_command_without_a_traceback(folder):
     program = [Path(sys.executable).with_name("lmdiag"), "report", folder, "--format", "csv"]
     read, closed = os.pipe()
     os.close(read)

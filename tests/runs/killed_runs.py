@@ -9,8 +9,6 @@ folder, or writes: a kill falls before each of the first, and into each write, w
 bytes. So every state that a kill at any moment can leave is resumed once.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os
@@ -22,9 +20,7 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 # What a run imports; the children find it in memory.
 import altair  # noqa: F401
@@ -46,7 +42,7 @@ OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
 """Audit events of the interpreter that come just before an operation on a file."""
 
 
-def run(arguments: list[str], output: Path, kill_at: int = 0) -> int | None:
+def run(arguments, output, kill_at=0):
     """Forks a command; returns the number of answers that it saved, None if it was killed.
 
     `kill_at` is the number of the operation on files in `output` at which it dies; 0 for none.
@@ -57,7 +53,7 @@ def run(arguments: list[str], output: Path, kill_at: int = 0) -> int | None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         saved, append = list[int](), Journal.append
 
-        def counted(journal: Journal, answers: Mapping[str, Any]) -> None:
+        def counted(journal, answers):
             append(journal, answers)
             saved.append(len(answers))
 
@@ -74,15 +70,15 @@ def run(arguments: list[str], output: Path, kill_at: int = 0) -> int | None:
         return int(counts.read()) if code == 0 else None
 
 
-def die_at(step: int, folder: Path) -> None:
+def die_at(step, folder):
     """Makes this process die at an operation on files in a folder; a written file is torn."""
     steps, flush = itertools.count(1), os.fsync
 
-    def hook(event: str, arguments: Sequence[object]) -> None:
+    def hook(event, arguments):
         if event in OPERATIONS and str(folder) in str(arguments[0]) and next(steps) == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def torn(file: int) -> None:
+    def torn(file):
         if next(steps) == step:
             os.ftruncate(file, max(0, os.fstat(file).st_size - 7))
             os.kill(os.getpid(), signal.SIGKILL)
@@ -92,7 +88,7 @@ def die_at(step: int, folder: Path) -> None:
     sys.addaudithook(hook)
 
 
-def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
+def every_step(folder, arguments, stride):
     """Kills commands, at every operation on a file or every so many (`stride`), and resumes them.
 
     Counts kills, those that left a journal or a torn record, answers that were saved twice, and
@@ -119,7 +115,7 @@ def every_step(folder: Path, arguments: list[str], stride: int) -> Counter[str]:
 # ---- any command, at random moments --------------------------------------------------------------
 
 
-def start(arguments: list[str], log: Path, most_bytes: int = 0) -> int:
+def start(arguments, log, most_bytes=0):
     """Forks a command as `lmdiag` runs it; `most_bytes` of a file stand for a full disk."""
     child = os.fork()
     if not child:
@@ -141,12 +137,12 @@ def start(arguments: list[str], log: Path, most_bytes: int = 0) -> int:
     return child
 
 
-def ended(child: int) -> int:
+def ended(child):
     """Waits for a command; returns its exit code, -9 if it was killed."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def files_of(folder: Path) -> dict[str, bytes]:
+def files_of(folder):
     """The files of a command that must be the same: not those of journals, whose names differ."""
     named = outcome(folder)
     files = {x: content for x, content in named.items() if not re.search(r"\.draft-|\.jsonl$", x)}
@@ -154,7 +150,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return files | {name: (folder / name).read_bytes() for name in files if name.endswith(same)}
 
 
-def random_moments(folder: Path, arguments: list[str], moments: int) -> Counter[str]:
+def random_moments(folder, arguments, moments):
     """Stops a command at random moments and resumes it; `{out}` stands for where it writes.
 
     Every second one is killed, the others get SIGTERM. Then journals are damaged, or the disk is
@@ -162,12 +158,12 @@ def random_moments(folder: Path, arguments: list[str], moments: int) -> Counter[
     """
     draw, facts = random.Random(37), Counter[str]()
 
-    def begun(attempt: str, most_bytes: int = 0) -> int:
+    def begun(attempt, most_bytes=0):
         names = {"out": folder / attempt, "attempt": attempt}
         words = [word.format(**names) for word in arguments]
         return start(words, folder / f"log-{attempt}", most_bytes)
 
-    def printed(attempt: str) -> str:
+    def printed(attempt):
         text = (folder / f"log-{attempt}.out").read_text() if "--json" in arguments else ""
         return text.replace(attempt, "")
 

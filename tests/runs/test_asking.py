@@ -4,14 +4,10 @@ The model here is arithmetic: its answer depends only on the question, and it re
 asked. Real models on real processes are in `tests/runs/test_processes.py`.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,42 +26,40 @@ QUESTIONS = [Question(Query("x" * (n % 7) + str(n)), ("bird",)) for n in range(2
 class Arithmetic(FakeModel):
     """Log-probabilities are made of lengths; raises `error` before batch number `fails_at`."""
 
-    def __init__(self, fails_at: int | None = None, error: type[BaseException] = BadInput) -> None:
+    def __init__(self, fails_at=None, error=BadInput):
         self.batches: list[list[str]] = []
         self._fails_at, self._error = fails_at, error
 
     @property
-    def asked(self) -> Counter[str]:
+    def asked(self):
         return Counter(context for batch in self.batches for context in batch)
 
-    def plan(self, encoded: Sequence[Question], batch_size: int | None = None) -> list[list[int]]:
+    def plan(self, encoded, batch_size=None):
         size = batch_size or 4
         order = sorted(range(len(encoded)), key=lambda n: -len(encoded[n].query.context))
         return [order[start : start + size] for start in range(0, len(order), size)]
 
-    def key(self, encoded: Question, top: int) -> str:
+    def key(self, encoded, top):
         return encoded.query.context
 
-    def answer(self, batch: Sequence[Question], top: int) -> list[Any]:
+    def answer(self, batch, top):
         if self._fails_at == len(self.batches):
             raise self._error("NaN in the logits")
         self.batches.append([question.query.context for question in batch])
         return super().answer(batch, top)
 
-    def reply(self, question: Question, top: int) -> Answer:
+    def reply(self, question, top):
         words = {word: WordScore(-math.sqrt(len(word) + 1), 1, 1) for word in question.words}
         tops = tuple(f"{question.query.context}{number}" for number in range(top))
         return Answer(words, tops, tuple(-float(number) for number in range(top)))
 
 
-def run(model: Arithmetic, folder: Path, **options: Any) -> list[Answer]:
+def run(model, folder, **options):
     with Journal(folder) as journal:
         return ask(model, QUESTIONS, top=5, journal=journal, **options)
 
 
-def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(tmp_path, capsys):
     model = Arithmetic()
     answers = run(model, tmp_path, label="org/model")
     assert [a.top_words[0] for a in answers] == [f"{q.query.context}0" for q in QUESTIONS]
@@ -83,11 +77,11 @@ SIZES = st.just([4] * 5) | st.lists(st.integers(3, 9), min_size=5, max_size=5)
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 6), max_size=4), st.sampled_from(ERRORS), SIZES)
 def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
-    tmp_path_factory: pytest.TempPathFactory,
-    deaths: list[int],
-    error: type[BaseException],
-    sizes: list[int],
-) -> None:
+    tmp_path_factory,
+    deaths,
+    error,
+    sizes,
+):
     """With one batch size also in the same batches."""
     folder, undisturbed = tmp_path_factory.mktemp("run"), Arithmetic()
     expected = run(undisturbed, tmp_path_factory.mktemp("undisturbed"))
@@ -103,9 +97,7 @@ def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_several_processes_ask_each_batch_once_or_all_of_them_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, together: bool
-) -> None:
+def test_several_processes_ask_each_batch_once_or_all_of_them_each(tmp_path, monkeypatch, together):
     """With tensor parallelism only the first process keeps a journal; all ask the same batches."""
     with pytest.raises(BadInput, match="NaN in the logits"):
         run(Arithmetic(fails_at=1), tmp_path)
@@ -125,7 +117,7 @@ def test_several_processes_ask_each_batch_once_or_all_of_them_each(
     assert asked == Counter(dict.fromkeys(left, 3 if together else 1))
 
 
-def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path: Path) -> None:
+def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path):
     """All others come back with every bit."""
     scores = {"bird": WordScore(-0.1 - 0.2, 12, 2), "“é\n": WordScore(None, None, 0)}
     words = (WordSpan(0, 1, None, 1), WordSpan(2, 5, -1 / 3, 2))
@@ -154,9 +146,7 @@ def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path: 
     assert Journal(journal.folder, owner="model b").read() == {}  # records of another run
 
 
-def test_a_log_gets_two_lines_and_a_terminal_a_bar(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_gets_two_lines_and_a_terminal_a_bar(capsys, monkeypatch):
     with suppress(KeyboardInterrupt), show_progress(198, 60, "org/[model]") as show:
         show(100)
         raise KeyboardInterrupt

@@ -3,19 +3,15 @@
 Killed multiverses and those on several processes: `tests/runs/test_processes.py`.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commands import Commands
 from families import FAMILIES
 from hostile import HOSTILE
 from invented_runs import FakeModel, model_info
@@ -25,12 +21,11 @@ from rich.console import Console
 import lmdiag
 from lmdiag import models
 from lmdiag.cli import main
-from lmdiag.models import LoadOptions
 from lmdiag.models.local import LocalModel
 from lmdiag.multiverse import Multiverse, counts_of, effects_of
 from lmdiag.report.multiverse import multiverse_plots, render
 from lmdiag.report.terminal import print_multiverse
-from lmdiag.types import Answer, BadInput, Question, WordScore
+from lmdiag.types import Answer, BadInput, WordScore
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -40,18 +35,18 @@ PROMPT = "They said: {context}"
 
 
 @pytest.fixture
-def small(command: Commands) -> list[object]:
+def small(command):
     """Arguments of a short multiverse; the last one is its output."""
     arguments = ["--data", command.data, "--tasks", "neg136", "--limit", "8", "--quiet"]
     return [*arguments, "--output", command.folder / "out"]
 
 
-def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+def write_rows(path, rows):
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return path
 
 
-def members(output: Path) -> dict[str, dict[str, str]]:
+def members(output):
     """Path of each member -> its choices."""
     return {member.path: member.choices for member in Multiverse.read(output).members}
 
@@ -68,9 +63,7 @@ def members(output: Path) -> dict[str, dict[str, str]]:
                      marks=pytest.mark.slow),
     ],
 )  # fmt: skip
-def test_each_member_has_the_figures_of_the_run_alone(
-    command: Commands, small: list[object], name: str, knobs: list[str], count: int
-) -> None:
+def test_each_member_has_the_figures_of_the_run_alone(command, small, name, knobs, count):
     model = command.models.get(name) or FAMILIES["gpt2"].make(command.folder / name)
     if name == "chat":
         (model / "chat_template.jinja").write_text(CHATML)
@@ -107,9 +100,7 @@ def test_each_member_has_the_figures_of_the_run_alone(
         ("bert", 2 * (2 * 8 + 4), 4),
     ],
 )
-def test_each_distinct_question_is_asked_once(
-    command: Commands, monkeypatch: pytest.MonkeyPatch, name: str, expected: int, members_left: int
-) -> None:
+def test_each_distinct_question_is_asked_once(command, monkeypatch, name, expected, members_left):
     """Twelve combinations of twelve contexts, half with a capital, a third without a period.
 
     gpt2: 2 units, with and without bos, 2 cases; as they are, each context is in one of the two.
@@ -117,7 +108,7 @@ def test_each_distinct_question_is_asked_once(
     """
     asked, answer = list[int](), LocalModel.answer
 
-    def watched(model: LocalModel, batch: Any, top: int) -> Any:
+    def watched(model, batch, top):
         asked.append(len(batch))
         return answer(model, batch, top)
 
@@ -141,12 +132,12 @@ def test_each_distinct_question_is_asked_once(
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "default"), [("gpt2", "never"), ("llama", "always")])
 def test_bos_is_named_by_what_stands_there_and_units_of_two_dtypes_are_loaded_again(
-    command: Commands, small: list[object], monkeypatch: Any, family: str, default: str
-) -> None:
+    command, small, monkeypatch, family, default
+):
     """On accelerators, unit token has the dtype of the checkpoint and unit word float32."""
     loaded, load, reuse = [], models.load, LocalModel.with_options
 
-    def on_accelerators(model: LocalModel, options: LoadOptions) -> LocalModel | None:
+    def on_accelerators(model, options):
         return reuse(model, options) if options.unit == model.options.unit else None
 
     monkeypatch.setattr(models, "load", lambda *given: loaded.append(given[1].unit) or load(*given))
@@ -160,7 +151,7 @@ def test_bos_is_named_by_what_stands_there_and_units_of_two_dtypes_are_loaded_ag
 
 
 @pytest.mark.slow
-def test_whole_sentences(command: Commands) -> None:
+def test_whole_sentences(command):
     """Causal models with and without the token, in both units; masked ones by both ways to mask."""
     texts = ("The dog runs home.", "The dog run home.")
     rows = [{"id": t, "contrast": "1", "sentence": t, "good": t is texts[0]} for t in texts]
@@ -178,7 +169,7 @@ def test_whole_sentences(command: Commands) -> None:
     assert "first-letter does not apply to whole sentences: choose from unit, bos" in error
 
 
-def test_bad_input_is_one_line(command: Commands, small: list[object]) -> None:
+def test_bad_input_is_one_line(command, small):
     for arguments, message in (
         (["--knobs", "units"], "--knobs units (did you mean 'unit'?): choose from unit, bos"),
         (["--knobs", "pll"], "--knobs pll does not apply to rows with a blank"),
@@ -206,17 +197,17 @@ class Planted(FakeModel):
     Model a prefers the good word in unit word, model b in the first six contrasts.
     """
 
-    def __init__(self, model_id: str, options: LoadOptions) -> None:
+    def __init__(self, model_id, options):
         self.info, self._options = model_info(id=model_id), options
 
-    def key(self, encoded: Question, top: int) -> str:
+    def key(self, encoded, top):
         """Another one for any other options: nothing is shared."""
         return repr((encoded, top, self._options))
 
-    def with_options(self, options: LoadOptions) -> Planted:
+    def with_options(self, options):
         return Planted(self.info.id, options)
 
-    def reply(self, question: Question, top: int) -> Answer:
+    def reply(self, question, top):
         is_early = int(question.query.context.rsplit(maxsplit=1)[-1]) < 6
         prefers_good = self._options.unit == "word" if self.info.id.endswith("a") else is_early
         first = "good" if prefers_good else "bad"
@@ -226,7 +217,7 @@ class Planted(FakeModel):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory):
     """A multiverse of two models, in two units and three cases, on twelve contrasts. Read only."""
     folder = tmp_path_factory.mktemp("planted")
     rows = [
@@ -245,18 +236,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def copied(made: Path, tmp_path: Path) -> Path:
+def copied(made, tmp_path):
     return Path(shutil.copytree(made, tmp_path / "copied"))
 
 
-def printed(multiverse: Multiverse) -> list[str]:
+def printed(multiverse):
     """The lines that the terminal shows."""
     console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
     print_multiverse(multiverse, console)
     return str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
 
 
-def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
+def test_the_knob_that_a_model_depends_on_is_found(made):
     multiverse, loaded = Multiverse.read(made), lmdiag.load_multiverse(made)
     frame = loaded.to_frame()
     values = frame[(frame.measure == "sensitivity") & (frame.model == "planted:a")]
@@ -275,7 +266,7 @@ def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
     assert line in [line.split() for line in printed(multiverse)]
     assert any("6 protocols: unit token, word; first" in line for line in printed(multiverse))
     plot = next(p for _, p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
-    places: dict[str, list[int]] = {}
+    places = {}
     for row in plot.spec["vconcat"][1]["data"]["values"]:
         places.setdefault(row["choice"], []).append(row["place"])
     # the strongest knob comes first
@@ -286,7 +277,7 @@ def test_the_knob_that_a_model_depends_on_is_found(made: Path) -> None:
     assert defaults == ["unit token, first-letter as-is (default)"]
 
 
-def test_two_models_protocol_by_protocol(made: Path) -> None:
+def test_two_models_protocol_by_protocol(made):
     """Of each protocol six contrasts are discordant, all in one direction.
 
     z is sqrt(6), and Holm's method multiplies p by the six pairs.
@@ -308,7 +299,7 @@ def test_two_models_protocol_by_protocol(made: Path) -> None:
     assert line in [line.split() for line in printed(multiverse)]
 
 
-def test_effects_compare_what_was_asked_with_both_choices() -> None:
+def test_effects_compare_what_was_asked_with_both_choices():
     """A chat template has one bos only, and is compared with the other prompts at that bos.
 
     bos: (.5 + .7) / 2 - (.1 + .3) / 2 = .4; chat - none at bos always: 1.2 - .5 = .7 and chat -
@@ -326,7 +317,7 @@ def test_effects_compare_what_was_asked_with_both_choices() -> None:
 # ---- files ---------------------------------------------------------------------------------------
 
 
-def test_a_damaged_multiverse_is_refused(made: Path, tmp_path: Path) -> None:
+def test_a_damaged_multiverse_is_refused(made, tmp_path):
     for change, message in (
         (lambda d: d.update(schema_version=2), "schema_version: input should be 1"),
         (lambda d: d.pop("members"), "members: field required"),
@@ -354,7 +345,7 @@ def test_a_damaged_multiverse_is_refused(made: Path, tmp_path: Path) -> None:
         lmdiag.load_multiverse(tmp_path / "absent")
 
 
-def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
+def test_the_report_of_a_multiverse(command, copied):
     multiverse = Multiverse.read(copied)
     document = json.loads((copied / "multiverse.json").read_text())
     assert document.items() > multiverse.to_json().items()
@@ -368,7 +359,7 @@ def test_the_report_of_a_multiverse(command: Commands, copied: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_is_safe_and_fits(copied: Path, new_page: Any) -> None:
+def test_the_page_is_safe_and_fits(copied, new_page):
     """Text of models and prompts stays text; at any width nothing sticks out."""
     multiverse, texts = Multiverse.read(copied), [*HOSTILE.values()]
     changed = [

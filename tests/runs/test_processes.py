@@ -1,7 +1,5 @@
 """Real commands that are killed, or run on several processes or a server, leave the right files."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random
@@ -12,14 +10,12 @@ from collections import Counter
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from commands import Commands
 from engines import TOKENIZER, Engine, faults
 from families import FAMILIES
-from hub import LoopbackHub, client_env
+from hub import client_env
 from launched import HANG, SCRIPT, environment, finished, free_port, outcome, torchrun
 from reference import CLOSE
 from sentence_texts import write_table
@@ -43,9 +39,7 @@ KILLS = {
 @pytest.mark.parametrize(
     "rate", [pytest.param(x, marks=getattr(pytest.mark, x)) for x in ("slow", "nightly")]
 )
-def test_killed_runs_end_as_undisturbed_ones(
-    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, case: str, rate: str
-) -> None:
+def test_killed_runs_end_as_undisturbed_ones(tmp_path, tiny_models, demo_dir, case, rate):
     """Also where an engine fails now and then."""
     command, name, stride = KILLS[case]
     data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
@@ -83,9 +77,9 @@ STOPPED = {
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", STOPPED)
 def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
-    name: str, tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, hub: LoopbackHub,
-    finished_runs: list[Path],
-) -> None:  # fmt: skip
+    name, tmp_path, tiny_models, demo_dir, hub,
+    finished_runs,
+):  # fmt: skip
     (tmp_path / "models.txt").write_text("demo:masked\n")
     rows = ["item,text,position,word,a,b,rt,surprisal"]
     for item, a, b, place in product(range(8), "xy", "xy", range(8)):
@@ -124,9 +118,7 @@ SEVERAL = {
 @pytest.mark.parametrize(
     "case", [pytest.param(x, marks=getattr(pytest.mark, SEVERAL[x][2])) for x in SEVERAL]
 )
-def test_the_files_are_the_same_to_the_last_byte(
-    tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, case: str, command: Commands
-) -> None:
+def test_the_files_are_the_same_to_the_last_byte(tmp_path, tiny_models, demo_dir, case, command):
     count, words, _ = SEVERAL[case]
     data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
     arguments = [*words, "--model", *tiny_models.values(), "--data", data, "--output"]
@@ -143,8 +135,8 @@ def test_the_files_are_the_same_to_the_last_byte(
 
 @pytest.mark.slow
 def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
-    tmp_path: Path, demo_dir: Path, command: Commands
-) -> None:
+    tmp_path, demo_dir, command
+):
     llama = FAMILIES["llama"]
     two_heads = dataclasses.replace(llama, config=llama.config | {"num_key_value_heads": 2})
     model = two_heads.make(tmp_path / "llama")
@@ -162,8 +154,8 @@ def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     "killed", [pytest.param(0, marks=pytest.mark.nightly), pytest.param(1, marks=pytest.mark.slow)]
 )
 def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
-    killed: int, tmp_path: Path, tiny_models: dict[str, Path], demo_dir: Path, command: Commands
-) -> None:
+    killed, tmp_path, tiny_models, demo_dir, command
+):
     arguments = ["--model", str(tiny_models["bert"]), "--data", str(demo_dir), "--quiet"]
     arguments += ["--batch-size", "1", "--perturb", "all", "--shuffles", "5", "--output"]
     where = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
@@ -189,7 +181,7 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs prctl")
-def test_a_worker_ends_with_a_launcher_that_is_killed() -> None:
+def test_a_worker_ends_with_a_launcher_that_is_killed():
     worker = (
         "import os, time; from lmdiag.files import end_with_parent; end_with_parent(os.getppid());"
         "print(os.getpid(), flush=True); time.sleep(600)"
@@ -203,7 +195,7 @@ def test_a_worker_ends_with_a_launcher_that_is_killed() -> None:
     assert not Path(f"/proc/{pid}/exe").exists()
 
 
-def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch: Any) -> None:
+def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch):
     lost, other = "Connection closed by peer [127.0.0.1]:29500", "mat1 and mat2 have no shapes"
     cases = (2, lost, ConnectionError), (1, lost, RuntimeError), (2, other, RuntimeError)
     for count, message, raised in cases:
@@ -216,9 +208,7 @@ def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch: A
         pass  # this process has no error, another one has
 
 
-def test_a_run_on_a_server_says_what_is_not_known(
-    command: Commands, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_on_a_server_says_what_is_not_known(command, monkeypatch):
     key = "sk-of-this-test-alone"
     monkeypatch.setenv("LMDIAG_SERVER_KEY", key)
     given = ["--data", command.data, "--tasks", "neg136", "agreement", "--limit", "12", "--quiet"]

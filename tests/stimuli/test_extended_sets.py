@@ -1,11 +1,8 @@
 """NEG-1500 and ROLE-1500: reading, rows by hand, and one table with the small sets."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from invented_runs import make_run
@@ -28,7 +25,7 @@ ROLES = "the cook saw which chef the waiter had called,\n"
 EXTENDED = tuple(FILES)
 
 
-def rows(folder: Path, text: str, name: str = "NEG-1500-SIMP-GEN.txt") -> list[dict[str, Any]]:
+def rows(folder, text, name="NEG-1500-SIMP-GEN.txt"):
     (folder / name).write_text(text, "utf-8")
     return stimuli.load(str(folder / name)).table.to_pylist()
 
@@ -36,9 +33,7 @@ def rows(folder: Path, text: str, name: str = "NEG-1500-SIMP-GEN.txt") -> list[d
 # ---- rows ----------------------------------------------------------------------------------------
 
 
-def test_a_pair_of_negation_has_the_four_conditions_of_neg136(
-    demo_dir: Path, tmp_path: Path
-) -> None:
+def test_a_pair_of_negation_has_the_four_conditions_of_neg136(demo_dir, tmp_path):
     found = rows(tmp_path, NEGATION)
     assert [
         (r["id"], f"{r['context']} {r['target']}", r["good"], r["expected"]) for r in found
@@ -65,7 +60,7 @@ def test_a_pair_of_negation_has_the_four_conditions_of_neg136(
     assert contexts == {"A human is a", "A human is not a", "A motel is a", "A model is not a"}
 
 
-def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -> None:
+def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path):
     text = f"{ROLES}the cook saw which waiter the chef had paid,"
     found = rows(tmp_path, text, "ROLE-1500.txt")
     chef = "the cook saw which chef the waiter had"
@@ -90,7 +85,7 @@ def test_a_pair_of_roles_has_two_contrasts_one_for_each_target(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_the_authors_files_have_this_many_pairs(tmp_path: Path, name: str) -> None:
+def test_the_authors_files_have_this_many_pairs(tmp_path, name):
     path = write_set(tmp_path, name)
     (task,) = stimuli.tasks(str(path))
     found = stimuli.load(str(path))
@@ -116,14 +111,14 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("text", MISTAKES)
-def test_mistakes_name_the_line(tmp_path: Path, text: str) -> None:
+def test_mistakes_name_the_line(tmp_path, text):
     with pytest.raises(BadInput, match=r"mine.txt is not known .*ROLE-1500.txt\); giv"):
         rows(tmp_path, text, "mine.txt")
     with pytest.raises(BadInput, match=MISTAKES[text]):
         rows(tmp_path, text)
 
 
-def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir: Path, tmp_path: Path) -> None:
+def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir, tmp_path):
     folder = tmp_path / "data"
     for name in FILES.values():
         write_set(folder, name, 3)
@@ -144,9 +139,7 @@ def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir: Path, tmp_path:
 # ---- small and extended sets together ------------------------------------------------------------
 
 
-def test_runs_of_one_model_are_joined_into_one_table_and_chart(
-    demo_dir: Path, tmp_path: Path
-) -> None:
+def test_runs_of_one_model_are_joined_into_one_table_and_chart(demo_dir, tmp_path):
     origins = (("small", demo_dir, ("role88", "neg136")), ("large", tmp_path / "data", EXTENDED))
     for name in SIZES:
         write_set(tmp_path / "data", name, 40)

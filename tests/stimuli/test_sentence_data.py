@@ -1,11 +1,8 @@
 """Whole sentences as data: tables, regions, minimal pairs in many languages, test suites."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,7 +32,7 @@ LANGUAGES = {
 """Language -> pairs of a good and a bad sentence."""
 
 
-def saved(path: Path, content: Any) -> str:
+def saved(path, content):
     """Writes a suite as JSON, or rows as JSON lines."""
     rows = content if path.suffix == ".jsonl" else [content]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
@@ -45,7 +42,7 @@ def saved(path: Path, content: Any) -> str:
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def test_rows_of_sentences(tmp_path: Path) -> None:
+def test_rows_of_sentences(tmp_path):
     """From all origins alike: test_tables.py."""
     shared = {"contrast": "1", "tense": "now"}
     rows = [
@@ -75,7 +72,7 @@ def test_rows_of_sentences(tmp_path: Path) -> None:
         ((", then", "two  blanks", "here "), ", then two  blanks here"),
     ],
 )
-def test_how_regions_are_joined(contents: tuple[str, ...], sentence: str) -> None:
+def test_how_regions_are_joined(contents, sentence):
     """The same in columns and between bars; those of suites are in the test of suites."""
     columns = {f"region_{i}": [text] for i, text in enumerate(contents, start=1)}
     for data in (columns, {"sentence": ["|".join(contents)]}):
@@ -85,7 +82,7 @@ def test_how_regions_are_joined(contents: tuple[str, ...], sentence: str) -> Non
         assert [sentence[x["start"] : x["end"]] for x in spans] == [x.strip() for x in contents]
 
 
-def test_regions_of_several_rows() -> None:
+def test_regions_of_several_rows():
     texts = {"region_1": ["The cook", "A"], "region_10": [", slowly.", "cat"], "region_2": ["", ""]}
     rows = stimuli.load(texts)
     assert rows.columns()["sentence"] == ["The cook, slowly.", "A cat"]
@@ -105,7 +102,7 @@ def test_regions_of_several_rows() -> None:
 # ---- minimal pairs -------------------------------------------------------------------------------
 
 
-def test_minimal_pairs_are_two_rows_each(tmp_path: Path) -> None:
+def test_minimal_pairs_are_two_rows_each(tmp_path):
     rows = stimuli.load(saved(tmp_path / "pairs.jsonl", PAIRS))
     assert (rows.task, rows.form) == ("pairs", "minimal_pairs")
     columns = rows.columns()
@@ -132,7 +129,7 @@ def test_minimal_pairs_are_two_rows_each(tmp_path: Path) -> None:
     assert len(set(rows.columns()["UID"])) == 30
 
 
-def test_a_folder_of_minimal_pairs_is_one_task(tmp_path: Path) -> None:
+def test_a_folder_of_minimal_pairs_is_one_task(tmp_path):
     folder = tmp_path / "blimp"
     folder.mkdir()
     saved(folder / "a.jsonl", [pair | {"UID": "a"} for pair in PAIRS])
@@ -146,7 +143,7 @@ def test_a_folder_of_minimal_pairs_is_one_task(tmp_path: Path) -> None:
     assert columns["one_prefix_prefix"][::12] == [None, "The key"]
 
 
-def write_tsv(path: Path, language: str) -> None:
+def write_tsv(path, language):
     """Writes a file as MultiBLiMP's: the index of pandas, `sen`, `wrong_sen`, a phenomenon."""
     pairs = enumerate(LANGUAGES[language])
     rows = [f"{n}\tSV-{'#P'[n]}\t{good}\t{bad}\n" for n, (good, bad) in pairs]
@@ -155,7 +152,7 @@ def write_tsv(path: Path, language: str) -> None:
 
 
 @pytest.mark.parametrize("layout", ["{}.tsv", "{}/data.tsv"])
-def test_a_folder_of_languages_is_one_task(tmp_path: Path, layout: str) -> None:
+def test_a_folder_of_languages_is_one_task(tmp_path, layout):
     folder = tmp_path / "multiblimp"
     for language in LANGUAGES:
         write_tsv(folder / layout.format(language), language)
@@ -174,7 +171,7 @@ def test_a_folder_of_languages_is_one_task(tmp_path: Path, layout: str) -> None:
     assert "language" not in columns
 
 
-def test_languages_may_be_a_column_and_repeat_the_names_of_pairs(tmp_path: Path) -> None:
+def test_languages_may_be_a_column_and_repeat_the_names_of_pairs(tmp_path):
     """As TurBLiMP names its sentences, and as translations of one set do."""
     pairs = [{"good_sentence": a, "bad_sentence": b, "lang": "heb"} for a, b in LANGUAGES["heb"]]
     columns = stimuli.load(pairs, "mine").columns()
@@ -189,7 +186,7 @@ def test_languages_may_be_a_column_and_repeat_the_names_of_pairs(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_words_run_in_the_direction_of_their_language(tmp_path: Path, page: Any) -> None:
+def test_words_run_in_the_direction_of_their_language(tmp_path, page):
     for language in LANGUAGES:
         write_tsv(tmp_path / "data" / f"{language}.tsv", language)
     run = make_run(tmp_path / "run", tmp_path / "data", Protocol(tasks=("data",)))
@@ -207,7 +204,7 @@ def test_words_run_in_the_direction_of_their_language(tmp_path: Path, page: Any)
 # ---- test suites ---------------------------------------------------------------------------------
 
 
-def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path: Path) -> None:
+def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path):
     rows = stimuli.load(saved(tmp_path / "a.json", suite()))
     assert (rows.task, rows.form, rows.compared) == ("a", "suites", False)
     columns = rows.columns()
@@ -240,7 +237,7 @@ def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path: Path) -> None:
             stimuli.load(str(tmp_path))
 
 
-def test_the_public_suites(public_suites: Path) -> None:
+def test_the_public_suites(public_suites):
     columns = stimuli.load(str(public_suites)).columns()
     assert len(set(columns["suite"])) == 34
     assert len(set(columns["item"])) == 842
@@ -252,7 +249,7 @@ def test_the_public_suites(public_suites: Path) -> None:
 # ---- folders and data sets -----------------------------------------------------------------------
 
 
-def test_configs_of_several_forms_are_loaded_by_task(tmp_path: Path) -> None:
+def test_configs_of_several_forms_are_loaded_by_task(tmp_path):
     for name, content, message in (
         ("blanks.jsonl", [{"context": "A", "target": "b"}], "blanks.jsonl is not a file of minim"),
         ("pairs.jsonl", PAIRS, "blanks.jsonl is not a file of minimal pairs"),

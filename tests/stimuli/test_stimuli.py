@@ -1,21 +1,15 @@
 """Stimuli from directories, files, memory and the Hub; fingerprints; errors by row and column."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from commands import Commands
 from datasets import Dataset
-from huggingface_hub import HfApi
 from pairs_of_sentences import write_set
 from suites import suite
 
@@ -29,12 +23,12 @@ BAD = "b,1,y,One and,,two,0,c1,\n"
 TABLE = HEADER + GOOD + BAD
 
 
-def saved(folder: Path, text: str = TABLE, name: str = "own.csv") -> str:
+def saved(folder, text=TABLE, name="own.csv"):
     (folder / name).write_text(text, "utf-8")
     return str(folder / name)
 
 
-def refused(data: Any, message: str) -> None:
+def refused(data, message):
     """Checks that data are refused in one line with this message."""
     with pytest.raises(BadInput) as error:
         stimuli.load(data)
@@ -42,21 +36,21 @@ def refused(data: Any, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def columns_of(*given: Any, **options: Any) -> Mapping[str, list[Any]]:
+def columns_of(*given, **options):
     return stimuli.load(*given, **options).columns()
 
 
 # ---- the data set --------------------------------------------------------------------------------
 
 
-def test_a_built_data_set(data_dir: Path, demo_dir: Path) -> None:
+def test_a_built_data_set(data_dir, demo_dir):
     rows = stimuli.load(str(data_dir), "role88")
     commit = "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c"
     assert (rows.source, rows.revision) == (str(data_dir), commit)
     assert stimuli.load(str(demo_dir), "neg136").revision is None
 
 
-def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path) -> None:
+def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir):
     few = columns_of(str(demo_dir), "neg136", limit=25)
     # contrasts have two rows, so there are twelve of them, three of each polarity in each subset;
     # those of nat are natural or less natural, as evenly as three can be
@@ -82,7 +76,7 @@ def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir: Path
         assert {*columns_of(data, "cprag102", limit=6, seed=1)["contrast"]} != {*few["contrast"]}
 
 
-def test_the_fingerprint_depends_on_every_value_but_not_on_their_order() -> None:
+def test_the_fingerprint_depends_on_every_value_but_not_on_their_order():
     tables = [
         {"id": ["a", "b"], "x": [1.5, None]},
         {"id": ["a", "c"], "x": [1.5, None]},
@@ -104,7 +98,7 @@ def test_the_fingerprint_depends_on_every_value_but_not_on_their_order() -> None
 # ---- files of your own ---------------------------------------------------------------------------
 
 
-def test_all_origins_give_the_same_rows(tmp_path: Path) -> None:
+def test_all_origins_give_the_same_rows(tmp_path):
     """Files in other layouts: test_tables.py."""
     whole = stimuli.load(saved(tmp_path))
     assert whole.compared
@@ -125,7 +119,7 @@ def test_all_origins_give_the_same_rows(tmp_path: Path) -> None:
     assert columns_of(frame)["n"] == [1.5, None]
 
 
-def test_context_and_target_are_enough(tmp_path: Path) -> None:
+def test_context_and_target_are_enough(tmp_path):
     rows = stimuli.load(saved(tmp_path, "context,target\nOne,two\nTen,ten\n"))
     assert rows.columns() == {
         "id": ["own-1", "own-2"], "item": ["", ""], "condition": ["", ""],
@@ -139,7 +133,7 @@ def test_context_and_target_are_enough(tmp_path: Path) -> None:
     assert len(stimuli.load(name)) == 1  # two underscores are not a blank
 
 
-def test_every_further_column_of_your_own_is_a_break_down() -> None:
+def test_every_further_column_of_your_own_is_a_break_down():
     """No name has a special meaning, also those of columns of the built-in diagnostics."""
     names = {c.name for d in diagnostics.built_in().values() for c in d.columns}
     for kind in (["one", "two"], [1, 2], [0.5, 1.5], [True, False]):
@@ -151,9 +145,7 @@ def test_every_further_column_of_your_own_is_a_break_down() -> None:
         assert [*diagnostics.get("").levels(columns_of(values))] == expected
 
 
-def test_a_file_named_after_a_diagnostic_is_one_if_it_has_its_columns(
-    demo_dir: Path, tmp_path: Path
-) -> None:
+def test_a_file_named_after_a_diagnostic_is_one_if_it_has_its_columns(demo_dir, tmp_path):
     for name in (*diagnostics.built_in(), "verbs"):
         file = saved(tmp_path, name=f"{name}.csv")
         assert stimuli.tasks(file) == [stimuli.load(file).task] == [f"{name}.csv"]
@@ -165,7 +157,7 @@ def test_a_file_named_after_a_diagnostic_is_one_if_it_has_its_columns(
     assert rows.fingerprint == stimuli.load(str(demo_dir), "neg136").fingerprint
 
 
-def test_expected_words_and_missing_values(tmp_path: Path) -> None:
+def test_expected_words_and_missing_values(tmp_path):
     for expected, words in (
         ("bird|tree", ["bird", "tree"]), ("bird | tree", ["bird", "tree"]),
         ('["bird", "tree"]', ["bird", "tree"]), ("['bird', 'tree']", ["bird", "tree"]),
@@ -189,8 +181,8 @@ def test_expected_words_and_missing_values(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
-    tiny_models: dict[str, Path], tmp_path: Path, command: Commands
-) -> None:
+    tiny_models, tmp_path, command
+):
     """From the file of a user, named as a diagnostic and with the index of pandas, to the page."""
     words = ("bird", "tree", "hammer", "robin", "trout", "fish", "cat", "dog")
     contexts = [f"A {word} is a" for word in words]
@@ -220,7 +212,7 @@ def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
 
 
 PAIR = {"sentence_good": "A.", "sentence_bad": "B."}
-MISTAKES_IN_MEMORY: list[tuple[Any, str]] = [
+MISTAKES_IN_MEMORY = [
     # any rows
     ([], "rows has no rows"),
     (3, "cannot read stimuli from int: give the name of a data set, a file, a DataFrame"),
@@ -256,7 +248,7 @@ MISTAKES_IN_MEMORY: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("data", "message"), MISTAKES_IN_MEMORY)
-def test_mistakes_in_memory_name_row_and_column(data: Any, message: str) -> None:
+def test_mistakes_in_memory_name_row_and_column(data, message):
     refused(data, message)
 
 
@@ -300,9 +292,7 @@ ORIGINALS = {"own.csv": TABLE, "own.json": json.dumps(suite())}
     ("name", "old", "new", "message"),
     [("own.csv", *case) for case in MISTAKES] + [("own.json", *case) for case in SUITE_MISTAKES],
 )
-def test_mistakes_in_a_file_name_row_and_column(
-    tmp_path: Path, name: str, old: str, new: str, message: str
-) -> None:
+def test_mistakes_in_a_file_name_row_and_column(tmp_path, name, old, new, message):
     assert old in ORIGINALS[name]
     refused(saved(tmp_path, ORIGINALS[name].replace(old, new), name), message)
 
@@ -322,14 +312,12 @@ def test_mistakes_in_a_file_name_row_and_column(
         ("../no-such", None, r"no data set \.\./no-such here or on the Hub"),
     ],
 )
-def test_unknown_data_sets_and_tasks_are_named(
-    demo_dir: Path, tmp_path: Path, data: str, task: str | None, message: str
-) -> None:
+def test_unknown_data_sets_and_tasks_are_named(demo_dir, tmp_path, data, task, message):
     with pytest.raises(BadInput, match=message):
         stimuli.load(data.format(tmp=tmp_path, demo=demo_dir), task)
 
 
-def test_a_directory_of_your_own_with_configs(tmp_path: Path) -> None:
+def test_a_directory_of_your_own_with_configs(tmp_path):
     """A card and csv files in parts, split `train`, as some people push them to the Hub."""
     saved(tmp_path, name="part-1.csv")
     second = HEADER + (GOOD + BAD).replace("a,1", "d,2").replace("b,1", "e,2")
@@ -354,7 +342,7 @@ def test_a_directory_of_your_own_with_configs(tmp_path: Path) -> None:
             stimuli.load(str(tmp_path), "x")
 
 
-def test_verbs(data_dir: Path, demo_dir: Path, tmp_path: Path) -> None:
+def test_verbs(data_dir, demo_dir, tmp_path):
     for text in (
         "singular,plural\ngoes,go\nhas,have\n",
         "goes,go\nhas,have\n",
@@ -379,9 +367,7 @@ def test_verbs(data_dir: Path, demo_dir: Path, tmp_path: Path) -> None:
 # ---- the Hub: its real client, and a server on the loopback --------------------------------------
 
 
-def test_data_sets_of_the_hub_are_their_directories_and_are_kept(
-    api: HfApi, demo_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_sets_of_the_hub_are_their_directories_and_are_kept(api, demo_dir, monkeypatch):
     api.create_repo("org/lmdiag", repo_type="dataset")
     push = {"repo_id": "org/lmdiag", "repo_type": "dataset"}
     published = api.upload_folder(folder_path=demo_dir, **push).oid
@@ -406,7 +392,7 @@ def test_data_sets_of_the_hub_are_their_directories_and_are_kept(
             stimuli.load(data, task)
 
 
-def test_a_data_set_without_configs_is_its_files(api: HfApi, tmp_path: Path) -> None:
+def test_a_data_set_without_configs_is_its_files(api, tmp_path):
     """Those of the split `test` if they are named so; text files are known by their names."""
     saved(tmp_path, TABLE.replace("a,1", "d,1"), "train.csv")
     texts = write_set(tmp_path / "texts", "ROLE-1500", 4)

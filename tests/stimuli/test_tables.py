@@ -1,19 +1,13 @@
 """Tables of users in all their forms: read alike, or refused with file, line and remedy."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pandas as pd
 import pytest
-from commands import Commands
 from invented_runs import make_run
 from suites import suite
 
 import lmdiag
 from lmdiag import stimuli
-from lmdiag.analysis.human import HumanTable, read_human
+from lmdiag.analysis.human import read_human
 from lmdiag.analysis.items import items_of
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.protocol import Protocol
@@ -36,11 +30,11 @@ R_TABS = (
 )
 
 
-def excel(frame: pd.DataFrame) -> Callable[[Path], object]:
+def excel(frame):
     return lambda path: frame.to_excel(path, index=False)
 
 
-LAYOUTS: dict[str, tuple[str, str | bytes | Callable[[Path], object]]] = {
+LAYOUTS = {
     "comma": (".csv", PLAIN),
     "semicolon, decimal comma": (".csv", SEMICOLON),
     "tab, quoted where needed": (".tsv", FRAME.to_csv(index=False, sep="\t")),
@@ -62,11 +56,11 @@ LAYOUTS: dict[str, tuple[str, str | bytes | Callable[[Path], object]]] = {
 }
 
 
-def human_of(path: Path) -> HumanTable:
+def human_of(path):
     return read_human(path, chosen=Procedure(response="dose"))
 
 
-def written(folder: Path, suffix: str, content: str | bytes | Callable[[Path], object]) -> Path:
+def written(folder, suffix, content):
     path = folder / f"own{suffix}"
     if callable(content):
         content(path)
@@ -76,7 +70,7 @@ def written(folder: Path, suffix: str, content: str | bytes | Callable[[Path], o
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_all_layouts_give_the_same_rows_to_every_command(tmp_path: Path, layout: str) -> None:
+def test_all_layouts_give_the_same_rows_to_every_command(tmp_path, layout):
     path = written(tmp_path, *LAYOUTS[layout])
     assert stimuli.load(str(path)).fingerprint == stimuli.load(ROWS, "own").fingerprint
     human = human_of(path)
@@ -87,7 +81,7 @@ def test_all_layouts_give_the_same_rows_to_every_command(tmp_path: Path, layout:
     assert items["dose"].astype(float).tolist() == [0.5, 1.25, 2.0]
 
 
-WRONG: dict[str, tuple[str, str | bytes | Callable[[Path], object], str]] = {
+WRONG = {
     "latin-1": (".csv", PLAIN.encode("latin-1"), r"own.csv:2: not UTF-8 .*in Excel: CSV UTF-8"),
     "UTF-16 without a mark": (".csv", R_TABS[:9].encode("utf-16-le"), "own.csv:1: a NUL character"),
     "header twice": (".csv", PLAIN + PLAIN, "own.csv:5: the header is there again: remove this li"),
@@ -103,14 +97,14 @@ WRONG: dict[str, tuple[str, str | bytes | Callable[[Path], object], str]] = {
 }  # fmt: skip
 
 
-def two_sheets(path: Path) -> None:
+def two_sheets(path):
     with pd.ExcelWriter(path) as book:
         for name in ("one", "two"):
             FRAME.to_excel(book, sheet_name=name, index=False)
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_files_that_cannot_be_read_say_line_and_remedy(tmp_path: Path, case: str) -> None:
+def test_files_that_cannot_be_read_say_line_and_remedy(tmp_path, case):
     suffix, content, message = WRONG[case]
     path = written(tmp_path, suffix, content)
     for read in (lambda path: stimuli.load(str(path)), human_of, items_of):
@@ -118,7 +112,7 @@ def test_files_that_cannot_be_read_say_line_and_remedy(tmp_path: Path, case: str
             read(path)
 
 
-def test_quotes_in_tab_separated_words_are_characters(tmp_path: Path) -> None:
+def test_quotes_in_tab_separated_words_are_characters(tmp_path):
     """Corpora of reading times have one word in a row, with its quotes."""
     path = written(tmp_path, ".tsv", 'word\trt\n"Hello,"\t1\n"No\t2\nNA\t3\nsaid"\tNA\n')
     assert read_frame(path, raw=True)["word"].tolist() == ['"Hello,"', '"No', "NA", 'said"']
@@ -143,17 +137,17 @@ DESIGN = pd.DataFrame(
 FILE = DESIGN.to_csv(index=False)
 
 
-def put(column: str, value: str, row: int = 5) -> str:
+def put(column, value, row=5):
     changed = DESIGN.copy()
     changed.loc[row, column] = value
     return changed.to_csv(index=False)
 
 
-def named(old: str, new: str) -> str:
+def named(old, new):
     return FILE.replace(old, new, 1)
 
 
-BAD: dict[str, tuple[str, str]] = {
+BAD = {
     "NA in a region": (put("region_3", "NA"), "own.csv:7: the column region_3 is NA or NaN: write"),
     "NaN in a region": (put("region_2", "NaN"), "own.csv:7: the column region_2 is NA or NaN"),
     "blank in a level": (put("attractor", "match "),
@@ -181,7 +175,7 @@ BAD: dict[str, tuple[str, str]] = {
 
 FULL = "(match, mismatch); covariate: frequency"
 OTHER = DESIGN.assign(list=[str(1 + (i // 4 + i) % 4) for i in range(96)])
-ODD: dict[str, tuple[str, str, list[str]]] = {
+ODD = {
     "nothing": (FILE, FULL, []),
     "misspelt level": (put("attractor", "mismtach"), "not a condition: attractor; covariate: ", [
         "attractor: level 'mismtach' has 1 row (line 7); did you mean 'mismatch'?",
@@ -228,15 +222,13 @@ ODD: dict[str, tuple[str, str, list[str]]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_certain_mistakes_are_errors_with_the_remedy(
-    tmp_path: Path, case: str, command: Commands
-) -> None:
+def test_certain_mistakes_are_errors_with_the_remedy(tmp_path, case, command):
     path = written(tmp_path, ".csv", BAD[case][0])
     assert BAD[case][1] in command.refused("check", path)
 
 
 @pytest.mark.parametrize("case", ODD)
-def test_what_may_be_wrong_is_a_warning(tmp_path: Path, case: str, command: Commands) -> None:
+def test_what_may_be_wrong_is_a_warning(tmp_path, case, command):
     text, summary, warnings = ODD[case]
     path = written(tmp_path, ".csv", text)
     design = design_of(stimuli.load(str(path)))
@@ -251,9 +243,7 @@ def test_what_may_be_wrong_is_a_warning(tmp_path: Path, case: str, command: Comm
     ]
 
 
-def test_check_says_which_scripts_a_tokenizer_splits_into_bytes(
-    tmp_path: Path, command: Commands
-) -> None:
+def test_check_says_which_scripts_a_tokenizer_splits_into_bytes(tmp_path, command):
     rows = "language,context,target\nrus,Это дом,и\neng,This is a,house\n"
     path = written(tmp_path, ".csv", rows)
     _, out, _ = command("check", path, "--model", "demo:causal")
@@ -263,7 +253,7 @@ def test_check_says_which_scripts_a_tokenizer_splits_into_bytes(
     ]
 
 
-def test_an_empty_region_has_no_surprisal_and_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_an_empty_region_has_no_surprisal_and_is_left_out_and_counted(tmp_path):
     data = written(tmp_path, ".csv", put("region_3", ""))
     run = lmdiag.load_run(make_run(tmp_path / "run", data, Protocol(tasks=("own",))))
     empty = run.items(per="region").query("item == '2' and number == 3 and text == ''")
@@ -276,7 +266,7 @@ def test_an_empty_region_has_no_surprisal_and_is_left_out_and_counted(tmp_path: 
     assert any(x.startswith("warning: region_3 is empty in 1 of 96") for x in design.remarks)
 
 
-def test_one_of_identical_rows_is_kept_where_they_are_allowed(tmp_path: Path) -> None:
+def test_one_of_identical_rows_is_kept_where_they_are_allowed(tmp_path):
     data = written(tmp_path, ".csv", FILE + FILE.split("\n", 1)[1])
     rows = stimuli.load(str(data), allow_duplicates=True)
     assert len(rows) == 96
@@ -287,6 +277,6 @@ def test_one_of_identical_rows_is_kept_where_they_are_allowed(tmp_path: Path) ->
         stimuli.load(pairs * 5)
 
 
-def test_built_in_sets_and_suites_have_no_design(demo_dir: Path) -> None:
+def test_built_in_sets_and_suites_have_no_design(demo_dir):
     for rows in (stimuli.load(suite()), stimuli.load(str(demo_dir), "role88")):
         assert design_of(rows) is None
