@@ -41,15 +41,7 @@ def model_info(**changes):
 
 
 def make_run(
-    folder,
-    data,
-    protocol=None,
-    *,
-    skill=1.0,
-    seed=0,
-    unscorable=0,
-    fillers=FILLERS,
-    **facts,
+    folder, data, protocol=None, *, skill=1.0, seed=0, unscorable=0, fillers=FILLERS, **facts
 ):
     """Writes the run directory of an invented model, whose results.json tests may edit.
 
@@ -177,12 +169,7 @@ def rows_of(*rows):
     return {name: [row.get(name) for row in filled] for name in names}
 
 
-def predictions_of(
-    rows,
-    log_prob=None,
-    top_words=None,
-    **more,
-):
+def predictions_of(rows, log_prob=None, top_words=None, **more):
     """Predictions for rows, with None for all that is not given."""
     nothing = [None] * len(rows["id"])
     columns = dict.fromkeys(("rank", "n_tokens", "top_log_probs"), nothing)

@@ -31,12 +31,7 @@ FORMULAS = (
 )
 
 
-def suite_of(
-    name,
-    regions,
-    items,
-    formulas,
-):
+def suite_of(name, regions, items, formulas):
     """A suite as SyntaxGym's JSON has it; `items` are as `ITEMS`, `regions` their names."""
     content = []
     for number, conditions in enumerate(items, start=1):

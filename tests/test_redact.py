@@ -50,9 +50,7 @@ def test_an_echo_of_a_key_in_another_form_is_hidden(form, monkeypatch):
     assert re.fullmatch(r"model .{0,4}\*\*\*.{0,4} is unknown", line)
 
 
-def test_every_text_of_a_value_is_cleaned_and_files_are_searched(
-    monkeypatch,
-):
+def test_every_text_of_a_value_is_cleaned_and_files_are_searched(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", OWN)
     value = {TOKEN: [TOKEN, 1, None, {"a": (TOKEN,)}]}
     cleaned = {"hf_***": ["hf_***", 1, None, {"a": ["hf_***"]}]}

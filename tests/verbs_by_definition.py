@@ -5,11 +5,7 @@ import math
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 
 
-def ew_mw(
-    probabilities,
-    pairs,
-    cutoff=None,
-):
+def ew_mw(probabilities, pairs, cutoff=None):
     """Returns EW, MW and the mass that counts; NaN where no verb is kept.
 
     Without a cut-off all verbs count. A cut-off keeps tokens from its end of the vocabulary, sorted

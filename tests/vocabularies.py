@@ -152,13 +152,7 @@ def _most_common(texts, n):
     return sorted(counts, key=lambda text: (-counts[text], text))[:n]
 
 
-def _train(
-    model,
-    trainer,
-    split,
-    *steps,
-    texts=LINES,
-):
+def _train(model, trainer, split, *steps, texts=LINES):
     """Returns the model part of a `tokenizer.json` trained on texts."""
     tokenizer = Tokenizer(model)
     tokenizer.normalizer = normalizers.Sequence(list(steps))

@@ -262,9 +262,7 @@ def test_predictors_are_fitted_alone_together_and_beyond_each_other(tmp_path):
     assert [m.p for m in read.models] == pytest.approx([m.p for m in fit.models])
 
 
-def test_a_misspelt_column_is_refused_before_a_model_is_loaded(
-    monkeypatch,
-):
+def test_a_misspelt_column_is_refused_before_a_model_is_loaded(monkeypatch):
     monkeypatch.setattr("lmdiag.api.load_model", None)
     with pytest.raises(BadInput, match=r"rows: no column 'RT' \(did you mean 'rt'\?\)"):
         lmdiag.fit(texts(), models="demo:causal", response="RT")

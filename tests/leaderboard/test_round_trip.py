@@ -34,10 +34,7 @@ perfect = [
 ]
 print(json.dumps(metric.compute(predictions=perfect, references=list(rows)), default=float))
 """
-TOLD = {
-    "code": "own code",
-    "large": "has 7,000,000,000 parameters, more than 3,000,000,000",
-}
+TOLD = {"code": "own code", "large": "has 7,000,000,000 parameters, more than 3,000,000,000"}
 """Name of a model -> why it is not run; weights that cannot be read: test_leaderboard.py."""
 
 

@@ -14,14 +14,7 @@ from lmdiag import diagnostics, stats
 from lmdiag.measures import quartiles
 
 
-def measured(
-    task,
-    rows,
-    log_prob=None,
-    top_words=None,
-    rank=None,
-    **options,
-):
+def measured(task, rows, log_prob=None, top_words=None, rank=None, **options):
     """Measure -> its scores."""
     ranks = {} if rank is None else {"rank": rank}
     predictions = vars(predictions_of(rows, log_prob, top_words, **ranks))

@@ -52,14 +52,7 @@ def ask(model, questions, size=None):
     return asking.ask(model, questions, top=TOP, batch_size=size or len(questions))
 
 
-def check(
-    name,
-    folder,
-    unit="token",
-    bos="auto",
-    questions=QUESTIONS,
-    plain="tree",
-):
+def check(name, folder, unit="token", bos="auto", questions=QUESTIONS, plain="tree"):
     """Compares a family's answers and entropies with its reference; the list in unit `token`.
 
     Args:

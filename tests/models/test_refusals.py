@@ -156,16 +156,7 @@ FOLDERS = [
 
 
 @pytest.mark.parametrize(("family", "damage", "options", "told"), FOLDERS)
-def test_a_broken_folder(
-    family,
-    damage,
-    options,
-    told,
-    family_dir,
-    tmp_path,
-    caplog,
-    monkeypatch,
-):
+def test_a_broken_folder(family, damage, options, told, family_dir, tmp_path, caplog, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     folder = Path(shutil.copytree(family_dir(family), tmp_path / family))
     damage(folder)
@@ -212,14 +203,7 @@ def test_the_same_refusals_for_the_hub(damage, told, api, bert):
         (None, "", "", "cannot be reached"),
     ],
 )
-def test_the_hub_refuses(
-    status,
-    header,
-    reason,
-    told,
-    tmp_path,
-    monkeypatch,
-):
+def test_the_hub_refuses(status, header, reason, told, tmp_path, monkeypatch):
     def answer(request):
         if status is None:
             raise httpx2.ConnectError("Connection refused")

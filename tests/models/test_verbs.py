@@ -14,13 +14,7 @@ from lmdiag.types import Query, Question
 from models.toys import ask, asked, bert
 
 
-def check(
-    found,
-    row,
-    pairs,
-    plural,
-    tolerance,
-):
+def check(found, row, pairs, plural, tolerance):
     """Compares values with the definition's, in the layout's order; None where undefined."""
     forms = [(p, s) if plural else (s, p) for s, p in pairs]
     expected = literal(row.double().exp().tolist(), forms)

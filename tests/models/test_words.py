@@ -59,13 +59,7 @@ class TestWord:
             (DROPPING, "the", "bird", ["▁bird"]),
         ],
     )
-    def test_after_a_context(
-        self,
-        tokenizer,
-        context,
-        word,
-        pieces,
-    ):
+    def test_after_a_context(self, tokenizer, context, word, pieces):
         assert names(tokenizer, Spelling(tokenizer).after(word, context)) == pieces
 
     def test_pieces_that_cross_the_boundary(self):
@@ -155,8 +149,7 @@ class TestControls:
     """The text of a control token: unscorable as a word, warned of in a context."""
 
     @pytest.mark.parametrize(
-        "name",
-        ["<|end|>", "<|user|>", "CLASSIFY", "SYSTEM", "<|im_start|>", "[INST]", "</think>"],
+        "name", ["<|end|>", "<|user|>", "CLASSIFY", "SYSTEM", "<|im_start|>", "[INST]", "</think>"]
     )
     def test_in_every_list_of_a_tokenizer(self, name):
         tokenizer = with_controls()

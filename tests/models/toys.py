@@ -6,12 +6,7 @@ import json
 import pytest
 import torch
 from reference import CLOSE
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-)
+from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel
 
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.loading.load import Parts

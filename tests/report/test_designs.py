@@ -140,9 +140,7 @@ def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, 
     assert load_run(Path(run)).results.design.region == "1"
 
 
-def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(
-    tmp_path,
-):
+def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(tmp_path):
     kinds = ["causal", "masked", "causal", "causal", "causal"]
     runs = [made(tmp_path, REGIONS, f"m{i}", seed=i, id=f"m{i}", kind=kind)
             for i, kind in enumerate(kinds)]  # fmt: skip

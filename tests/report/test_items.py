@@ -155,9 +155,7 @@ def test_items_of_suites_agree_with_their_formulas(forms):
     assert {one.held for one in items(forms["suites of weak"], "gym")} == {0, 0.5, 1}
 
 
-def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(
-    runs,
-):
+def test_a_list_has_distinct_contexts_and_perturbed_items_anchors_of_their_own(runs):
     several = [items(runs[name], "cprag102") for name in ("strong", "weak")]
     (first, *_) = listed(several, diagnostics.get("cprag102"))
     (rows,) = first["contexts"]  # the three completions share a context

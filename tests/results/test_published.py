@@ -7,11 +7,7 @@ from invented_runs import make_run
 
 from lmdiag.report import numbers
 from lmdiag.results import Figure, Measure, SettingResults, read_results
-from lmdiag.results.published import (
-    human_facts,
-    published_beside,
-    published_figures,
-)
+from lmdiag.results.published import human_facts, published_beside, published_figures
 from lmdiag.types import DIAGNOSTICS
 
 NOT_A_SHARE = {

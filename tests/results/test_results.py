@@ -187,9 +187,7 @@ sys.stdin.read()
 """
 
 
-def test_a_second_run_is_refused_while_the_first_lives_and_not_after_it_was_killed(
-    tmp_path,
-):
+def test_a_second_run_is_refused_while_the_first_lives_and_not_after_it_was_killed(tmp_path):
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=-1, stdout=-1) as first:
         assert first.stdout is not None

@@ -77,10 +77,7 @@ SIZES = st.just([4] * 5) | st.lists(st.integers(3, 9), min_size=5, max_size=5)
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 6), max_size=4), st.sampled_from(ERRORS), SIZES)
 def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
-    tmp_path_factory,
-    deaths,
-    error,
-    sizes,
+    tmp_path_factory, deaths, error, sizes
 ):
     """With one batch size also in the same batches."""
     folder, undisturbed = tmp_path_factory.mktemp("run"), Arithmetic()
