@@ -4,18 +4,83 @@ import math
 
 import pandas as pd
 import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from invented_runs import by_name, predictions_of, rows_of
+from models.toys import ask, asked, bert
 from reference import CLOSE, Reference
-from verbs_by_definition import ew_mw, literal
+from tokenizer_files import wordpiece
 
 from lmdiag import api, diagnostics
 from lmdiag.diagnostics import agreement
 from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff
+from lmdiag.models.agreement import agreement_values
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.stimuli import load, load_verbs
+from lmdiag.types import Query, Question
 
 TOY = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
 PAIRS = [("are", "is"), ("exist", "exists")]
+
+
+def ew_mw(probabilities, pairs, cutoff=None):
+    """Returns EW, MW and the mass that counts; NaN where no verb is kept.
+
+    Without a cut-off all verbs count. A cut-off keeps tokens from its end of the vocabulary, sorted
+    by probability, until their cumulative mass reaches it; the values are interpolated linearly at
+    the cut-off between the last token before and the first at or past it, and where only one of the
+    two is defined, it is used. In the top a verb counts for EW when either form is kept, and for MW
+    only kept forms do; in the bottom both forms must be kept. A top cut-off of 1 keeps the whole
+    vocabulary.
+
+    Args:
+        probabilities: every item of the vocabulary -> its probability; equal ones in order of id.
+        pairs: (right form, wrong form) of every verb whose forms are both single items.
+        cutoff: which part of the distribution counts; None for all.
+    """
+    enough = 2 if cutoff and cutoff.end == "bottom" else 1
+
+    def values(kept):
+        """When exactly these items are kept."""
+        counted = [pair for pair in pairs if sum(form in kept for form in pair) >= enough]
+        right = sum(probabilities[pair[0]] for pair in counted if pair[0] in kept)
+        mass = right + sum(probabilities[pair[1]] for pair in counted if pair[1] in kept)
+        if not counted or mass == 0:
+            return math.nan, math.nan, math.nan
+        ew = sum(probabilities[a] > probabilities[b] for a, b in counted) / len(counted)
+        return ew, right / mass, mass
+
+    if cutoff is None or cutoff == ("top", 1.0):
+        return values(probabilities)
+    order = sorted(probabilities, key=lambda token: -probabilities[token])
+    if cutoff.end == "bottom":
+        order.reverse()
+    before, cumulative = 0, 0.0
+    while before < len(order) and cumulative + probabilities[order[before]] < cutoff.mass:
+        cumulative += probabilities[order[before]]
+        before += 1
+    last, first = values({*order[:before]}), values({*order[: before + 1]})
+    if math.isnan(last[0]) or before >= len(order):
+        return first
+    share = (cutoff.mass - cumulative) / probabilities[order[before]]
+    ew, mw, mass = (a + share * (b - a) for a, b in zip(last, first, strict=True))
+    return ew, mw, mass
+
+
+def literal(p, verbs):
+    """Every value of a context, over all verbs and at every cut-off; NaN where undefined.
+
+    Args:
+        p: probability of every token.
+        verbs: ids of the right and the wrong form of every verb.
+    """
+    words = {str(token): value for token, value in enumerate(p)}
+    pairs = [(str(right), str(wrong)) for right, wrong in verbs]
+    values = [*ew_mw(words, pairs)[:2]]
+    for cutoff in CUTOFFS:
+        values += ew_mw(words, pairs, cutoff)
+    return dict(zip(AGREEMENT_LAYOUT, values, strict=True))
 
 
 def test_the_cut_offs_are_those_of_the_specification():
@@ -50,6 +115,43 @@ def test_the_cut_offs_are_those_of_the_specification():
 )
 def test_cut_offs_by_hand(end, mass, expected):
     assert ew_mw(TOY, PAIRS, Cutoff(end, mass)) == pytest.approx(expected, nan_ok=True)
+
+
+def check_values(found, row, pairs, plural, tolerance):
+    """Compares values with the definition's, in the layout's order; None where undefined."""
+    forms = [(p, s) if plural else (s, p) for s, p in pairs]
+    expected = literal(row.double().exp().tolist(), forms)
+    for (name, right), value in zip(expected.items(), found, strict=True):
+        assert (value is None) == math.isnan(right), name
+        assert value is None or value == pytest.approx(right, abs=tolerance), name
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    spread=st.sampled_from([0.0, 0.3, 2.0, 6.0, 12.0]),
+    n_verbs=st.integers(0, 20),
+)
+@settings(max_examples=60)
+def test_values_of_any_distribution(seed, spread, n_verbs):
+    """Flat, peaked and tied distributions, few verbs and many, or none."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = spread * torch.randn(11, 80, generator=generator, dtype=torch.float64)
+    log_probs = logits.round(decimals=1).log_softmax(-1)  # rounded: some are equal
+    pairs = torch.randperm(80, generator=generator)[: 2 * n_verbs].view(-1, 2).tolist()
+    plural = [number % 3 != 1 for number in range(11)]  # more than are sorted at a time
+    values = agreement_values(pairs, log_probs, plural)
+    for found, row, label in zip(values, log_probs, plural, strict=True):
+        check_values(found, row, pairs, label, 1e-9)
+
+
+@pytest.mark.slow
+def test_values_of_a_large_vocabulary():
+    """Large enough for sums of float32 to differ, with ties, and more verbs than in the data."""
+    generator = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(1, 20_000, generator=generator)
+    log_probs = logits.bfloat16().float().log_softmax(-1)
+    pairs = torch.randperm(20_000, generator=generator)[:1200].view(-1, 2).tolist()
+    check_values(agreement_values(pairs, log_probs, [True])[0], log_probs[0], pairs, True, 1e-11)
 
 
 # ---- over pairs and contexts ---------------------------------------------------------------------
@@ -105,8 +207,8 @@ def test_tse_is_over_pairs_of_single_tokens():
 
 def test_a_context_counts_once_with_the_label_of_its_first_pair():
     by_pair = [(0.1, 0.2), (0.9, 0.8), (0.3, 0.3), (0.4, 0.4), (0.6, 0.6), (0.6, 0.6)]
-    agreement_values = [values(*pair) for pair in by_pair for _ in range(2)]
-    ew = measured(agreement=agreement_values)["ew"]
+    shares = [values(*pair) for pair in by_pair for _ in range(2)]
+    ew = measured(agreement=shares)["ew"]
     assert ew.items.tolist() == ["1-good", "3-good", "4-good", "5-good"]
     assert ew.values.tolist() == [0.1, 0.3, 0.4, 0.6]
     assert set(ew.chance) == {0.5}
@@ -116,7 +218,7 @@ def test_a_context_counts_once_with_the_label_of_its_first_pair():
     assert ew.by["construction"]["across_prepositional_phrase"].items.tolist() == ["4-good"]
     # the shared context of the two BLiMP templates counts once in all, and once in each of them
     assert means["template"]["irregular"] == means["template"]["regular"] == pytest.approx(0.6)
-    left = measured(agreement=agreement_values, left_only=True)["ew"]
+    left = measured(agreement=shares, left_only=True)["ew"]
     assert left.items.tolist() == ["1-good", "4-good", "5-good"]
 
 
@@ -141,6 +243,19 @@ def test_all_upstream_templates_have_a_construction(upstream):
 
 
 # ---- a model ------------------------------------------------------------------------------------
+
+
+def test_a_model_with_verbs():
+    """Verbs of single tokens count, once each, for questions with a number."""
+    tokenizer = wordpiece("the", "key", "is", "are", "laugh", "##s", "laughs", "run", ".", "it")
+    model = asked(bert(len(tokenizer)), tokenizer, "masked")
+    verbs = [("is", "are"), ("laughs", "laugh")]
+    others = [("runs", "run"), ("sings", "sing"), ("Is", "are"), ("is", "are"), ("it", "it")]
+    assert model.set_verbs([*verbs, *others]) == 2
+    query = Query("the key", ".")
+    plain, numbered = ask(model, Question(query, ("is",)), Question(query, ("is",), "singular"))
+    assert plain.agreement is None
+    assert numbered.agreement
 
 
 @pytest.mark.parametrize("name", DEMO_NAMES)
@@ -168,13 +283,13 @@ def test_all_scores_are_those_of_the_literal_calculation(name, demo_dir):
     if name == "causal":
         rows["right_context"] = ""
     rows["asked"] = rows["context"] + " _ " + rows["right_context"]
-    p, expected = {}, {}
+    expected = {}
     for row in rows.drop_duplicates("asked").itertuples():  # the label is that of the first pair
         words = row.asked.split()
         absent = next(word for word in ("is", "was", "robin") if word not in words)
         left = row.context[0].upper() + row.context[1:]
-        p[row.asked] = reference.blank(left, row.right_context, absent).exp()
-        expected[row.asked] = literal(p[row.asked].tolist(), ids[row.number])  # type: ignore[arg-type]
+        p = reference.blank(left, row.right_context, absent).exp().tolist()
+        expected[row.asked] = literal(p, ids[row.number])
 
     scores = pd.DataFrame.from_dict(expected, orient="index")
     for name in scores:
@@ -184,17 +299,3 @@ def test_all_scores_are_those_of_the_literal_calculation(name, demo_dir):
             continue
         assert measures[name].n == len(values), name
         assert measures[name].value == pytest.approx(values.mean(), abs=CLOSE), name
-        for template, asked in rows.groupby("template")["asked"]:
-            values = scores.loc[asked.unique(), name].dropna()
-            if len(values):
-                level = measures[name].by["template"][template]
-                assert level.value == pytest.approx(values.mean(), abs=CLOSE), name
-
-    verdicts = []
-    for _, pair in rows.sort_values("good", ascending=False).groupby("contrast"):
-        good, bad = map(item, pair["target"])
-        if good is not None and bad is not None:
-            probabilities = p[pair["asked"].iloc[0]]
-            verdicts.append(bool(probabilities[good] > probabilities[bad]))
-    assert measures["tse"].n == len(verdicts)
-    assert measures["tse"].value == pytest.approx(sum(verdicts) / len(verdicts), abs=1e-12)
