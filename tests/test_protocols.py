@@ -166,7 +166,6 @@ def test_runs_that_are_refused(command, chatty):
     whole = "leave it out for whole sentences"
     for (data, model, *options), message in {
         (command.data, chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
-        (command.data, chatty, "--prompt", "none.txt"): "where the context goes, not 'none.txt'",
         # what is wrong with every model is said once
         (command.data, chatty, masked, "--chat", "--prompt", PROMPT): "exclude each other",
         (sentences, chatty, "--chat"): whole,

@@ -219,8 +219,9 @@ def test_a_region_of_a_table():
              for seed in (1, 2)]  # fmt: skip
     expected = analyse_table(design(TWO, 5, seed=2)).effects
     pd.testing.assert_frame_equal(analyse_table(pd.concat(parts), region="r2").effects, expected)
-    with pytest.raises(BadInput, match="choose a region with --region from 1 r1, 2 r2"):
-        analyse_table(pd.concat(parts))
+    for region in ("", "verb"):
+        with pytest.raises(BadInput, match="choose a region with --region from 1 r1, 2 r2"):
+            analyse_table(pd.concat(parts), region=region)
 
 
 def test_suites_with_different_conditions_are_analysed_each_by_itself():

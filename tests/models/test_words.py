@@ -36,7 +36,6 @@ class TestWord:
         [
             ("Birds", ["bird", "##s"]),
             ("don’t", ["don", "’", "t"]),  # punctuation splits a word into pieces
-            ("birdx", None),  # [UNK]
             ("[MASK]", None),  # not a word
             ("", None),
         ],

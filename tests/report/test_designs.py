@@ -14,7 +14,7 @@ from lmdiag.report.designs import designs_of
 from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_results
 from lmdiag.results import load_run
-from lmdiag.types import BadInput, DesignOptions
+from lmdiag.types import DesignOptions
 
 BLANKS = "item,a,b,context,right_context,target\n" + "".join(
     f"{item},{a},{b},The {a} {b} cook {item} made,today.,soup\n"
@@ -67,8 +67,6 @@ def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path):
     assert {row["level"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
     (design,) = designs_of([run], DesignOptions(region="2"))
     assert "of region 2" in design.tables[0].caption
-    with pytest.raises(BadInput, match="choose a region"):
-        designs_of([run], DesignOptions(region="verb"))
 
 
 def test_the_axis_of_surprisals_has_no_negative_bits():

@@ -253,12 +253,9 @@ def test_check_says_which_scripts_a_tokenizer_splits_into_bytes(tmp_path, comman
     ]
 
 
-def test_an_empty_region_has_no_surprisal_and_is_left_out_and_counted(tmp_path):
+def test_an_empty_region_is_left_out_and_counted(tmp_path):
     data = written(tmp_path, ".csv", put("region_3", ""))
     run = lmdiag.load_run(make_run(tmp_path / "run", data, Protocol(tasks=("own",))))
-    empty = run.items(per="region").query("item == '2' and number == 3 and text == ''")
-    assert empty[["state", "n_tokens"]].to_numpy().tolist() == [["empty", 0]]
-    assert empty["surprisal"].isna().all()
     analysis = lmdiag.analyse(run, region="3")
     assert (set(analysis.effects["n"]), [*analysis.left_out.values()]) == ({23}, [1])
     (design,) = designs_of([run], DesignOptions(region="3"))
