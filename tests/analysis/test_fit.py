@@ -341,13 +341,14 @@ def test_files_that_cannot_be_used(tmp_path, name, text, message):
 
 def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path):
     frame = corpus()
-    other = frame[["text", "position", "a"]].rename(columns={"a": "Surprisal"})
+    other = frame[["text", "position", "word", "a"]].rename(columns={"a": "Surprisal"})
     other = pd.concat([other, other[:9]])  # rows of two readers repeat each other
     other = other.astype({"text": float}).sample(frac=1, random_state=0)
     other.to_csv(tmp_path / "model.csv", index=False)
+    columns = {"text": "story", "position": "zone", "word": "token"}
     # columns of the table with this name belong to other surprisals
-    unrelated = frame.assign(surprisal=1.0, surprisal_prev_1=1.0)
-    joined = fitted(unrelated, str(tmp_path / "model.csv"), response="rt")
+    unrelated = frame.rename(columns=columns).assign(surprisal=1.0, surprisal_prev_1=1.0)
+    joined = fitted(unrelated, str(tmp_path / "model.csv"), response="rt", **columns)
     direct = fitted(frame, "a", response="rt")
     assert joined.models[0].name == "model"
     assert joined.models[0].per_word == pytest.approx(direct.models[0].per_word)

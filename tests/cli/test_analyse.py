@@ -79,13 +79,14 @@ def fit(command):
     """A command on two texts; the second model's name and a word hold markup."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(1, 9, (60, 2)), columns=["good", "<b>"])
-    frame = frame.assign(text=np.repeat(["a", "b"], 30), position=[*range(30)] * 2)
-    frame = frame.assign(word="<i>word</i>", log_frequency=rng.normal(0, 1, 60))
-    frame.loc[::7, "word"] = "other"
+    frame = frame.assign(story=np.repeat(["a", "b"], 30), zone=[*range(30)] * 2)
+    frame = frame.assign(token="<i>word</i>", log_frequency=rng.normal(0, 1, 60))
+    frame.loc[::7, "token"] = "other"
     frame["rt"] = 300 + 4 * frame["good"] + rng.normal(0, 5, 60)
     file = command.folder / "human.csv"
     frame.to_csv(file, index=False)
-    return "fit", "--human", file, "--response", "rt", "--surprisal", "good", "<b>"
+    columns = ("--text", "story", "--position", "zone", "--word", "token", "--response", "rt")
+    return "fit", "--human", file, *columns, "--surprisal", "good", "<b>"
 
 
 def test_tables_and_files(fit, command):
@@ -112,28 +113,6 @@ def test_tables_and_files(fit, command):
     human = command.folder / "human.csv"
     human.write_text(human.read_text().replace("<b>", "\u202e\x9b"))
     assert command(*fit[:-1], "\u202e\x9b", "--json")[1].isascii()
-
-
-def test_a_table_of_lmdiag_surprisal_is_a_source(command):
-    """Joined by number of the line, position and word, under the names of the human table."""
-    words = ["the", "robin", "is", "a", "bird", "and", "the", "hammer", "is", "a", "tool"] * 4
-    texts, made, human = (command.folder / name for name in ("texts.txt", "demo.csv", "human.csv"))
-    texts.write_text("\n".join([" ".join(words), " ".join(words[::-1])]))
-    assert command("surprisal", texts, "--model", "demo:causal", "--output", made)[0] == 0
-    frame = pd.DataFrame({"story": [1] * 44 + [2] * 44, "zone": [*range(1, 45)] * 2})
-    frame = frame.assign(token=words + words[::-1], log_frequency=1.0)
-    frame["rt"] = 250 + 9 * frame["token"].str.len() + np.arange(88) % 7
-    frame.sample(frac=1, random_state=0).to_csv(human, index=False)
-    arguments = (
-        "fit", "--human", human, "--response", "rt", "--text", "story", "--position", "zone",
-        "--word", "token", "--controls", "length", "--json", "--output", command.folder / "answers",
-    )  # fmt: skip
-    read, asked = (
-        json.loads(command(*arguments, *source)[1])["models"][0]
-        for source in (("--surprisal", made), ("--model", "demo:causal"))
-    )
-    assert read["n"] == asked["n"] == 84
-    assert read["coefficients"] == pytest.approx(asked["coefficients"], abs=1e-3)
 
 
 def test_a_column_of_a_runs_items_is_a_human_measure(command):
