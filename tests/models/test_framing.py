@@ -197,12 +197,17 @@ def test_final_period_and_first_letter(query, options, tokens):
     assert PIECES.convert_ids_to_tokens(row.ids) == ["[CLS]", *tokens.split(), "[SEP]"]
 
 
-@pytest.mark.parametrize(("name", "blank"), [("t5", "<extra_id_0>"), ("bart", "<mask>")])
-def test_encoder_decoders(name, blank, family_dir):
+@pytest.mark.parametrize(
+    ("name", "blank", "decoded"),
+    [("t5", "<extra_id_0>", "<pad><extra_id_0>"), ("bart", "<mask>", "</s><s>a robin is a")],
+)
+def test_encoder_decoders(name, blank, decoded, family_dir):
+    """T5 writes the word after its sentinel; BART the sentence again, up to the blank."""
     tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
     model = load(str(family_dir(name)), LoadOptions(final_period="never", first_letter="lower"))
     (row, *_) = model.encode(Question(Query("A robin is a"), ("bird",))).rows
     assert list(row.source) == tokenizer(f"a robin is a {blank}").input_ids
+    assert tokenizer.decode(row.ids[: row.reads[0] + 1]) == decoded
 
 
 def test_causal_models():

@@ -2,7 +2,6 @@
 
 import pytest
 from tokenizer_files import byte_level, sentencepiece, wordpiece
-from transformers import AutoTokenizer
 
 from lmdiag.models import load
 from lmdiag.types import BadInput, Query, Question, Sentence
@@ -17,7 +16,6 @@ LEFT = [CLS, *PIECES.convert_tokens_to_ids(["a", "robin", "is", "a"])]
 RIGHT = [*PIECES.convert_tokens_to_ids(["."]), SEP]
 BYTES = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "Ġ t", "Ġt r", "Ġtr e", "Ġtre e", "Ġ a")
 CAUSAL = asked(gpt2(len(BYTES)), BYTES, "causal")
-NEAR = Question(Query("The old woman", "near the sea."), ("tree", "sparrows", "trees"))
 
 
 def test_as_many_masks_as_pieces():
@@ -77,25 +75,11 @@ class TestCausal:
 
 
 class TestEncoderDecoders:
-    @pytest.mark.parametrize("name", ["t5", "flan-t5", "mt5", "bart"])
-    def test_the_blank(self, name, family_dir):
-        """T5's sentinel stands at the blank, and before the word in the decoder; BART's mask stands
-        at the blank, and the decoder has written the sentence up to it."""
-        model = load(str(family_dir(name)))
-        tokenizer = AutoTokenizer.from_pretrained(family_dir(name))
-        filler = "<mask>" if name == "bart" else "<extra_id_0>"
-        (row, *_) = model.encode(NEAR).rows
-        assert list(row.source) == tokenizer(f"The old woman {filler} near the sea.").input_ids
-        start = model.reader.model.config.decoder_start_token_id
-        left = tokenizer("The old woman").input_ids[:-1]  # without </s>
-        prompt = [start, *left] if name == "bart" else [0, tokenizer.convert_tokens_to_ids(filler)]
-        assert list(row.ids[: len(prompt)]) == prompt
-        assert row.reads[0] == len(prompt) - 1
-
     def test_sentences_are_encoded_once(self, family_dir):
         """Words of several pieces that part ways need several decoder rows, but one encoder row."""
         model = load(str(family_dir("t5")))
-        question = model.encode(Question(NEAR.query, ("sparrows", "elephants", "wrenches")))
+        near = Query("The old woman", "near the sea.")
+        question = model.encode(Question(near, ("sparrows", "elephants", "wrenches")))
         assert len(question.rows) == 3
         other = model.encode(Question(Query("A robin is a"), ("bird",)))
         seen = []
