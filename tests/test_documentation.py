@@ -404,19 +404,6 @@ def test_a_task_of_the_slurm_array_runs_its_line(tmp_path):
     assert (tmp_path / "log").read_text() == f"{run}\n"
 
 
-def test_the_request_of_the_readme_arrives(api, tiny_models):
-    (command,) = (x for _, text in blocks("README.md") for x in commands(text) if "submit" in x)
-    command = command.replace("openai-community", "org")  # whose token the client has
-    _, _, model, _, requests = command.split()
-    api.create_repo(model)
-    api.create_repo(requests, repo_type="dataset")
-    commit = api.upload_folder(repo_id=model, folder_path=tiny_models["gpt2"]).oid
-    printed(lambda: main(command.split()[1:]))
-    file = f"requests/{model}/{commit}-float32.yaml"
-    path = api.hf_hub_download(requests, file, repo_type="dataset", revision="refs/pr/1")
-    assert f"commit: {commit}" in Path(path).read_text()
-
-
 def test_the_job_of_the_hub_runs_and_submits():
     parts = [shlex.split(part) for part in shlex.split(JOB.replace("\\\n", " "))[-1].split("&&")]
     inside = [words[1:] for words in parts if words[0] == "lmdiag"]

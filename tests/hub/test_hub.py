@@ -89,6 +89,7 @@ def test_a_dry_run_and_refusals_of_the_hub(hub, data, monkeypatch, command):
     ("subject", "options", "message"),
     [
         ("org/nothing", ["--results-repo", "org/x"], "cannot find model org/nothing: not found"),
+        ("org/model", ["--results-repo", "org/x", "--revision", "v2"], "model at v2: not found"),
         ("org/model", [], "--results-repo ORG/NAME is needed"),
         ("org/model", ["--results-repo", "org/x", "--note", "x" * 201],
          "note: string should have at most 200 characters"),

@@ -248,6 +248,8 @@ def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
 
 
 INDEX = "model.safetensors.index.json"
+HEADER = b'{"w": {"dtype": "F32", "shape": [70000, 100000], "data_offsets": [0, 28000000000]}}'
+LARGE = len(HEADER).to_bytes(8, "little") + HEADER
 UPLOADS = {
     "index": ({INDEX: b"[" + b"[]," * 3_000_000 + b"[]]"}, "an index of 9,000,004 bytes, more"),
     "shards": (
@@ -255,7 +257,8 @@ UPLOADS = {
         "20,000 files of weights, more than 500",
     ),
     "header": ({"model.safetensors": (9_000_000).to_bytes(8, "little")}, "damaged safetensors"),
-    "large": ({"model.safetensors": bytes(801)}, "801 bytes of weights, too many for 100 param"),
+    "large": ({"model.safetensors": LARGE}, "has 7,000,000,000 parameters, more than 100"),
+    "long": ({"model.safetensors": bytes(801)}, "801 bytes of weights, too many for 100 param"),
     "none": ({"pytorch_model.bin": b""}, "has no safetensors weights"),
 }
 """Case -> files of a model on the Hub, and why it is not run."""

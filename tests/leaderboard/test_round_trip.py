@@ -34,23 +34,15 @@ perfect = [
 ]
 print(json.dumps(metric.compute(predictions=perfect, references=list(rows)), default=float))
 """
-TOLD = {"code": "own code", "large": "has 7,000,000,000 parameters, more than 3,000,000,000"}
-"""Name of a model -> why it is not run; weights that cannot be read: test_leaderboard.py."""
 
 
-def damage(folder, name):
-    """Makes a model of this name out of an honest one."""
-    (folder / "README.md").write_text(name)
+def add_code(folder):
+    """Gives a model code of its own, which must not run."""
+    mapped = {"AutoConfig": "code.Config", "AutoModelForMaskedLM": "code.Model"}
     config = json.loads((folder / "config.json").read_text())
-    if name == "code":
-        mapped = {"AutoConfig": "code.Config", "AutoModelForMaskedLM": "code.Model"}
-        changed = config | {"model_type": "new", "auto_map": mapped}
-        (folder / "config.json").write_text(json.dumps(changed))
-        (folder / "code.py").write_text(f"open({str(folder / 'ran')!r}, 'w').close()")
-    elif name == "large":
-        header = {"dtype": "F32", "shape": [70_000, 100_000], "data_offsets": [0, 28 * 10**9]}
-        text = json.dumps({"w": header}).encode()
-        (folder / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
+    changed = config | {"model_type": "new", "auto_map": mapped}
+    (folder / "config.json").write_text(json.dumps(changed))
+    (folder / "code.py").write_text(f"open({str(folder / 'ran')!r}, 'w').close()")
 
 
 def test_a_request_is_submitted_merged_run_and_shown(
@@ -69,9 +61,8 @@ def test_a_request_is_submitted_merged_run_and_shown(
     assert measures["accuracy@1"]["value"] == measures["sensitivity@0.01"]["value"] == 1.0
     commits = {}
     honest = families.MASKED[0].make(tmp_path / "honest")
-    for name in ("honest", *TOLD):
-        folder = shutil.copytree(honest, tmp_path / "models" / name)
-        damage(folder, name)
+    add_code(coded := shutil.copytree(honest, tmp_path / "coded"))
+    for name, folder in (("honest", honest), ("code", coded)):
         api.create_repo(f"org/{name}")
         commits[name] = str(api.upload_folder(repo_id=f"org/{name}", folder_path=folder).oid)
 
@@ -102,16 +93,14 @@ def test_a_request_is_submitted_merged_run_and_shown(
     assert results.signature in entry["notes"]
 
     # Other requests, which the owner merged, too.
-    submit = ["submit", "org/honest", "--revision", commits["honest"], "--dtype", "bfloat16",
-              "--results-repo", "org/requests"]  # fmt: skip
+    submit = ["submit", "org/honest", "--dtype", "bfloat16", "--results-repo", "org/requests"]
     assert main([*submit, "--dry-run"]) == 0
-    assert f"commit: {commits['honest']}\n    dtype: bfloat16" in capsys.readouterr().out
+    head = api.model_info("org/honest").sha
+    assert f"commit: {head}\n    dtype: bfloat16" in capsys.readouterr().out
     assert main([*submit, "--note", "please"]) == 0
     api.merge_pull_request("org/requests", 2, repo_type="dataset")
-    others = [request(f"org/{name}", commit=commits[name]) for name in TOLD]
-    others += [request("org/nowhere"), request("org/honest", commit="e" * 40)]
-    for wanted in others:
-        write_request(tmp_path / "more", wanted)
+    for name, commit in (("code", commits["code"]), ("nowhere", "a" * 40), ("honest", "e" * 40)):
+        write_request(tmp_path / "more", request(f"org/{name}", commit=commit))
     hostile = {"model": "org/<b>x</b>", "commit": "e" * 40, "dtype": "float32"}
     write_request(tmp_path / "more", request("org/hostile"), yaml.safe_dump(hostile))
     api.upload_folder(repo_id="org/requests", repo_type="dataset", folder_path=tmp_path / "more")
@@ -142,7 +131,8 @@ def test_a_request_is_submitted_merged_run_and_shown(
     assert row["claimed_otherwise"]
     assert row["claimed_otherwise"].items() <= claimed.items()
     assert (tmp_path / "board" / row["page"]).read_bytes() == (run / "report.html").read_bytes()
-    told = {f"org/{name}": text for name, text in TOLD.items()} | {
+    told = {  # weights that cannot be read: test_leaderboard.py
+        "org/code": "own code",
         "org/nowhere": "not found, or not visible to you",
         "org/honest": "at eeeeeeeeeeee: not found",
         f"org/requests/{request('org/hostile').path}": "is not a repository id",
