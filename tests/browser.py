@@ -35,7 +35,7 @@ def chromium():
 @pytest.fixture
 def new_page(chromium):
     """Opens pages, with options of playwright's contexts; none of them may complain."""
-    complaints, contexts = list[str](), []
+    complaints, contexts = [], []
 
     def dismiss(dialog):
         complaints.append(f"dialog: {dialog.message}")

@@ -72,8 +72,8 @@ class Engine(ThreadingHTTPServer):
         self.dialect = dialect
         self.spoil = honest  # takes a request's body and the honest document
         self.bodies = []
-        self.keys: list[str | None] = []
-        self.key: str | None = None
+        self.keys = []
+        self.key = None
         self.most, self.most_at_once, self.hold = 20, 0, 0
         self.end = threading.Event()
         self._at_once = 0

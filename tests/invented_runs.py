@@ -5,7 +5,6 @@ import math
 import random
 import re
 from itertools import pairwise
-from typing import Any
 
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions, Protocol
@@ -104,9 +103,9 @@ class InventedModel(FakeModel):
 
     def __init__(self, inputs, info, skill, seed, unscorable, fillers):
         self.info, self._skill, self._seed = info, skill, seed
-        self._words: dict[Any, dict[str, bool]] = {}  # of a blank -> whether it is good
-        self._good: dict[str, bool] = {}  # sentence -> whether it is
-        self._unscorable: set[Any] = set()
+        self._words = {}  # of a blank -> whether it is good
+        self._good = {}  # sentence -> whether it is
+        self._unscorable = set()
         for setting in inputs.settings:
             columns = setting.stimuli.columns()
             if "sentence" in columns:
@@ -142,7 +141,7 @@ class InventedModel(FakeModel):
         return Answer(scores, best, tuple(logits[word] - total for word in best), shares)
 
     def _read(self, sentence):
-        text, spans = sentence.text, list[WordSpan]()
+        text, spans = sentence.text, []
         bounds = [x for word in re.finditer(r"\S+", text) for x in word.span()]
         words = pairwise(sorted({*bounds, *sentence.cuts}))
         for start, end in words:

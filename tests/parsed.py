@@ -19,11 +19,11 @@ class ParsedPage(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.open: list[str] = []
-        self.texts: list[str] = []
+        self.tags = []
+        self.open = []
+        self.texts = []
         self.code = {"style": "", "script": ""}
-        self.blocks: dict[str, list[str]] = {}
+        self.blocks = {}
         self.feed(html)
         self.close()
 

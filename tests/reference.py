@@ -134,7 +134,6 @@ class Reference:
             word: any word that stands there without changing the pieces of the text around it.
         """
         pieces = self.spell(word)
-        assert pieces is not None
         return self._distribution(context, right, word, pieces, 0, n_masks=1)
 
     def _distribution(self, context, right, word, pieces, index, n_masks=0):

@@ -239,8 +239,7 @@ def same(shown, line):
 def percent(file, place):
     """A figure of a `results.json`, as pages show it."""
     figure = read_record(Results, file).figure(place)
-    assert figure is not None
-    return f"{100 * (figure.value or 0):.1f}"
+    return f"{100 * figure.value:.1f}"
 
 
 def check_shown(page, outputs):

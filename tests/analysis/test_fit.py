@@ -376,7 +376,7 @@ def test_surprisals_of_a_model_are_those_of_its_words_and_an_interrupted_fit_res
     model = lmdiag.load_model("demo:causal")
     joined = frame.groupby("text")["word"].agg(" ".join)
     frame["bits"] = np.asarray(model.surprisals(joined)["surprisal"])
-    answer, asked = model.model.answer, list[int]()
+    answer, asked = model.model.answer, []
 
     def counted(encoded, *top):
         if len(asked) == 2:

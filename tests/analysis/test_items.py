@@ -84,7 +84,6 @@ def test_a_row_per_region_or_word(tmp_path):
         [1, "The dogs"], [2, ""], [3, "bark loudly."], [1, "Cats"], [2, ""], [3, "; purr."]
     ]  # fmt: skip
     words = run.predictions["mine"]["none", 0].words[1]
-    assert words is not None
     bits = -sum(word.log_prob or 0 for word in words[1:]) / math.log(2)
     assert table["surprisal"][5] == pytest.approx(bits)
     assert math.isnan(table["surprisal"][4])  # an empty region

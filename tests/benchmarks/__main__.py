@@ -22,16 +22,15 @@ import subprocess
 import sys
 import tempfile
 import timeit
-from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import cyclopts
 import tokenizer_files
-from benchmarks.bare import Rows, bare
+from benchmarks.bare import bare
 
 import lmdiag
 from lmdiag import cli
@@ -40,8 +39,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
 Work = Literal["blanks", "agreement", "run", "entropy"]
 Shape = Literal["bert-base", "gpt2"]
-Call = Callable[[], object]
-SHAPES: dict[Shape, tuple[str, str, str]] = {
+SHAPES = {
     "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert"),
     "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2"),
 }
@@ -49,7 +47,7 @@ SHAPES: dict[Shape, tuple[str, str, str]] = {
 of `tokenizer_files`."""
 
 
-def build_data(folder: Path) -> str:
+def build_data(folder):
     """Builds the data set from the upstream copies, or else from the demo, and returns it."""
     upstream = Path(os.environ.get("LMDIAG_UPSTREAM") or SHARED / "upstream")
     source = str(upstream) if (upstream / "lm-diagnostics").is_dir() else "demo"
@@ -58,7 +56,7 @@ def build_data(folder: Path) -> str:
     return str(folder / "data")
 
 
-def make_model(shape: Shape, folder: Path) -> str:
+def make_model(shape, folder):
     """Writes model and tokenizer into `folder / shape` and returns it."""
     import torch
     import transformers
@@ -78,9 +76,9 @@ def make_model(shape: Shape, folder: Path) -> str:
     return str(out)
 
 
-def compare(title: str, calls: Mapping[str, Call], rounds: int) -> None:
+def compare(title, calls, rounds):
     """Prints seconds and ratios to `bare` of programs in turns; the first round is for warmth."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    seconds = {name: [] for name in calls}
     for _ in range(rounds + 1):
         for name, call in calls.items():
             seconds[name].append(timeit.timeit(call, number=1))
@@ -91,13 +89,13 @@ def compare(title: str, calls: Mapping[str, Call], rounds: int) -> None:
         print(f"{name:>10} {median(times[1:]):8.2f} {median(ratios):12.2f} {ends:>12}", flush=True)
 
 
-def loaded_programs(model: str, stimuli: Sequence[Any], rows: Rows) -> dict[str, Call]:
+def loaded_programs(model, stimuli, rows):
     """Loads the model in both programs; lmdiag computes everything from rows to predictions."""
     loaded = lmdiag.load_model(model)
     return {"bare": bare(model, rows), "lmdiag": lambda: [*map(loaded.predict, stimuli)]}
 
 
-def with_entropy(model: str, rows: Rows) -> dict[str, Call]:
+def with_entropy(model, rows):
     """Loads the model with and without entropies; it is asked about the words of sixty contexts."""
     texts = [context for context, *_ in rows[:60]]
     loaded = [lmdiag.load_model(model, entropy=entropy) for entropy in (False, True)]
@@ -105,14 +103,14 @@ def with_entropy(model: str, rows: Rows) -> dict[str, Call]:
     return {"bare": bare, "entropy": entropy}
 
 
-def whole_processes(model: str, data: str, threads: int) -> dict[str, Call]:
+def whole_processes(model, data, threads):
     """Returns `lmdiag run` with its report, and the bare script, as processes."""
 
-    def process(*command: str) -> None:
+    def process(*command):
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         subprocess.run([sys.executable, *command], check=True, capture_output=True, env=environment)
 
-    def run() -> None:
+    def run():
         with tempfile.TemporaryDirectory() as output:
             options = ["--model", model, "--data", data, "--output", output, "--quiet"]
             process(str(ROOT / "eval/run.py"), *options)
@@ -126,7 +124,7 @@ def main(
     shapes: tuple[Shape, ...] = ("bert-base", "gpt2"),
     rounds: int = 5,
     threads: int = os.cpu_count() or 1,
-) -> None:
+):
     """Prints ratios of running times, one table after the other.
 
     Args:

@@ -4,32 +4,27 @@ As a script, `python bare.py MODEL DATA THREADS` reads the three diagnostics of 
 by `datasets`, loads a model and asks it.
 """
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
 
 BATCH = 32
-Rows = Sequence[tuple[str, str, str]]
-"""Left context, right context, target."""
 
 
-def bare(model: str, rows: Rows) -> Callable[[], None]:
+def bare(model, rows):
     """Loads a model and returns what to time: the next-word distribution at all distinct contexts.
 
-    Rows are padded in batches by length; no position is projected in vain.
+    Rows are left context, right context, target. They are padded in batches by length; no position
+    is projected in vain.
     """
     import torch
     import transformers
 
     (name,) = transformers.AutoConfig.from_pretrained(model).architectures
     masked = name.endswith("ForMaskedLM")
-    network: Any = getattr(transformers, name).from_pretrained(model, dtype=torch.float32).eval()
-    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(model)
+    network = getattr(transformers, name).from_pretrained(model, dtype=torch.float32).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
     head = getattr(network, "cls", None) or network.get_output_embeddings()
 
-    def ask(batch: Sequence[list[int]]) -> None:
+    def ask(batch):
         width = max(len(ids) for ids in batch)
         blanks = [ids.index(tokenizer.mask_token_id) if masked else len(ids) - 1 for ids in batch]
         ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in batch])
@@ -38,7 +33,7 @@ def bare(model: str, rows: Rows) -> Callable[[], None]:
             states = network.base_model(ids, attention_mask=attention).last_hidden_state
             head(states[torch.arange(len(batch)), blanks]).float().log_softmax(-1).topk(5)
 
-    def whole_work() -> None:
+    def whole_work():
         pairs = dict.fromkeys((left, right if masked else "") for left, right, _ in rows)
         blank = f" {tokenizer.mask_token}" if masked else ""
         ends = [f" {right}" if right else "." if masked else "" for _, right in pairs]
@@ -50,11 +45,11 @@ def bare(model: str, rows: Rows) -> Callable[[], None]:
     return whole_work
 
 
-def read_rows(data: str) -> list[tuple[str, str, str]]:
+def read_rows(data):
     """Reads the rows of the three diagnostics from a data set directory."""
     import datasets
 
-    rows: list[tuple[str, str, str]] = []
+    rows = []
     for task in ("cprag102", "role88", "neg136"):
         part = datasets.load_dataset(data, task, split="test")
         rows += zip(part["context"], part["right_context"], part["target"], strict=True)

@@ -26,7 +26,7 @@ class Halves(FakeModel):
     info = ModelInfo("halves:", None, "v1", "causal", "Halves", "float32", "none", True, 9, 0, None)
 
     def __init__(self):
-        self.asked: list[str] = []
+        self.asked = []
 
     def control_names(self, texts):
         return [["<end>"] if "<end>" in text else [] for text in texts]

@@ -163,8 +163,8 @@ class LoopbackHub:
     """
 
     def __init__(self):
-        self.repositories: dict[tuple[str, str], Repository] = {}
-        self.log: list[str] = []
+        self.repositories = {}
+        self.log = []
         self.slow = "no file"
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("", (Handler,), {"hub": self}))

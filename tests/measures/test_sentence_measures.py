@@ -74,7 +74,6 @@ def test_sensitivity_by_the_sum_and_by_the_mean():
     assert found["sensitivity_mean"].values.tolist() == [0, 1, 1]
     assert found["sensitivity"].items.tolist() == ["a", "b", "c"]
     for scores_of in found.values():
-        assert scores_of.chance is not None
         assert scores_of.chance.tolist() == [1 / 2, 1 / 3, 1 / 2]
         assert {level: len(part.items) for level, part in scores_of.by["length"].items()} == {
             "short": 2, "long": 1,

@@ -50,7 +50,7 @@ class Fake(FakeModel):
 
     def __init__(self, log_prob):
         self.log_prob = log_prob
-        self.asked: list[str] = []
+        self.asked = []
 
     def reply(self, question, top):
         text = question.query.context

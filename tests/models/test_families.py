@@ -62,7 +62,7 @@ def check(name, folder, unit="token", bos="auto", questions=QUESTIONS, plain="tr
         plain: a word that leaves the pieces around it alone.
     """
     family = FAMILIES[name]
-    model = load(str(folder), LoadOptions(bos=bos, unit=unit))  # type: ignore[arg-type]
+    model = load(str(folder), LoadOptions(bos=bos, unit=unit))
     answers = ask(model, questions, 32)
     exact = reference.Reference(folder, family.kind, family.convention, bos, family.attention)
     for question, answer in zip(questions, answers, strict=True):

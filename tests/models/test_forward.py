@@ -187,7 +187,7 @@ class TestCausality:
             return forward(input_ids=input_ids, **inputs | {"attention_mask": sees[None, None]})
 
         if how == "prefix":
-            network.forward = with_prefix  # type: ignore[method-assign]
+            network.forward = with_prefix
         else:
             network.transformer.ln_f.register_forward_hook(
                 lambda _, __, x: x + 0.1 * torch.nn.functional.pad(x, (0, 0, 0, 1))[:, 1:]

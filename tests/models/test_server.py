@@ -224,7 +224,7 @@ def test_a_server_whose_answers_cannot_be_used_is_refused(name, monkeypatch):
         served = load(engine)
         engine.spoil = spoil  # in the middle of a run, one request is enough
         if name not in ("warm", "restless", "no list"):
-            monkeypatch.setattr(served.connection.client, "attempts", 4)  # type: ignore[attr-defined]
+            monkeypatch.setattr(served.connection.client, "attempts", 4)
             assert engine.url in refused(lambda: asked(served, "A robin is a", ("bird",)))
 
 

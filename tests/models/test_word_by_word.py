@@ -50,7 +50,7 @@ def check(name, folder, texts, *, unit="token", **options):
     answers = {}
     # XGLM makes numbers of the default type on its way (transformers 5.23).
     with double() if name == "xglm" else nullcontext():
-        model = load(str(folder), LoadOptions(dtype="float64", unit=unit, **options))  # type: ignore[arg-type]
+        model = load(str(folder), LoadOptions(dtype="float64", unit=unit, **options))
         for batch in (range(0, len(texts), 2), range(1, len(texts), 2)):
             encoded = [model.encode(sentences[number]) for number in batch]
             answers |= zip(batch, model.answer(encoded, 5), strict=True)

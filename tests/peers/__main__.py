@@ -22,11 +22,9 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -44,7 +42,6 @@ from lmdiag.runs.asking import ask
 from lmdiag.types import Sentence
 
 ROOT = Path(__file__).resolve().parents[2]
-Row = tuple[str, str, str, str]
 RECORDS = Path(__file__).with_name("records.json")
 
 
@@ -77,7 +74,7 @@ LABELS = [
 """Task, label in the scorer's report, measure of lmdiag with the level it is broken down by."""
 
 
-def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
+def ettinger(scorer, datasets, data):
     """Gives both programs the same probabilities, which a seeded generator draws.
 
     SCORER is run_diagnostics_bert.py of github.com/aetting/lm-diagnostics at commit 3754528b861f,
@@ -86,7 +83,7 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
     tables = {x: lmdiag.load_stimuli(data, x).columns() for x in ("cprag102", "role88", "neg136")}
     lists = [words for x in tables.values() for words in (x["target"], *x["expected"])]
     vocabulary, rng = np.array(sorted(set(itertools.chain(*lists)))), np.random.default_rng(2020)
-    drawn: dict[str, dict[str, float]] = {}  # context -> word -> probability
+    drawn = {}  # context -> word -> probability
     for table in tables.values():
         for context, expected in zip(table["context"], table["expected"], strict=True):
             scores = rng.normal(0, 2, len(vocabulary))
@@ -95,32 +92,32 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
             words = dict(zip(vocabulary.tolist(), p.tolist(), strict=True))
             drawn.setdefault(" ".join(context.split()), words)
 
-    def at(context: str) -> dict[str, float]:
+    def at(context):
         return drawn[" ".join(context.replace("[MASK]", "").split())]
 
-    def top(context: str, k: int) -> list[str]:
+    def top(context, k):
         return sorted(at(context), key=lambda word: -at(context)[word])[:k]
 
-    def tops(texts: list[str], *_: object, k: int, **__: object) -> tuple[list[list[str]], Any]:
+    def tops(texts, *_, k, **__):
         return [top(text, k) for text in texts], [None] * len(texts)
 
-    def probabilities(texts: list[str], words: list[str], *_: object, **__: object) -> list[float]:
+    def probabilities(texts, words, *_, **__):
         return [at(text)[word] for text, word in zip(texts, words, strict=True)]
 
-    stand_in: Any = SimpleNamespace(get_predictions=tops, get_probabilities=probabilities)
+    stand_in = SimpleNamespace(get_predictions=tops, get_probabilities=probabilities)
     sys.modules |= {"access_model": stand_in, "matplotlib": MagicMock()}
     sys.modules |= {"matplotlib.pyplot": MagicMock()}
-    spec: Any = importlib.util.spec_from_file_location("scorer", scorer)
-    program: Any = importlib.util.module_from_spec(spec)
+    spec = importlib.util.spec_from_file_location("scorer", scorer)
+    program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
     log, folder = io.StringIO(), Path(datasets)
     cprag = program.process_fk(folder / "CPRAG-102/CPRAG-102.tsv")
     role = program.process_rr(folder / "ROLE-88/ROLE-88.tsv")
     simp = program.process_fischler(folder / "NEG-136/NEG-136-SIMP.tsv")
     nat = program.process_nk(folder / "NEG-136/NEG-136-NAT.tsv")
-    reported: dict[str, str] = {}
+    reported = {}
     for k in (1, 5):
-        options: Any = {"model": None, "tokenizer": None, "k": k}
+        options = {"model": None, "tokenizer": None, "k": k}
         reports = [program.test_fk_acc(*cprag[:2], cprag[5], setting="orig", fklog=log, **options)]
         reports += [program.test_rr_acc(*role, rrlog=log, **options)]
         reports += [
@@ -139,7 +136,7 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
         scored = evaluation.evaluate(stimuli, [predictions], Protocol(), cased=True)
         figures[task] = scored.to_json()["measures"]
     levels = itertools.product((1, 5), "1234", ("high", "low"), ("simp", "nat"))
-    rows: dict[str, Row] = {}
+    rows = {}
     for (task, label, path), (k, quartile, level, subset) in itertools.product(LABELS, levels):
         words = {"k": k, "quartile": quartile, "level": level, "subset": subset}
         label, path = (text.format(**words, size=level.upper()) for text in (label, path))
@@ -156,7 +153,7 @@ def ettinger(scorer: str, datasets: str, data: str) -> Iterator[Row]:
 # ---- contrasts that other programs scored --------------------------------------------------------
 
 
-def outcomes_row(figure: str, outcomes: Iterable[tuple[str, float, float]]) -> Row:
+def outcomes_row(figure, outcomes):
     """Returns the row of a figure over (item, outcome of the program, of lmdiag).
 
     Prints the items whose outcomes differ.
@@ -169,9 +166,7 @@ def outcomes_row(figure: str, outcomes: Iterable[tuple[str, float, float]]) -> R
     return figure, sums[0], sums[1], str(len(differ))
 
 
-def contrast_rows(
-    task: str, samples: list[dict[str, Any]], names: Iterable[str], log_probs: Iterable[Any]
-) -> Iterator[Row]:
+def contrast_rows(task, samples, names, log_probs):
     """Compares log-probabilities and outcomes of contrasts.
 
     Args:
@@ -180,10 +175,10 @@ def contrast_rows(
         names: contrast of each row of lmdiag; of a pair of sentences the good one.
         log_probs: of the rows, in nats.
     """
-    computed: dict[str, list[float]] = {}
+    computed = {}
     for name, value in zip(names, log_probs, strict=True):
         computed.setdefault(name, []).append(value)
-    largest, outcomes = 0.0, dict[str, list[tuple[str, float, float]]]()
+    largest, outcomes = 0.0, {}
     for sample in samples:
         doc = sample["doc"]
         key, good = doc.get("contrast", doc.get("sen")), doc.get("good", 0)
@@ -205,7 +200,7 @@ def contrast_rows(
         yield outcomes_row(f"{task}: {name}", outcomes[name])
 
 
-def lm_eval(folder: str, data: str) -> Iterator[Row]:
+def lm_eval(folder, data):
     """Runs our task files in lm-evaluation-harness, in float32, and compares contrast by contrast.
 
     DATA may also be a tsv file with the columns `sen` and `wrong_sen`, which MultiBLiMP's task of
@@ -216,8 +211,8 @@ def lm_eval(folder: str, data: str) -> Iterator[Row]:
     from lm_eval.tasks import TaskManager
 
     path, files = Path(data), ROOT / "datasets/lmdiag/lm-evaluation-harness"
-    tasks: list[Any] = [file.stem for file in sorted(files.glob("lmdiag_*.yaml"))]
-    bos: Any = "auto"
+    tasks = [file.stem for file in sorted(files.glob("lmdiag_*.yaml"))]
+    bos = "auto"
     if path.is_file():
         template = Path(lm_eval.__file__).parent / "tasks" / "multiblimp" / "_template_yaml"
         file = {"data_files": str(path.resolve()), "sep": "\t"}
@@ -245,7 +240,7 @@ def lm_eval(folder: str, data: str) -> Iterator[Row]:
         yield from contrast_rows(task, logged, names, model.predict(stimuli).log_prob)
 
 
-def logs(run_folder: str, folder: str) -> Iterator[Row]:
+def logs(run_folder, folder):
     """Compares what lighteval or Inspect logged of our tasks with a run of lmdiag.
 
     The two programs need other versions of the libraries, so their files are read. RUN is a run of
@@ -269,7 +264,7 @@ def logs(run_folder: str, folder: str) -> Iterator[Row]:
         name = log["eval"]["task"].rpartition("/")[2].removeprefix("lmdiag_")
         task, _, kind = name.partition("_")
         columns = run.stimuli[task].columns()
-        outcomes: dict[str, list[tuple[str, float, float]]] = {}
+        outcomes = {}
         if kind == "sensitivity":
             log_probs = dict(
                 zip(columns["id"], run.predictions[task]["none", 0].log_prob, strict=True)
@@ -299,7 +294,7 @@ TOLERANCE = 1e-4
 """Nats; both are float32."""
 
 
-def minicons() -> Iterator[Row]:
+def minicons():
     """Compares every word of 100 sentences with minicons, and explains those that differ.
 
     The demo models are asked in float32. Ends with an error if a word differs by more than
@@ -321,12 +316,12 @@ def minicons() -> Iterator[Row]:
         ("masked, original", "masked", "original", {"pll": "original"}),
     ):
         folder = ROOT / "eval/lmdiag/models/demo" / kind
-        options: Any = {"PLL_metric": metric} if metric else {"bos_token": True}
-        program: Any = (MaskedLMScorer if metric else IncrementalLMScorer)(str(folder), "cpu")
+        options = {"PLL_metric": metric} if metric else {"bos_token": True}
+        program = (MaskedLMScorer if metric else IncrementalLMScorer)(str(folder), "cpu")
         if not hasattr(program.tokenizer, "batch_encode_plus"):  # its name before transformers 5
             program.tokenizer.batch_encode_plus = program.tokenizer.__call__
         reference = SentenceReference(folder, kind, **pll)
-        model, texts, counts = load(str(folder), LoadOptions(**pll)), sentences(100), Counter[str]()
+        model, texts, counts = load(str(folder), LoadOptions(**pll)), sentences(100), Counter()
         answers = ask(model, [Sentence(text) for text in texts], top=5)
         for text, answer in zip(texts, answers, strict=True):
             split = reference.split(text)
@@ -354,10 +349,10 @@ def minicons() -> Iterator[Row]:
             yield f"{name}: {kind_of_word}", f"{n} words", f"{n} words", same
 
 
-def main(name: str, *arguments: str) -> None:
+def main(name, *arguments):
     """Prints a comparison, and keeps it in place of an earlier one of this name."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    comparisons: Any = {call.__name__: call for call in (ettinger, lm_eval, minicons, logs)}
+    comparisons = {call.__name__: call for call in (ettinger, lm_eval, minicons, logs)}
     figures = [" | ".join(row) for row in comparisons[name](*arguments)]
     print(*figures, sep="\n")
     if name == "logs" or (arguments and Path(arguments[-1]).is_file()):

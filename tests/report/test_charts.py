@@ -169,7 +169,6 @@ def test_figures_stand_against_the_number_of_parameters(many):
     assert len(sensitivity) == 20
     for row, run in zip(sensitivity, many, strict=True):
         figure = run.results.figure(FigureKey("role88", "none", "sensitivity"))
-        assert figure is not None
         assert (row["at"], row["value"]) == (run.results.model.n_parameters, figure.value)
         assert (row["low"], row["high"], row["chance"]) == (figure.ci_low, figure.ci_high, 0.5)
     assert [row["series"] for row in sensitivity[:6]] == [

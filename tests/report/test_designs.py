@@ -51,12 +51,10 @@ def test_a_page_begins_with_the_conditions(tmp_path, page):
         assert page.evaluate("document.documentElement.scrollWidth") == width
     for cell in page.locator("#section-conditions table >> nth=0").locator("td").all():
         box = cell.bounding_box()  # n, difference, t, df, p are in view
-        assert box is not None
         is_last = cell.evaluate("cell => cell === cell.parentNode.lastElementChild")
         assert is_last or box["x"] + box["width"] <= 420
     for caption_of_table in page.locator("#section-conditions caption").all():  # they wrap
         box = caption_of_table.bounding_box()
-        assert box is not None
         assert box["x"] + box["width"] < 420
 
 

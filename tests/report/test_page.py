@@ -134,7 +134,6 @@ def test_marks_lead_to_items_by_mouse_and_keyboard(page, pages):
 def test_a_selection_filters_the_list_and_the_list_highlights_marks(page, pages):
     figure = chart(opened(page, pages["one"]), "role88-pairs")
     box = figure.locator("svg").bounding_box()
-    assert box is not None
     page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.2 * box["height"])
     page.mouse.down()
     page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 0.8 * box["height"], steps=5)
@@ -185,7 +184,6 @@ def test_charts_are_saved_as_svg_png_and_csv(page, pages, runs, tmp_path):
     assert "var(" not in svg
     assert "accuracy@1" in svg
     box, png = figure.locator("svg").bounding_box(), (tmp_path / "png").read_bytes()
-    assert box is not None
     assert int.from_bytes(png[16:20]) == pytest.approx(3 * box["width"], abs=3)
     assert len(png) > 10_000  # an empty picture is smaller
     with (tmp_path / "csv").open() as file:

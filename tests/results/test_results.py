@@ -189,7 +189,6 @@ sys.stdin.read()
 def test_a_second_run_is_refused_while_the_first_lives_and_not_after_it_was_killed(tmp_path):
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=-1, stdout=-1) as first:
-        assert first.stdout is not None
         assert first.stdout.readline() == b"held\n"
         with pytest.raises(BadInput, match="another lmdiag run is at work"):
             RunDirectory(tmp_path).open(IDENTITY, overwrite=False)

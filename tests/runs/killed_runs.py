@@ -51,13 +51,13 @@ def run(arguments, output, kill_at=0):
     child = os.fork()
     if not child:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        saved, append = list[int](), Journal.append
+        saved, append = [], Journal.append
 
         def counted(journal, answers):
             append(journal, answers)
             saved.append(len(answers))
 
-        Journal.append = counted  # type: ignore[method-assign]
+        Journal.append = counted
         if kill_at:
             die_at(kill_at, output)
         code = main([*arguments, "--output", str(output)])
@@ -94,7 +94,7 @@ def every_step(folder, arguments, stride):
     Counts kills, those that left a journal or a torn record, answers that were saved twice, and
     resumed commands that left the files of an undisturbed one.
     """
-    total, facts = run(arguments, folder / "undisturbed"), Counter[str]()
+    total, facts = run(arguments, folder / "undisturbed"), Counter()
     expected = outcome(folder / "undisturbed")
     for step in itertools.count(1, stride):
         output = folder / f"step{step}"
@@ -156,7 +156,7 @@ def random_moments(folder, arguments, moments):
     Every second one is killed, the others get SIGTERM. Then journals are damaged, or the disk is
     full for a while; in the end two commands run at the same time in the directory, and one alone.
     """
-    draw, facts = random.Random(37), Counter[str]()
+    draw, facts = random.Random(37), Counter()
 
     def begun(attempt, most_bytes=0):
         names = {"out": folder / attempt, "attempt": attempt}

@@ -8,7 +8,6 @@ import math
 import re
 from collections import Counter
 from contextlib import nullcontext, suppress
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -27,7 +26,7 @@ class Arithmetic(FakeModel):
     """Log-probabilities are made of lengths; raises `error` before batch number `fails_at`."""
 
     def __init__(self, fails_at=None, error=BadInput):
-        self.batches: list[list[str]] = []
+        self.batches = []
         self._fails_at, self._error = fails_at, error
 
     @property
@@ -87,7 +86,7 @@ def test_a_run_interrupted_anywhere_asks_nothing_twice_and_ends_the_same(
         with nullcontext() if model is models[-1] else suppress(error):
             answers = run(model, folder, batch_size=size)
     assert answers == expected
-    assert sum((model.asked for model in models), Counter[str]()) == undisturbed.asked
+    assert sum((model.asked for model in models), Counter()) == undisturbed.asked
     if {*sizes} == {4}:
         batches = [batch for model in models for batch in model.batches]
         assert sorted(batches) == sorted(undisturbed.batches)
@@ -98,7 +97,7 @@ def test_several_processes_ask_each_batch_once_or_all_of_them_each(tmp_path, mon
     """With tensor parallelism only the first process keeps a journal; all ask the same batches."""
     with pytest.raises(BadInput, match="NaN in the logits"):
         run(Arithmetic(fails_at=1), tmp_path)
-    saved, models, shared = Journal(tmp_path).read(), [Arithmetic() for _ in range(3)], list[Any]()
+    saved, models, shared = Journal(tmp_path).read(), [Arithmetic() for _ in range(3)], []
     monkeypatch.setattr(Processes, "gather", lambda _, value: [value])
     for rank, model in enumerate(models):
         folder = tmp_path / str(rank) if rank else tmp_path
@@ -110,7 +109,7 @@ def test_several_processes_ask_each_batch_once_or_all_of_them_each(tmp_path, mon
         with suppress(KeyError):  # the first process lacks the answers of the others
             ask(model, QUESTIONS, top=5, processes=processes, journal=journal)
     left = {q.query.context for q in QUESTIONS} - {*saved}
-    asked = sum((model.asked for model in models), Counter[str]())
+    asked = sum((model.asked for model in models), Counter())
     assert asked == Counter(dict.fromkeys(left, 3 if together else 1))
 
 

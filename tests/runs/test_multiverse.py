@@ -106,7 +106,7 @@ def test_each_distinct_question_is_asked_once(command, monkeypatch, name, expect
     gpt2: 2 units, with and without bos, 2 cases; as they are, each context is in one of the two.
     bert, which is uncased: 2 units, 8 contexts with and without period and 4 that have none.
     """
-    asked, answer = list[int](), LocalModel.answer
+    asked, answer = [], LocalModel.answer
 
     def watched(model, batch, top):
         asked.append(len(batch))
@@ -244,7 +244,7 @@ def printed(multiverse):
     """The lines that the terminal shows."""
     console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
     print_multiverse(multiverse, console)
-    return str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
+    return str(console.file.getvalue()).splitlines()
 
 
 def test_the_knob_that_a_model_depends_on_is_found(made):

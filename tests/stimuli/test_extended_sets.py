@@ -176,7 +176,6 @@ def test_runs_of_one_model_are_joined_into_one_table_and_chart(demo_dir, tmp_pat
     assert [(row.labels[0], int(row.cells[0].value)) for row in table.rows] == sets
     place = FigureKey("neg1500_temp", "none", "sensitivity", "subset/polarity", "simp/negative")
     figure = results[0].figure(place)
-    assert figure is not None
     assert table.rows[2].cells[4].value == numbers.value(figure)
     for some, series in ((runs[::2], set(dict(sets))), (runs, {"a", "b"})):
         plots = {plot.name: plot.spec["data"]["values"] for plot in Report(some).charts()}
