@@ -33,7 +33,7 @@ from lmdiag import evaluation, results, stimuli
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, distinct_questions
-from lmdiag.report.formats import render_tables
+from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_results
 from lmdiag.results.predictions import read_external
@@ -234,8 +234,9 @@ def read_run(folder):
     """Reads a run and writes its tables in all formats, the page only sometimes (it is slow)."""
     run = results.load_run(folder)
     print_results(run.results, Console(file=StringIO(), width=100))
-    for name in ("markdown", "latex", "csv"):
-        render_tables(name, [run.results])
+    figures_as_csv([run.results])
+    for name in ("markdown", "latex"):
+        render_tables(name, Report(run).sections)
     if run.predictions and (folder / "results.json").stat().st_size % 16 == 0:
         Report([run]).page()
 

@@ -18,7 +18,7 @@ from suites import suite_of
 from lmdiag import cli
 from lmdiag.files import resource_path
 from lmdiag.protocol import Protocol
-from lmdiag.report.formats import render_tables
+from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.html import Report
 from lmdiag.report.items import choose
 from lmdiag.report.terminal import print_results
@@ -124,8 +124,11 @@ def test_text_from_outside_does_nothing(name, form, hostile_runs):
         assert "[bold red]" in texts[0].replace("\n", "")  # rich would have taken out its markup
     elif name == "html":
         texts = [Report([run]).page()]
+    elif name == "csv":
+        texts = [figures_as_csv([run.results])]
     else:
-        texts = [render_tables(name, [run.results], items), render_tables(name, [run.results])]
+        tables = Report(run).sections
+        texts = [render_tables(name, tables, items), render_tables(name, tables)]
     for text in texts:
         assert hidden(text) == set()
         CHECKS[name](text)

@@ -16,7 +16,7 @@ from lmdiag.comparison import compare_runs
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Protocol
-from lmdiag.report.formats import render_tables
+from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_results
 from lmdiag.results import FigureKey, load_run
@@ -109,15 +109,18 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
         assert list(measures["sensitivity"].by["tense"]) == ["past", "future"]
 
     # tables, the page, the comparison
-    for text in (render_tables("markdown", results), page := Report(runs).page()):
+    report = Report(runs)
+    page = report.page()
+    markdown, latex = (render_tables(name, report.sections) for name in ("markdown", "latex"))
+    for text in (markdown, page):
         assert all(label in text for label in ("No adverb", "margin", "past tense"))
 
     # a measure that no table and no chart declares: terminal, formats, csv, JSON, page, chart
     print_results(results[0], Console(file=(terminal := io.StringIO()), width=200))
-    latex, csv = (render_tables(name, results) for name in ("latex", "csv"))
-    shown = (terminal.getvalue(), render_tables("markdown", results), page, latex)
-    assert all("new measure" in text for text in shown)
-    assert csv.count(",new_measure,") == 2 * 2 * 3  # models, settings, all items and two levels
+    assert all("new measure" in text for text in (terminal.getvalue(), markdown, page, latex))
+    assert (
+        figures_as_csv(results).count(",new_measure,") == 2 * 2 * 3
+    )  # models, settings, all items and two levels
     assert "new_measure" in results[0].to_json()["tasks"]["tense"]["none"]["measures"]
     (chart,) = (plot for plot in Report(runs).charts() if plot.name == "tense-measures")
     assert {row["label"] for row in chart.spec["data"]["values"]} >= {"sensitivity", "new measure"}

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from lmdiag import diagnostics
 from lmdiag.report import numbers
-from lmdiag.report.formats import render_tables
+from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
 from lmdiag.report.selections import ReportFigures
@@ -66,8 +66,8 @@ def tables(runs, forms):
     }
 
 
-def sections_of(results):
-    return sections(ReportFigures.of([results]))
+def sections_of(*results):
+    return sections(ReportFigures.of(results))
 
 
 def printed(content, width):
@@ -80,8 +80,11 @@ def test_tables_are_the_expected_ones(name, tables):
     """Shapes of the papers, levels in order, n, chance, signs, published rows, remarks."""
     what, _, form = name.partition(".")
     kind, _, width = form.partition("-")
-    content, file = tables[what], EXPECTED / name
-    text = printed(content[0][0], int(width)) if width else render_tables(kind, *content)
+    (runs, *chosen), file = tables[what], EXPECTED / name
+    if width:
+        text = printed(runs[0], int(width))
+    else:
+        text = render_tables(kind, sections_of(*runs), *chosen)
     if os.environ.get("ACCEPT_TABLES"):
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
@@ -104,7 +107,7 @@ def test_every_figure_is_in_some_table_and_in_csv(runs):
         figures = [figure for place, figure in run.figures() if place.task == section.task]
         assert {(numbers.value(figure), figure.n) for figure in figures} <= shown
     values = {}
-    for row in csv.DictReader(io.StringIO(render_tables("csv", [run]))):
+    for row in csv.DictReader(io.StringIO(figures_as_csv([run]))):
         place = FigureKey(*(row[name] for name in FigureKey._fields))
         values[place] = [float(row[x]) if row[x] else None for x in ("value", "n", "ci_low")]
     assert values == {place: [x.value, x.n, x.ci_low] for place, x in run.figures()}

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from lmdiag import stats
 from lmdiag.protocol import Protocol
-from lmdiag.report.formats import render_tables
+from lmdiag.report.formats import figures_as_csv, render_tables
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import sections
 from lmdiag.results import (
     CHANCE_LEGEND,
     Figure,
@@ -69,10 +71,10 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables():
     p = [2 * 9 / 2**8, 2 / 2**8, 2 / 2**8]
     assert [figure["p_chance"] for figure in figures] == pytest.approx(p)
     results = of_setting("role88", "none", content)
-    markdown = render_tables("markdown", [results])
+    markdown = render_tables("markdown", sections(ReportFigures.of([results])))
     for shown in ("87.5† [", "100.0↑ [", "0.0↓ [", f"- {CHANCE_LEGEND}", "sensitivity p = .070"):
         assert shown in markdown
-    rows = [*csv.DictReader(io.StringIO(render_tables("csv", [results])))]
+    rows = [*csv.DictReader(io.StringIO(figures_as_csv([results])))]
     assert [row["versus_chance"] for row in rows] == words
     share = Figure(0.6, 40, 0.51, 0.69, chance=0.5, statistic="share")
     assert (share.to_json()["versus_chance"], share.p_chance) == ("above", None)  # a t test

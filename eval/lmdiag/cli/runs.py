@@ -261,38 +261,41 @@ def report_command(
 def _tables(
     paths: list[Path], format: str, items: tuple[str, ...], design: DesignOptions, data: str | None
 ) -> str:
-    """The tables as text. They need no data set; the top words of chosen items do."""
-    from lmdiag import diagnostics
-    from lmdiag.report.designs import designs_of
-    from lmdiag.report.formats import render_tables
+    """The tables as text, and the top words of chosen items."""
+    from lmdiag.report.formats import figures_as_csv, render_tables
+    from lmdiag.report.html import Report
     from lmdiag.report.items import choose
-    from lmdiag.report.labels import training_order
-    from lmdiag.results import read_results
-    from lmdiag.results.run import Run, joined_runs
+    from lmdiag.results import Run, read_results
 
-    separate = [Run(path, read_results(path), {}) for path in paths]
-    results = [run.results for run in joined_runs(separate)]
-    order = training_order(results)
-    chosen = []
-    grids = []
-    rows = {}
-    if items and format == "csv":
-        raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
-    if items:
-        runs = joined_runs(options.runs_in(paths, data))
-        chosen = choose([runs[i] for i in order], items)
-    if format != "csv":  # with effects and cells of own data, where the data are found
-        known = diagnostics.built_in().keys()
-        unknown = [run.path for run in separate if run.results.tasks.keys() - known]
-        try:
-            custom = options.runs_in(unknown, data)
-            grids = [x for of in designs_of(custom, design) for x in (*of.tables, *of.further)]
-            rows = {task: x.columns() for run in custom for task, x in run.stimuli.items()}
-        except BadInput as error:
-            if design.stored():
-                raise
-            say(f"lmdiag: without effects: {error}")
-    return render_tables(format, [results[i] for i in order], chosen, grids, rows)
+    if format == "csv":
+        if items:
+            raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
+        report = Report([Run(path, read_results(path), {}) for path in paths])
+        return figures_as_csv([run.results for run in report.runs])
+    needs_rows = bool(items or design.stored())
+    report = Report([_run_of_tables(path, data, needs_rows=needs_rows) for path in paths], design)
+    chosen = choose(report.runs, items)
+    return render_tables(format, [*report.designs, *report.sections], chosen)
+
+
+def _run_of_tables(path: Path, data: str | None, *, needs_rows: bool) -> Run:
+    """A run with its rows, which only effects of own data and chosen items need.
+
+    Where they are not needed and the data are not found, a line says that there are no effects.
+    """
+    from lmdiag import diagnostics
+    from lmdiag.results import Run, load_run, read_results
+
+    results = read_results(path)
+    if not needs_rows and results.tasks.keys() <= diagnostics.built_in().keys():
+        return Run(path, results, {})
+    try:
+        return load_run(path, data)
+    except BadInput as error:
+        if needs_rows:
+            raise
+        say(f"lmdiag: without effects: {error}")
+        return Run(path, results, {})
 
 
 def items_command(

@@ -77,13 +77,13 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         having = [run for run in runs if task in run.stimuli]
         rows = having[0].stimuli[task]
-        section = Section(visible(task))
+        section = Section(f"{visible(task)}: conditions")
         found = design_of(rows, options_of_all)
         warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
         has_items = any(rows.columns().get(arguments.get("item", "item"), ()))
         if has_items and task not in diagnostics.built_in():
             try:
-                section = _design(having, task, dict(arguments))
+                section = _design(having, task, dict(arguments))._replace(title=section.title)
             except BadInput as error:
                 problems.append(error)
                 if arguments or warnings:
@@ -125,13 +125,13 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     effects = [grid for grid in grids if grid.label_headings[0] == "effect"]
     if n_suites > _MOST_SUITES:
         remarks[0] += "; `lmdiag analyse` prints all tables"
-        return Section(visible(task), [], remarks, effects, plots=plots)
+        return Section("", [], remarks, effects, plots=plots)
     if len(runs) > MOST_BESIDE:
         plots = forest_plots(f"{name}-effects", chosen, part)
-        return Section(visible(task), effects[:1], remarks, grids[1:], plots=plots)
+        return Section("", effects[:1], remarks, grids[1:], plots=plots)
     if region != "all":
         plots.insert(0, condition_plot(f"{name}-conditions", chosen, part))
-    return Section(visible(task), grids, remarks, plots=plots)
+    return Section("", grids, remarks, plots=plots)
 
 
 # ---- tables --------------------------------------------------------------------------------------

@@ -1,44 +1,34 @@
-"""Tables as Markdown, LaTeX and csv.
+"""Tables as Markdown and LaTeX, and all figures as csv.
 
-Markdown and LaTeX are templates, `cards/tables.*.j2`, over the texts of `grid`; csv has all figures
-at full precision. To add a text format, add its template and what escapes its texts.
+Markdown and LaTeX are templates, `cards/tables.*.j2`, over the texts of `grid`. To add a text
+format, add its template and what escapes its texts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from lmdiag.files import resource_path
-from lmdiag.report.grid import CellText, Grid, signs
+from lmdiag.report.charts import name_part
+from lmdiag.report.grid import CellText, Section, signs
 from lmdiag.report.items import Chosen
-from lmdiag.report.selections import ReportFigures
-from lmdiag.report.tables import sections
 from lmdiag.results import Results
 from lmdiag.results.figures import figures
 from lmdiag.text import csv_cell, visible
 
 
-def render_tables(
-    name: str,
-    runs: Sequence[Results],
-    chosen: Sequence[Chosen] = (),
-    designs: Sequence[Grid] = (),
-    rows: Mapping[str, Mapping[str, Sequence[Any]]] = {},
-) -> str:
-    """Returns the tables of one or several runs in a format, and the top words of chosen items.
+def figures_as_csv(runs: Sequence[Results]) -> str:
+    """Returns the table of `lmdiag.results.figures.figures` at full precision."""
+    texts = figures(runs).map(lambda x: csv_cell(visible(x)) if isinstance(x, str) else x)
+    return str(texts.to_csv(index=False, lineterminator="\n"))
 
-    `designs` are the tables of effects and cells of own data, `rows` the columns of tasks whose
-    predictions are shown by their formulas; csv has the figures alone.
-    """
-    if name == "csv":
-        table = figures(runs)
-        texts = table.map(lambda x: csv_cell(visible(x)) if isinstance(x, str) else x)
-        return str(texts.to_csv(index=False, lineterminator="\n"))
+
+def render_tables(name: str, sections: Sequence[Section], chosen: Sequence[Chosen] = ()) -> str:
+    """Returns tables as `markdown` or `latex`, and the top words of chosen items."""
 
     def escaped(value: object) -> Markup:
         is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
@@ -51,11 +41,7 @@ def render_tables(
     )  # fmt: skip
     env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
-    text = template.render(
-        sections=sections(ReportFigures.of(runs), rows),
-        chosen=chosen, designs=designs, signs=signs,
-        label_of=lambda task, i: f"{re.sub(r'[^A-Za-z0-9]+', '-', task)}-{i}",
-    )  # fmt: skip
+    text = template.render(sections=sections, chosen=chosen, signs=signs, name_part=name_part)
     return f"{text.rstrip()}\n"
 
 

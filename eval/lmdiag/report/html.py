@@ -25,7 +25,7 @@ from lmdiag.report.item_list import item_list
 from lmdiag.report.items import items
 from lmdiag.report.page import environment, frame
 from lmdiag.report.selections import LabelledRun, ReportFigures
-from lmdiag.report.tables import sections_of
+from lmdiag.report.tables import sections
 from lmdiag.results import FigureKey, Results, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
@@ -40,7 +40,6 @@ class Report:
         runs: in the order in which they are shown.
         figures: of these runs.
         detailed: positions of the runs whose items and charts of items are shown.
-        comparisons: of pairs of these runs.
     """
 
     def __init__(
@@ -49,24 +48,25 @@ class Report:
         design: DesignOptions = FOUND_DESIGN,
         across: Sequence[str] = (),
     ) -> None:
-        """Puts the runs in order and compares them.
+        """Puts the runs in order.
 
         Args:
-            runs: finished runs. Those of one model on different tasks are shown as one run; several
-                models must be on the same data by the same protocol.
+            runs: finished runs. Those of one model on different tasks are shown as one run.
             design: how items of own data are analysed, beside what is stored with the runs.
-            across: keys of `KNOBS` in which the runs may differ.
-
-        Raises:
-            BadInput: several runs that cannot be compared.
+            across: keys of `KNOBS` in which runs that are compared may differ.
         """
         given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
         order = labels.training_order([run.results for run in given])
         self.runs = [given[i] for i in order]
         self.figures = ReportFigures.of([run.results for run in self.runs])
         self.detailed = in_detail(self.runs)
-        self.comparisons = compared(self.runs, self.figures.sources, across)
         self._design = design
+        self._across = across
+
+    @cached_property
+    def comparisons(self) -> list[RunPair]:
+        """Of pairs of the runs; `BadInput` if they differ in data or protocol."""
+        return compared(self.runs, self.figures.sources, self._across)
 
     @cached_property
     def designs(self) -> list[Section]:
@@ -75,8 +75,9 @@ class Report:
 
     @cached_property
     def sections(self) -> list[Section]:
-        """The tables of each task."""
-        return sections_of(self.runs, self.figures)
+        """The tables of each task, with the formulas of suites."""
+        columns = {task: rows.columns() for run in self.runs for task, rows in run.stimuli.items()}
+        return sections(self.figures, columns)
 
     @cached_property
     def tasks(self) -> dict[str, TaskRuns]:
@@ -117,7 +118,7 @@ class Report:
             chosen: ids of rows or contrasts that a task with too many items must list.
 
         Raises:
-            BadInput: the design has a region that the data do not have.
+            BadInput: several runs that cannot be compared, or a region that the data do not have.
         """
         figures = self.figures
         pairs = self.comparisons

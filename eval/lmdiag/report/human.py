@@ -167,7 +167,7 @@ def as_text(fit: HumanFit, form: str) -> str:
     """Returns the table as csv (all digits), LaTeX or Markdown."""
     if form == "csv":
         return str(fit.to_frame().map(csv_cell).to_csv(index=False, lineterminator="\n"))
-    return render_tables(form, [], designs=[fit_grid(fit)])
+    return render_tables(form, [Section("", [fit_grid(fit)])])
 
 
 def words_as_csv(fit: HumanFit) -> str:

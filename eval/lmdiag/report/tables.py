@@ -12,7 +12,7 @@ from lmdiag.diagnostics import TableShape
 from lmdiag.report.grid import CellText, Grid, GridRow, Section, cell_of, figure_grid, signs
 from lmdiag.report.remarks import remarks_below, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
-from lmdiag.results import Results, Run
+from lmdiag.results import Results
 from lmdiag.text import visible
 
 _LONG = 15
@@ -163,9 +163,3 @@ def sections(
         title = figures.diagnostic(task).title
         shown.append(Section(title, tables, remarks, further, signatures, task))
     return shown
-
-
-def sections_of(runs: Sequence[Run], figures: ReportFigures | None = None) -> list[Section]:
-    """Returns the sections of runs, with the formulas of their suites; see `sections`."""
-    columns = {task: rows.columns() for run in runs for task, rows in run.stimuli.items()}
-    return sections(figures or ReportFigures.of([run.results for run in runs]), columns)

@@ -68,7 +68,7 @@ def print_results(
         _print_lines(filter(None, lines), console, wrap=True)
     for design in designs:
         remarks = design.remarks[: None if design.tables else 1]
-        print_section(Section(f"{design.title}: conditions", design.tables, remarks), console)
+        print_section(design._replace(remarks=remarks), console)
     for section in sections(ReportFigures.of([results])) if tables is None else tables:
         print_section(section, console)
 
