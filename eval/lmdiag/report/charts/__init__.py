@@ -6,6 +6,7 @@ share. `output` sizes and colours charts, writes images and has the script that 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -48,4 +49,4 @@ class Plot(NamedTuple):
 
 def name_part(text: str) -> str:
     """Returns text as a part of a file name."""
-    return "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower()).strip("-")
+    return re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")
