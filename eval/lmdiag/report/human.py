@@ -74,7 +74,7 @@ def coefficient_grid(fit: HumanFit) -> Grid:
                 "t": decimals(term.t, 3), "p (t test)": p_value(term.p),
             }  # fmt: skip
             rows.append(((model.name, term.Index), cells))
-    return text_grid("coefficients of the full model", ("model", "term"), rows)
+    return text_grid("Coefficients of the full model", ("model", "term"), rows)
 
 
 def _comparison_grid(fit: HumanFit) -> Grid:
@@ -87,7 +87,9 @@ def _comparison_grid(fit: HumanFit) -> Grid:
             "p (sign-flip test)": p_value(pair.p), "adjusted": p_value(pair.p_adjusted),
         }  # fmt: skip
         rows.append(((f"{pair.first} − {pair.second}",), cells))
-    return text_grid("Compared", ("",), rows, ("95% interval", "p (sign-flip test)", "adjusted"))
+    n_tests = len(rows)
+    title = f"Compared per word, p adjusted by Holm over {n_tests} test{'s' * (n_tests > 1)}"
+    return text_grid(title, ("",), rows, ("95% interval", "p (sign-flip test)", "adjusted"))
 
 
 def _left_out_grid(fit: HumanFit) -> Grid:
@@ -122,26 +124,22 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield from fit.notes
     for name, model in _by_source(fit).items():
         kinds = (("Pearson", model.pearson), ("Spearman", model.spearman))
-        figures = (f"{kind} {_bounded(e.value, e.ci_low, e.ci_high, 3)}" for kind, e in kinds)
+        figures = (
+            f"{kind} {decimals(r.value, 3)} {_interval(r.ci_low, r.ci_high, 3)}"
+            for kind, r in kinds
+        )
         yield f"{name}: correlation of response and surprisal: {', '.join(figures)}"
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
 def fit_section(fit: HumanFit) -> Section:
-    """Returns what a terminal shows: the tables, and in lines what a page has as further ones."""
-    lines = [*method_lines(fit)]
-    for name, model in _by_source(fit).items():
-        reasons = ", ".join(f"{reason} {n:,}" for reason, n in model.left_out.items())
-        lines += [f"{name}: rows left out: {reasons}"] if reasons else []
-    for pair in fit.comparisons.itertuples():
-        apart = _bounded(pair.difference, pair.ci_low, pair.ci_high, 5)
-        lines.append(
-            f"{pair.first} minus {pair.second}, per word: {apart}, sign-flip test: p "
-            f"{p_value(pair.p)}, adjusted by Holm over {pair.n_tests} "
-            f"test{'s' if pair.n_tests > 1 else ''} {p_value(pair.p_adjusted)}"
-        )
+    """Returns what a terminal shows: the tables of the page, without those that have no rows."""
     tables = [fit_grid(fit)._replace(title=""), coefficient_grid(fit)]
-    return Section("", tables, lines, signatures=[fit.signature])
+    if len(fit.comparisons):
+        tables.append(_comparison_grid(fit))
+    if any(model.left_out for model in fit.models):
+        tables.append(_left_out_grid(fit))
+    return Section("", tables, [*method_lines(fit)], signatures=[fit.signature])
 
 
 def _by_source(fit: HumanFit) -> dict[str, ModelFit]:
@@ -157,10 +155,6 @@ def _distinct_models(fit: HumanFit) -> list[ModelFit]:
 
 def _interval(low: float, high: float, digits: int) -> str:
     return f"[{decimals(low, digits)}, {decimals(high, digits)}]"
-
-
-def _bounded(value: float, low: float, high: float, digits: int) -> str:
-    return f"{decimals(value, digits)} {_interval(low, high, digits)}"
 
 
 def as_text(fit: HumanFit, form: str) -> str:
