@@ -27,7 +27,7 @@ TENSE = '''
 from dataclasses import replace
 
 from lmdiag.diagnostics.base import (
-    Column, Diagnostic, LeaderboardColumn, Perturbation, FigureSelection, TableShape,
+    Column, Diagnostic, FigureSelection, Perturbation, TableShape,
 )
 
 
@@ -62,7 +62,7 @@ DIAGNOSTIC = Diagnostic(
         by=("", "tense"), levels=("past",),
     ),),
     headlines=(FigureSelection(("sensitivity",), label="tense preferred"),),
-    leaderboard=(LeaderboardColumn("sensitivity"),),
+    leaderboard=(FigureSelection(("sensitivity",)),),
     level_labels={"tense": {"past": "past tense", "future": "future tense"}},
     compared_by={"sensitivity": "tense"},
 )
@@ -163,13 +163,13 @@ def test_what_a_diagnostic_declares_is_in_its_data(demo_dir, tmp_path, task):
     for perturbation in diagnostic.perturbations:
         assert set(perturbation.needs) <= set(table)
         assert perturb.perturb(rows, perturbation.name, 0, 0).columns()["context"]
-    shapes = (*diagnostic.tables, *diagnostic.headlines)
-    patterns = [pattern for shape in shapes for pattern in shape.measures]
-    for pattern in (*patterns, *(column.measure for column in diagnostic.leaderboard)):
-        assert any(fnmatchcase(name, pattern) for name in scores), pattern
-    addresses = [(x.by, x.level) for x in diagnostic.leaderboard]
-    addresses += [(by_, "") for table in diagnostic.tables for by_ in table.by]
-    addresses += [(x.by, level) for x in diagnostic.headlines for level in (x.levels or ("",))]
+    selections = (*diagnostic.headlines, *diagnostic.leaderboard)
+    for shape in (*diagnostic.tables, *selections):
+        for pattern in shape.measures:
+            assert any(fnmatchcase(name, pattern) for name in scores), pattern
+    assert {name for x in diagnostic.leaderboard for name in x.measures} <= scores.keys()
+    addresses = [(by_, "") for table in diagnostic.tables for by_ in table.by]
+    addresses += [(x.by, level) for x in selections for level in (x.levels or ("",))]
     addresses += [(chart.by, level) for chart in diagnostic.charts for level in chart.levels]
     addresses += [(by_, "") for by_ in (*diagnostic.untagged, *diagnostic.compared_by.values())]
     for column, level in addresses:

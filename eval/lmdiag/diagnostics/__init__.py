@@ -18,13 +18,12 @@ from lmdiag.diagnostics.base import (
     Column,
     Diagnostic,
     FigureSelection,
-    LeaderboardColumn,
     TableShape,
 )
 
 __all__ = [
     "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
-    "LeaderboardColumn", "TableShape", "built_in", "declared", "get",
+    "TableShape", "built_in", "declared", "get",
 ]  # fmt: skip
 
 

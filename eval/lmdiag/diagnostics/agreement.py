@@ -12,7 +12,6 @@ from lmdiag.diagnostics.base import (
     Column,
     Diagnostic,
     FigureSelection,
-    LeaderboardColumn,
     TableShape,
 )
 
@@ -100,9 +99,9 @@ DIAGNOSTIC = Diagnostic(
     ),
     headlines=(FigureSelection(("mw", "ew", "tse")),),
     leaderboard=(
-        LeaderboardColumn("tse", heading="TSE", is_overview=True),
-        LeaderboardColumn("ew", heading="EW"),
-        LeaderboardColumn("mw", heading="MW"),
+        FigureSelection(("tse",), label="TSE", is_overview=True),
+        FigureSelection(("ew",), label="EW"),
+        FigureSelection(("mw",), label="MW"),
     ),
     level_labels={
         "construction": {

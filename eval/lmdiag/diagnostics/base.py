@@ -106,13 +106,17 @@ class FigureSelection:
         measures: names, in order; a `*` stands for any characters.
         by: break-down; "" for the figures over all items.
         levels: of the break-down, in order; none of them for all.
-        label: heading; "" for the usual name of the measure and the level.
+        label: heading; "" for the usual name of the measure and the level, on the leaderboard for
+            the measure alone.
+        is_overview: on the leaderboard, whether they are in its first table; the first of all
+            figures there orders the leaderboard.
     """
 
     measures: tuple[str, ...]
     by: str = ""
     levels: tuple[str, ...] = ()
     label: str = ""
+    is_overview: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,29 +172,6 @@ class ExtendedSets:
 
 
 @dataclass(frozen=True)
-class LeaderboardColumn:
-    """A figure of the unperturbed setting that the leaderboard shows.
-
-    Attributes:
-        measure, by, level: see `lmdiag.results.FigureKey`.
-        heading: below the name of the diagnostic; "" for the measure.
-        is_overview: whether it is in the first table of the leaderboard; the first column of all
-            that are in it orders the leaderboard.
-    """
-
-    measure: str
-    by: str = ""
-    level: str = ""
-    heading: str = ""
-    is_overview: bool = False
-
-    @property
-    def label(self) -> str:
-        """Heading, below the name of the diagnostic."""
-        return self.heading or self.measure
-
-
-@dataclass(frozen=True)
 class Chart:
     """A chart of the report.
 
@@ -233,7 +214,7 @@ class Diagnostic:
         charts: likewise.
         headlines: figures of the unperturbed setting that stand for the diagnostic in a report.
         extended_sets: larger and smaller sets that ask the same, this one included.
-        leaderboard: the columns of the leaderboard.
+        leaderboard: the columns of the leaderboard; measures and levels are named in full.
         in_data_set: whether the rows are in the data set that lmdiag publishes; the leaderboard
             takes no other ones.
         level_labels: break-down -> level -> words for it; levels appear in this order.
@@ -270,7 +251,7 @@ class Diagnostic:
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
     headlines: tuple[FigureSelection, ...] = ()
     extended_sets: ExtendedSets | None = None
-    leaderboard: tuple[LeaderboardColumn, ...] = ()
+    leaderboard: tuple[FigureSelection, ...] = ()
     in_data_set: bool = True
     level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     verbatim: frozenset[str] = frozenset()

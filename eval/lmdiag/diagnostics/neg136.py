@@ -9,6 +9,7 @@ Source: Ettinger (2020), sections 5.3 and 9.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics.base import (
@@ -17,7 +18,6 @@ from lmdiag.diagnostics.base import (
     Diagnostic,
     ExtendedSets,
     FigureSelection,
-    LeaderboardColumn,
     TableShape,
     crossed,
     levels_of,
@@ -129,15 +129,10 @@ DIAGNOSTIC = Diagnostic(
         (_ACCURACY, *_sensitivity("sensitivity, ")),
     ),
     leaderboard=(
-        LeaderboardColumn("accuracy@1", "subset", "simp"),
-        LeaderboardColumn("accuracy@5", "subset", "simp", is_overview=True),
-        *(
-            LeaderboardColumn(
-                "sensitivity", "subset/polarity", level, f"sensitivity, {name}", is_overview=True
-            )
-            for name, level in _SIMP.items()
-        ),
-        LeaderboardColumn("sensitivity", "subset", "nat", "sensitivity, NAT"),
+        FigureSelection(("accuracy@1",), "subset", ("simp",)),
+        FigureSelection(("accuracy@5",), "subset", ("simp",), is_overview=True),
+        *(replace(x, is_overview=True) for x in _sensitivity("sensitivity, ")),
+        FigureSelection(("sensitivity",), "subset", ("nat",), "sensitivity, NAT"),
     ),
     level_labels={
         "subset": {"simp": "SIMP", "nat": "NAT"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
@@ -13,19 +14,23 @@ from lmdiag.text import first_few
 from lmdiag.types import DIAGNOSTICS
 
 if TYPE_CHECKING:
-    from lmdiag.diagnostics import LeaderboardColumn
+    from lmdiag.diagnostics import FigureSelection
 
 
-def columns() -> dict[FigureKey, LeaderboardColumn]:
-    """Returns the address of each figure of the leaderboard, with what its diagnostic declares.
+def columns() -> dict[FigureKey, FigureSelection]:
+    """Returns the address of each figure of the leaderboard, with its selection and heading.
 
     They are in the order of the diagnostics, and of the tasks in `eval.yaml`.
     """
-    return {
-        FigureKey(diagnostic.name, "none", column.measure, column.by, column.level): column
-        for diagnostic in diagnostics.built_in().values()
-        for column in diagnostic.leaderboard
-    }
+    by_address = {}
+    for task, diagnostic in diagnostics.built_in().items():
+        for selection in diagnostic.leaderboard:
+            for measure in selection.measures:
+                labelled = replace(selection, label=selection.label or measure)
+                for level in selection.levels or ("",):
+                    key = FigureKey(task, "none", measure, selection.by, level)
+                    by_address[key] = labelled
+    return by_address
 
 
 def task_id(key: FigureKey) -> str:
