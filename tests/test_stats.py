@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmdiag import stats
+from lmdiag.results import Figure
 
 
 def array(*values):
@@ -88,10 +89,14 @@ def test_wilson_and_the_binomial_test_are_scipys(n, share, chance):
         (0.6, 10, 1 / 2, (0.4, 0.8), "not distinguishable"),
         (0.6, 10, 1 / 2, (0.51, 0.7), "above"),
         (1.0, 5, 1 / 2, (0.57, 1.0), "not distinguishable"),
+        (0.99, 1, 0.97, (None, None), "not distinguishable"),  # a single item has no t test
     ],
 )
-def test_proportions_against_chance(value, n, chance, interval, standing):
-    assert stats.versus_chance(value, n, chance, interval) == standing
+def test_figures_against_chance(value, n, chance, interval, standing):
+    statistic = "share" if interval else "proportion"
+    low, high = interval or (None, None)
+    figure = Figure(value, n, low, high, chance, statistic=statistic)
+    assert figure.versus_chance == standing
 
 
 # ---- two models ----------------------------------------------------------------------------------

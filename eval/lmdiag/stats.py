@@ -10,16 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 LEVEL = 0.95
 """Confidence of every interval."""
-
-VersusChance = Literal["above", "below", "not distinguishable"]
-"""Where a figure lies against the chance level, by a two-sided test at the 5% level."""
 
 CORRELATIONS = ("spearman", "pearson")
 
@@ -184,35 +180,15 @@ def mean_interval(values: Values, within: Interval | None = None) -> Interval:
 # ---- against the chance level -------------------------------------------------------------------
 
 
-def versus_chance(
-    value: float, n: int, chance: float, interval: Interval | None = None
-) -> VersusChance:
-    """Returns whether a figure is above or below the chance level, or cannot be told from it.
-
-    Args:
-        value: a proportion of n items, or a mean of values in [0, 1].
-        n: number of items.
-        chance: probability that guessing counts an item as right; where it differs between items,
-            its mean, with which the binomial test is conservative (Hoeffding 1956).
-        interval: None for a proportion: the exact binomial test decides. For a mean of values, its
-            95% t interval, which leaves out the chance level exactly where the t test rejects it.
-    """
-    if interval is not None and value not in (0, 1):
-        is_different = not interval[0] <= chance <= interval[1]
-    else:
-        is_different = chance_p(value, n, chance) < 0.05
-    if not is_different:
-        return "not distinguishable"
-    return "above" if value > chance else "below"
-
-
 @cache
 def chance_p(value: float, n: int, chance: float) -> float:
     """Returns the two-sided p of the exact binomial test of a proportion of n items.
 
     The sum of the probabilities of all counts that are at most as probable as the observed one: the
     same as `scipy.stats.binomtest`, whose import takes longer than to score a run. A fractional
-    count, such as a mean over shuffles, is rounded towards chance.
+    count, such as a mean over shuffles, is rounded towards chance. Where the probability that
+    guessing is right differs between items, `chance` is its mean, with which the test is
+    conservative (Hoeffding 1956).
     """
     from scipy.special import gammaln, xlog1py, xlogy
 

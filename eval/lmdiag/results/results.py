@@ -24,7 +24,10 @@ PREDICTIONS = "predictions.parquet"
 REPORT = "report.html"
 """Files of a run."""
 
-CHANCE_SIGNS: Mapping[stats.VersusChance, str] = {
+VersusChance = Literal["above", "below", "not distinguishable"]
+"""Where a figure lies against the chance level, by a two-sided test at the 5% level."""
+
+CHANCE_SIGNS: Mapping[VersusChance, str] = {
     "above": "↑",
     "below": "↓",
     "not distinguishable": "†",
@@ -94,20 +97,29 @@ class Figure:
         return self.statistic in ("proportion", "share")
 
     @property
-    def versus_chance(self) -> stats.VersusChance | None:
-        """Where it lies against its chance level; None without a value or a chance level."""
+    def versus_chance(self) -> VersusChance | None:
+        """Where it lies against its chance level; None without a value or a chance level.
+
+        A mean of shares has a t test instead of `p_chance`, which rejects the chance level exactly
+        where the t interval leaves it out.
+        """
         if self.value is None or self.chance is None or not self.n:
             return None
-        interval = None
-        if self.statistic == "share" and self.ci_low is not None and self.ci_high is not None:
-            interval = self.ci_low, self.ci_high
-        return stats.versus_chance(self.value, self.n, self.chance, interval)
+        if self.p_chance is not None:
+            is_different = self.p_chance < 0.05
+        elif self.ci_low is None or self.ci_high is None:  # a single item
+            is_different = False
+        else:
+            is_different = not self.ci_low <= self.chance <= self.ci_high
+        if not is_different:
+            return "not distinguishable"
+        return "above" if self.value > self.chance else "below"
 
     @property
     def p_chance(self) -> float | None:
         """Two-sided p of the exact binomial test of a proportion against its chance level.
 
-        None without a value or a chance level, and for a mean of shares, which has a t test.
+        None without a value or a chance level, and for a mean of shares.
         """
         if self.value is None or self.chance is None or not self.n:
             return None
