@@ -14,7 +14,7 @@ from tokenizer_files import wordpiece
 
 from lmdiag import api, diagnostics
 from lmdiag.diagnostics import agreement
-from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS, Cutoff
+from lmdiag.measures import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.models.agreement import agreement_values
 from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.stimuli import load, load_verbs
@@ -24,22 +24,22 @@ TOY = {"are": 0.6, "is": 0.05, "exist": 0.1, "exists": 0.25}
 PAIRS = [("are", "is"), ("exist", "exists")]
 
 
-def ew_mw(probabilities, pairs, cutoff=None):
+def ew_mw(probabilities, pairs, end="top", cutoff=1.0):
     """Returns EW, MW and the mass that counts; NaN where no verb is kept.
 
-    Without a cut-off all verbs count. A cut-off keeps tokens from its end of the vocabulary, sorted
-    by probability, until their cumulative mass reaches it; the values are interpolated linearly at
-    the cut-off between the last token before and the first at or past it, and where only one of the
-    two is defined, it is used. In the top a verb counts for EW when either form is kept, and for MW
-    only kept forms do; in the bottom both forms must be kept. A top cut-off of 1 keeps the whole
-    vocabulary.
+    A cut-off keeps tokens from its end of the vocabulary, sorted by probability, until their
+    cumulative mass reaches it; the values are interpolated linearly at the cut-off between the last
+    token before and the first at or past it, and where only one of the two is defined, it is used.
+    In the top a verb counts for EW when either form is kept, and for MW only kept forms do; in the
+    bottom both forms must be kept. A top cut-off of 1 keeps the whole vocabulary.
 
     Args:
         probabilities: every item of the vocabulary -> its probability; equal ones in order of id.
         pairs: (right form, wrong form) of every verb whose forms are both single items.
-        cutoff: which part of the distribution counts; None for all.
+        end: "top" for the most probable items, "bottom" for the least probable ones.
+        cutoff: cumulative probability up to which items are kept, from that end.
     """
-    enough = 2 if cutoff and cutoff.end == "bottom" else 1
+    enough = 2 if end == "bottom" else 1
 
     def values(kept):
         """When exactly these items are kept."""
@@ -51,19 +51,19 @@ def ew_mw(probabilities, pairs, cutoff=None):
         ew = sum(probabilities[a] > probabilities[b] for a, b in counted) / len(counted)
         return ew, right / mass, mass
 
-    if cutoff is None or cutoff == ("top", 1.0):
+    if (end, cutoff) == ("top", 1.0):
         return values(probabilities)
     order = sorted(probabilities, key=lambda token: -probabilities[token])
-    if cutoff.end == "bottom":
+    if end == "bottom":
         order.reverse()
     before, cumulative = 0, 0.0
-    while before < len(order) and cumulative + probabilities[order[before]] < cutoff.mass:
+    while before < len(order) and cumulative + probabilities[order[before]] < cutoff:
         cumulative += probabilities[order[before]]
         before += 1
     last, first = values({*order[:before]}), values({*order[: before + 1]})
     if math.isnan(last[0]) or before >= len(order):
         return first
-    share = (cutoff.mass - cumulative) / probabilities[order[before]]
+    share = (cutoff - cumulative) / probabilities[order[before]]
     ew, mw, mass = (a + share * (b - a) for a, b in zip(last, first, strict=True))
     return ew, mw, mass
 
@@ -79,14 +79,15 @@ def literal(p, verbs):
     pairs = [(str(right), str(wrong)) for right, wrong in verbs]
     values = [*ew_mw(words, pairs)[:2]]
     for cutoff in CUTOFFS:
-        values += ew_mw(words, pairs, cutoff)
+        end, mass = cutoff.split("=")
+        values += ew_mw(words, pairs, end, float(mass))
     return dict(zip(AGREEMENT_LAYOUT, values, strict=True))
 
 
 def test_the_cut_offs_are_those_of_the_specification():
     top = [f"top=0.{digits}" for digits in (1, 2, 3, 4, 5, 6, 7, 8, 9, 95, 97)]
     bottom = ("0.5", "0.1", "0.01", "0.001", "0.0001", "1e-05", "1e-06")
-    assert [*map(str, CUTOFFS)] == [*top, "top=1", *(f"bottom={mass}" for mass in bottom)]
+    assert (*top, "top=1", *(f"bottom={mass}" for mass in bottom)) == CUTOFFS
     assert AGREEMENT_LAYOUT[:5] == ("ew", "mw", "ew@top=0.1", "mw@top=0.1", "mass@top=0.1")
     assert len(AGREEMENT_LAYOUT) == 2 + 3 * 19
 
@@ -114,7 +115,7 @@ def test_the_cut_offs_are_those_of_the_specification():
     ],
 )
 def test_cut_offs_by_hand(end, mass, expected):
-    assert ew_mw(TOY, PAIRS, Cutoff(end, mass)) == pytest.approx(expected, nan_ok=True)
+    assert ew_mw(TOY, PAIRS, end, mass) == pytest.approx(expected, nan_ok=True)
 
 
 def check_values(found, row, pairs, plural, tolerance):

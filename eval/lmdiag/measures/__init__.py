@@ -16,7 +16,7 @@ Each file of `lmdiag.diagnostics` declares which of them it adds to those of `Di
 
 from __future__ import annotations
 
-from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, Cutoff, agreement
+from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, agreement
 from lmdiag.measures.contrasts import (
     choice_measures,
     human,
@@ -38,7 +38,7 @@ from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, Trials, q
 from lmdiag.measures.suites import part_bits, suite_measures
 
 __all__ = [
-    "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Cutoff", "Labels", "Scores", "Statistic", "Trials",
+    "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Labels", "Scores", "Statistic", "Trials",
     "accuracy", "agreement", "choice_measures", "correlations", "determiner_match", "human",
     "part_bits", "probability_difference", "quartiles", "rank", "sensitivity",
     "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",

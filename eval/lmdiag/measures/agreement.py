@@ -13,7 +13,6 @@ verbs.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,27 +29,14 @@ from lmdiag.measures.scores import (
 )
 from lmdiag.types import BOTTOM_CUTOFFS, TOP_CUTOFFS
 
-
-class Cutoff(NamedTuple):
-    """Part of the distribution whose verbs count.
-
-    Attributes:
-        end: "top" for the most probable tokens, "bottom" for the least probable ones.
-        mass: cumulative probability up to which tokens are kept, from that end.
-    """
-
-    end: Literal["top", "bottom"]
-    mass: float
-
-    def __str__(self) -> str:
-        return f"{self.end}={number_text(self.mass)}"
-
-
 CUTOFFS = (
-    *(Cutoff("top", mass) for mass in TOP_CUTOFFS),
-    *(Cutoff("bottom", mass) for mass in BOTTOM_CUTOFFS),
+    *(f"top={number_text(mass)}" for mass in TOP_CUTOFFS),
+    *(f"bottom={number_text(mass)}" for mass in BOTTOM_CUTOFFS),
 )
-"""The cut-offs of the curves of the paper, top first."""
+"""The cut-offs of the curves of the paper, top first.
+
+Up to such a cumulative probability the most probable tokens are kept, or the least probable ones.
+"""
 
 AGREEMENT_LAYOUT: tuple[str, ...] = (
     "ew",
