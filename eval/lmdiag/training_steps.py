@@ -7,7 +7,6 @@ are shown as curves.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from pathlib import PurePath
 
 _STEPS = (
@@ -18,7 +17,6 @@ _STEPS = (
     ),
     re.compile(r"(?<![a-z\d])(\d+)([km]?)[-_ ]?steps?(?![a-z\d])", re.IGNORECASE),
 )
-_NUMBER = re.compile(r"(\d+)([km](?![a-z\d]))?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -29,7 +27,7 @@ def training_step(name: str) -> int | None:
     [1000, 500, 1000, 20000, None]
     """
     match = _search(name)
-    return None if match is None else _count(match)
+    return None if match is None else int(match[1]) * _UNITS[match[2].lower()]
 
 
 def trained_model(model_id: str, revision: str | None) -> str:
@@ -49,24 +47,6 @@ def trained_model(model_id: str, revision: str | None) -> str:
     rest = re.sub(r"[-_. ]{2,}", "-", path.name[: match.start()] + path.name[match.end() :])
     rest = rest.strip("-_. ")
     return str(path.with_name(rest) if rest else path.parent)
-
-
-def by_step(names: Iterable[str]) -> list[str]:
-    """Returns names sorted by the numbers in them.
-
-    >>> by_step(["step1000", "step20", "step2k", "main"])
-    ['main', 'step20', 'step1000', 'step2k']
-    """
-
-    def padded(match: re.Match[str]) -> str:
-        return f"\0{_count(match):040}"  # of one width; a name that ends before a number is first
-
-    return sorted(names, key=lambda name: _NUMBER.sub(padded, name))
-
-
-def _count(match: re.Match[str]) -> int:
-    """Returns the number of a match: digits, and the unit k, m or none."""
-    return int(match[1]) * _UNITS[(match[2] or "").lower()]
 
 
 def _search(name: str) -> re.Match[str] | None:

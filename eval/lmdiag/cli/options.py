@@ -16,7 +16,7 @@ from lmdiag.files import is_file, is_folder, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import Protocol, ScoringOptions, checked_ranks, checked_threshold
 from lmdiag.text import first_few
-from lmdiag.training_steps import by_step
+from lmdiag.training_steps import training_step
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -153,7 +153,10 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
 
     with plain_errors(f"cannot list the revisions of model {model}"):
         refs = HfApi().list_repo_refs(model)
-    names = by_step(dict.fromkeys(ref.name for ref in (*refs.branches, *refs.tags)))
+    names = sorted(
+        {ref.name for ref in (*refs.branches, *refs.tags)},
+        key=lambda name: (training_step(name) or 0, name),
+    )
     if matches := [name for name in names if fnmatchcase(name, pattern)]:
         return matches
     raise BadInput(
