@@ -243,7 +243,7 @@ class LoadedMultiverse(Printable, Multiverse):
 
     def to_json(self) -> dict[str, Any]:
         """Returns the content of `multiverse.json`."""
-        return Multiverse(self.members, self.forms, self.seed, self.figures).to_json()
+        return Multiverse(self.members, self.forms, self.figures).to_json()
 
     def charts(self) -> dict[str, altair.TopLevelMixin]:
         """Returns the specification curves of the page as altair charts, by name."""

@@ -116,12 +116,10 @@ class Multiverse:
         members: the runs, those of the first model first.
         figures: in the order of a report.
         forms: task -> form of its data, see `lmdiag.stimuli.Stimuli`.
-        seed: of the comparisons.
     """
 
     members: list[Member]
     forms: dict[str, str]
-    seed: int = 0
     figures: list[MultiverseFigure] = field(default_factory=list)
     schema_version: Literal[1] = 1
 
@@ -320,7 +318,7 @@ def _differences(
             if all(members[a].choices[knob] == members[b].choices[knob] for knob in shared)
             and (pair := pair_at(sides[a], sides[b], key)) is not None
         ]
-        compared = compare_pairs([pair for *_, pair in matched], seed=multiverse.seed)
+        compared = compare_pairs([pair for *_, pair in matched], seed=0)
         for (a, b, _), of in zip(matched, compared, strict=True):
             if of.n and not math.isnan(of.difference):
                 uncertain = (of.ci_low, of.ci_high, of.p, of.p_adjusted)
