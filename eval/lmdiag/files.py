@@ -1,5 +1,7 @@
 """Reads files of any origin within fixed bounds, writes them atomically, removes secrets from text.
 
+Errors of the Hub's client become one line here, too.
+
 Whatever is wrong with a file (missing, a directory, not UTF-8, cut off, nested too deeply, a number
 of a thousand digits) ends in one `BadInput` that names the file, and never in another exception.
 """
@@ -324,6 +326,15 @@ _VARIABLES = (
 _PART = 8
 """Characters of a secret that are not shown."""
 
+_NOT_FOUND = "not found, or not visible to you; check the name, or log in with `hf auth login`"
+_REMEDIES = {
+    401: "the Hub does not accept the token; log in again with `hf auth login`",
+    403: "your token does not allow this; use one with access (to publish: write access)",
+    404: _NOT_FOUND,
+    412: "the repository has changed in the meantime; try again",
+}
+"""Status of the Hub's answer -> what to do."""
+
 
 def without_secrets(text: str, *known: str, suspects: bool = True) -> str:
     """Returns a text in which every secret is replaced by asterisks.
@@ -365,6 +376,43 @@ def find_secret(content: bytes) -> bool:
     """Returns whether the bytes of a file contain a token, a key or a URL with a password."""
     text = content.decode("utf-8", "replace")
     return without_secrets(text, suspects=False) != text
+
+
+@contextmanager
+def plain_errors(doing: str) -> Iterator[None]:
+    """Turns a refusal of the Hub, and a Hub that cannot be reached, into `BadInput`.
+
+    Args:
+        doing: start of the message, e.g. "cannot publish to org/lmdiag".
+    """
+    import httpx2
+    from huggingface_hub import errors
+
+    try:
+        yield
+        return
+    except errors.OfflineModeIsEnabled:
+        reason = "HF_HUB_OFFLINE is set; unset it to reach the Hub"
+    except errors.LocalEntryNotFoundError as error:
+        status = getattr(getattr(error.__cause__, "response", None), "status_code", None)
+        why = f"answers {status}; try again" if status else "cannot be reached; check the network"
+        reason = f"it is not in the cache, and the Hub {why}"
+    except errors.GatedRepoError:
+        reason = "it is gated; ask for access on its Hub page, then log in with `hf auth login`"
+    except errors.RevisionNotFoundError:
+        reason = "it has no such revision; see its Hub page"
+    except errors.RepositoryNotFoundError:
+        reason = _NOT_FOUND
+    except errors.HfHubHTTPError as error:
+        status = error.response.status_code
+        reason = _REMEDIES.get(status) or error.server_message or f"HTTP status {status}"
+        if status == 401 and "authorization" not in error.response.request.headers:
+            reason = "no token; log in with `hf auth login`, or set HF_TOKEN"
+    except (httpx2.TransportError, ConnectionError):
+        reason = "the Hub cannot be reached; check the network"
+    except (OSError, ValueError) as error:  # of the cache; as which the client refuses a name
+        reason = str(error)
+    raise BadInput(without_secrets(f"{doing}: {' '.join(reason.split())}"))
 
 
 def redact_output() -> None:

@@ -70,8 +70,8 @@ def test_a_dry_run_and_refusals_of_the_hub(hub, data, monkeypatch, command):
     assert {PARQUET, "eval.yaml"} <= set(out.split())
     assert not hub.log
     for token, message in (
-        ("hf_test", "your token may not write there"),
-        ("hf_wrongwrong", "not found, or not visible to you"),
+        ("hf_test", "your token does not allow this"),
+        ("hf_wrongwrong", "the Hub does not accept the token; log in again"),
         ("", "no token; log in with `hf auth login`, or set HF_TOKEN"),
     ):
         monkeypatch.setenv("HF_TOKEN", token)
@@ -89,7 +89,7 @@ def test_a_dry_run_and_refusals_of_the_hub(hub, data, monkeypatch, command):
     ("subject", "options", "message"),
     [
         ("org/nothing", ["--results-repo", "org/x"], "cannot find model org/nothing: not found"),
-        ("org/model", ["--results-repo", "org/x", "--revision", "v2"], "model at v2: not found"),
+        ("org/model", ["--results-repo", "org/x", "--revision", "v2"], "at v2: it has no such"),
         ("org/model", [], "--results-repo ORG/NAME is needed"),
         ("org/model", ["--results-repo", "org/x", "--note", "x" * 201],
          "note: string should have at most 200 characters"),

@@ -168,7 +168,7 @@ def test_a_broken_folder(family, damage, options, told, family_dir, tmp_path, ca
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("a/b/c", "no model"), ("what is this?", "no model"), ("./nowhere", "check the path"),
+        ("a/b/c", "no model"), ("what is this?", "Hub: Repo id"), ("./nowhere", "check the path"),
         ("{bert}/model.safetensors", "give the folder"), ("{bert}/..", "has no config.json"),
     ],
 )  # fmt: skip
@@ -194,13 +194,13 @@ def test_the_same_refusals_for_the_hub(damage, told, api, bert):
 @pytest.mark.parametrize(
     ("status", "header", "reason", "told"),
     [
-        (401, "Error-Code", "RepoNotFound", "check the spelling"),
+        (401, "Error-Code", "RepoNotFound", "check the name, or log in"),
         (401, "Error-Message", "Invalid credentials in Authorization header", "accept the token"),
         (403, "Error-Code", "GatedRepo", "ask for access"),
-        (404, "Error-Code", "RevisionNotFound", "has no revision step1000"),
+        (404, "Error-Code", "RevisionNotFound", "at revision step1000: it has no such revision"),
         (404, "Error-Code", "EntryNotFound", "has no config.json"),
-        (500, "", "", "the Hub answers 500"),
-        (None, "", "", "cannot be reached"),
+        (500, "", "", "it is not in the cache, and the Hub answers 500"),
+        (None, "", "", "the Hub cannot be reached; check the network"),
     ],
 )
 def test_the_hub_refuses(status, header, reason, told, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 from cyclopts import Group, Parameter, Token
 
-from lmdiag.files import is_file, is_folder, read_text, user_path
+from lmdiag.files import is_file, is_folder, plain_errors, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import Protocol, ScoringOptions, checked_ranks, checked_threshold
 from lmdiag.text import first_few
@@ -148,8 +148,6 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
     if is_folder(user_path(model)) or model.startswith("demo:"):
         raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
     from huggingface_hub import HfApi
-
-    from lmdiag.hub.client import plain_errors
 
     with plain_errors(f"cannot list the revisions of model {model}"):
         refs = HfApi().list_repo_refs(model)

@@ -13,8 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag.files import find_secret, is_file, is_folder, read_bytes, read_json, resource_path
-from lmdiag.hub.client import check_repo_id, plain_errors
+from lmdiag.files import (
+    find_secret,
+    is_file,
+    is_folder,
+    plain_errors,
+    read_bytes,
+    read_json,
+    resource_path,
+)
+from lmdiag.hub.client import check_repo_id
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 

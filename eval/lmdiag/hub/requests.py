@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from lmdiag.files import exists, read_bytes
+from lmdiag.files import exists, plain_errors, read_bytes
 from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
-from lmdiag.hub.client import check_repo_id, is_on_hub, plain_errors
+from lmdiag.hub.client import check_repo_id, is_on_hub
 from lmdiag.hub.publish import Commit
 from lmdiag.results import RESULTS, Results, load_run
 from lmdiag.text import first_problem

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmdiag.files import MAX_INDEX, parse_json, read_bytes
-from lmdiag.hub.client import plain_errors
+from lmdiag.files import MAX_INDEX, parse_json, plain_errors, read_bytes
 from lmdiag.types import BadInput
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from lmdiag.files import is_folder, read_text, readable, real_path, user_path
+from lmdiag.files import is_folder, plain_errors, read_text, readable, real_path, user_path
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
-from lmdiag.hub.client import is_on_hub, plain_errors
+from lmdiag.hub.client import is_on_hub
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
 from lmdiag.results import PREDICTIONS, Figure, Results, Run, digests
 from lmdiag.results.results import read_record

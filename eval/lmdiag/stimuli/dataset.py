@@ -243,16 +243,11 @@ def _hub(repo: str, revision: str | None) -> Dataset:
 
 def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """The folder of some files of a Hub data set; its name is the commit."""
-    from huggingface_hub import errors, snapshot_download
+    from huggingface_hub import snapshot_download
 
-    try:
-        wanted: Any = {"revision": revision, "allow_patterns": list(patterns)}
+    wanted: Any = {"revision": revision, "allow_patterns": list(patterns)}
+    at = f" at revision {revision}" if revision else ""
+    remedy = "`lmdiag build` makes one, offline with `--source demo`"
+    here = f"data set {repo} is not a folder here ({remedy})"
+    with files.plain_errors(f"{here}, and cannot be read from the Hub{at}"):
         return Path(snapshot_download(repo, repo_type="dataset", **wanted))
-    except errors.RevisionNotFoundError as error:
-        raise BadInput(f"the data set {repo} has no revision {revision}") from error
-    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        problem = f"no data set {repo} here or on the Hub, or no access to it"
-        raise BadInput(f"{problem}: build one by {_BUILD}") from error
-    except OSError as error:  # LocalEntryNotFoundError and OfflineModeIsEnabled are such errors
-        problem = f"no network, and {repo} is neither here nor in the cache"
-        raise BadInput(f"{problem}: build one by {_BUILD}") from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lmdiag.files import has_file, is_file, is_folder, real_path, user_path
+from lmdiag.files import has_file, is_file, is_folder, plain_errors, real_path, user_path
 from lmdiag.training_steps import training_step
 from lmdiag.types import BadInput
 
@@ -22,6 +22,11 @@ MODEL_FILES = (
     "*.model", "spiece*",
 )  # fmt: skip
 """Files of a model folder that decide what it answers; cards and optimizer states do not."""
+
+_NO_CONFIG = (
+    "has no config.json: is it a transformers model? (An adapter must first be merged into its "
+    "base model.)"
+)
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,7 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
                 "name the folder of the checkpoint, or a Hub id"
             )
         if not has_file(folder / "config.json"):
-            raise BadInput(
-                f"model folder {model_id} has no config.json: is it a model's folder? (An adapter "
-                "must first be merged into its base model.)"
-            )
+            raise BadInput(f"model folder {model_id} {_NO_CONFIG}")
         return Checkpoint(model_id, str(folder), None, training_step(real_path(folder).name))
     if is_file(folder):
         raise BadInput(f"model {model_id} is a file: give the folder that holds it")
@@ -119,31 +121,11 @@ def _hub_commit(model_id: str, revision: str | None) -> str:
     """Fetches the configuration: its path in the cache names the commit; works offline, too."""
     from huggingface_hub import errors, hf_hub_download
 
-    name = f"model {model_id}" + (f" at revision {revision}" if revision else "")
-    refusals: dict[type[Exception], str] = {
-        errors.HFValidationError: f"no model {model_id}: neither a folder here nor a Hub id such "
-        "as 'gpt2' or 'EleutherAI/pythia-70m'",
-        errors.GatedRepoError: f"{name} is gated: ask for access on its Hub page, then log in with "
-        "`hf auth login`",
-        errors.RevisionNotFoundError: f"model {model_id} has no revision {revision}: see its Hub "
-        "page",
-        errors.RepositoryNotFoundError: f"no {name} on the Hub, and no folder of that name: check "
-        "the spelling; if it is private, log in with `hf auth login`",
-        errors.RemoteEntryNotFoundError: f"{name} has no config.json on the Hub: is it a "
-        "transformers model? (An adapter must first be merged into its base model.)",
-        errors.HfHubHTTPError: f"{name}: the Hub does not accept the token: log in again with "
-        "`hf auth login`",
-    }
-    try:
-        config = hf_hub_download(model_id, "config.json", revision=revision)
-    except tuple(refusals) as error:
-        message = next(line for kind, line in refusals.items() if isinstance(error, kind))
-        raise BadInput(message) from error
-    except (errors.LocalEntryNotFoundError, OSError) as error:
-        status = getattr(getattr(error.__cause__, "response", None), "status_code", None)
-        why = f"answers {status}" if status else "cannot be reached"
-        raise BadInput(
-            f"{name} is not in the cache and the Hub {why}: "
-            "check the network, or give a local folder"
-        ) from error
+    at = f" at revision {revision}" if revision else ""
+    where = f"model {model_id} is not a folder here, and cannot be read from the Hub{at}"
+    with plain_errors(where):
+        try:
+            config = hf_hub_download(model_id, "config.json", revision=revision)
+        except errors.RemoteEntryNotFoundError as error:
+            raise BadInput(f"model {model_id}{at} {_NO_CONFIG}") from error
     return Path(config).parent.name
