@@ -110,7 +110,8 @@ FOLDERS = [
     ("bert", all_of(trap("x-1.bin"), indexed(PICKLED_INDEX, "x-1.bin")), {}, "--allow-pickle"),
     # weights
     *(("bert", write(WEIGHTS, content), {}, "damaged") for content in (b"", b"garbage" * 100)),
-    *(("bert", remove(WEIGHTS), {"allow_pickle": value}, "no weights") for value in (True, False)),
+    ("bert", remove(WEIGHTS), {"allow_pickle": True}, "no weights: put model.safetensors"),
+    ("bert", remove(WEIGHTS), {}, "no safetensors weights: put model.safetensors"),
     ("bert", without_head, {"kind": "masked"}, "(first: cls.predictions"),
     ("bert", config(intermediate_size=64), {}, "shapes"),
     ("bert", all_of(write("shard-00001-model-00001-of-00001.safetensors", ""), remove(WEIGHTS)),

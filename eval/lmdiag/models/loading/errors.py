@@ -2,56 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from lmdiag.files import without_secrets
-from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
-
-def explain(
-    checkpoint: Checkpoint, what: str, error: BaseException, *, source: str = ""
-) -> BadInput:
-    """Puts an exception of transformers into one line that names the model and the remedy.
-
-    `what` is the part that could not be loaded, `source` where it was to come from, as in
-    " from config.json".
-    """
-    text = str(error)
-    says = f": cannot load its {what}{source}: {first_line(error)}"
-    if is_out_of_memory(error):
-        says = (
-            " does not fit into the device's memory: try --dtype bfloat16, --device-map auto or "
-            "--quantization 4bit"
-        )
-    elif type(error).__name__ == "SafetensorError":
-        says = (
-            f": its safetensors weights are damaged ({first_line(error)}): fetch or save them again"
-        )
-    elif "trust_remote_code" in text:
-        says = " brings its own code: read it, and add --trust-remote-code if you trust it"
-    elif "file named" in text and "safetensors" in text:
-        pickles = Path(checkpoint.location).glob("pytorch_model*.bin*")  # unknown on the Hub
-        if "pytorch_model.bin" in text or (checkpoint.revision is None and not any(pickles)):
-            says = " has no weights: put model.safetensors beside its config.json"
-        else:
-            says = (
-                " has no safetensors weights; pickled ones (pytorch_model.bin) can run code when "
-                "they are read: add --allow-pickle if you trust their source"
-            )
-    elif "Unrecognized configuration class" in text:
-        says = f" has no {what} in transformers: choose another --kind"
-    elif "ignore_mismatched_sizes" in text:
-        says = ": its weights do not have the shapes that its config.json says"
-    return BadInput(f"model {checkpoint.id}{says}")
+_KNOWN = {
+    "SafetensorError": ": its safetensors weights are damaged ({line}): fetch or save them again",
+    "trust_remote_code": " brings its own code: read it, and add --trust-remote-code if you trust "
+    "it",
+    r"file named .*pytorch_model\.bin": " has no weights: put model.safetensors beside its "
+    "config.json",
+    r"file named .*safetensors": " has no safetensors weights: put model.safetensors beside its "
+    "config.json; pickled ones (pytorch_model.bin) can run code when they are read: add "
+    "--allow-pickle if you trust their source",
+    "Unrecognized configuration class": " has no {part} in transformers: choose another --kind",
+    "ignore_mismatched_sizes": ": its weights do not have the shapes that its config.json says",
+}
+"""Regular expression for type or text of an exception -> what is wrong and what to do."""
 
 
 @contextmanager
-def one_line_errors(model_id: str) -> Iterator[None]:
-    """Turns any exception of a model that is tried for the first time into one line.
+def one_line_errors(model_id: str, part: str = "") -> Iterator[None]:
+    """Turns any exception of a model that is loaded, or tried for the first time, into one line.
+
+    Args:
+        model_id: what the message calls the model.
+        part: what is loaded, e.g. "tokenizer (tokenizer.json)"; "" for a model that is tried.
 
     Raises:
         BadInput: instead of the exception; names the model and the remedy.
@@ -60,17 +40,34 @@ def one_line_errors(model_id: str) -> Iterator[None]:
         yield
     except BadInput:
         raise
-    except Exception as error:  # models and unusual tokenizers raise exceptions of any type
-        problem = (
-            f"cannot be queried ({first_line(error)}): check that its config.json and its "
-            "tokenizer belong to its weights, or try another --kind or --attention eager"
+    except BaseException as error:  # models and unusual tokenizers raise exceptions of any type
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":  # tokenizers'
+            raise BadInput(f"model {model_id}{_problem(error, part)}") from error
+        failures = getattr(error, "failures", None)  # torch's CheckpointException
+        if not failures:
+            raise
+        first = next(iter(failures.values()))[0]
+        problem = _problem(first, f"{part} from shard-*.safetensors")
+        raise BadInput(f"model {model_id}{problem}") from error
+
+
+def _problem(error: BaseException, part: str) -> str:
+    """Returns what an exception means for a model, and what to do."""
+    line = first_line(error)
+    if is_out_of_memory(error):
+        return (
+            " does not fit into the device's memory: try --dtype bfloat16, --device-map auto, "
+            "--quantization 4bit or another device"
         )
-        if is_out_of_memory(error):
-            problem = (
-                "runs out of memory on a short text: use a smaller --dtype, --device-map auto, or "
-                "another device"
-            )
-        raise BadInput(f"model {model_id} {problem}") from error
+    for pattern, problem in _KNOWN.items():
+        if re.search(pattern, f"{type(error).__name__}: {error}", re.DOTALL):
+            return problem.format(line=line, part=part)
+    if part:
+        return f": cannot load its {part}: {line}"
+    return (
+        f" cannot be queried ({line}): check that its config.json and its tokenizer belong to its "
+        "weights, or try another --kind or --attention eager"
+    )
 
 
 def is_out_of_memory(error: BaseException) -> bool:

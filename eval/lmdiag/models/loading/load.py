@@ -29,7 +29,7 @@ from lmdiag.models.loading.checks import (
     check_tokenizer,
     check_weights,
 )
-from lmdiag.models.loading.errors import explain
+from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
 from lmdiag.types import BadInput, Kind
 
@@ -42,6 +42,9 @@ _KINDS: dict[Kind, tuple[str, dict[str, str]]] = {
     ),
 }
 """Kind -> transformers' class that loads it, and its own list {model type: class name}."""
+
+_CONFIGURATION = "configuration (config.json)"
+_TOKENIZER = "tokenizer (tokenizer.json, tokenizer_config.json)"
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,11 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         reading = Thread(target=_compute_commit, args=(checkpoint,), daemon=True)
         reading.start()  # a second per 1.5 GB, beside loading
         check_model_files(checkpoint, options)
-        config = _load_part(transformers.AutoConfig, "configuration", checkpoint, options)
+        config = _load_part(transformers.AutoConfig, _CONFIGURATION, checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
         if config.model_type in _KINDS["masked"][1]:  # sees both sides unless it is a "decoder"
             config.is_decoder = kind == "causal"
-        tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", checkpoint, options)
+        tokenizer = _load_part(transformers.AutoTokenizer, _TOKENIZER, checkpoint, options)
         tokenizer = check_tokenizer(model_id, tokenizer, kind)
         check_memory(checkpoint, options, device)
         model, report = _load_weights(checkpoint, config, kind, options, device)
@@ -104,7 +107,7 @@ def load_tokenizer(model_id: str, options: LoadOptions) -> PreTrainedTokenizerFa
         BadInput: it cannot be loaded or used; names the model and the remedy.
     """
     with _quiet():
-        tokenizer = _load_part(transformers.AutoTokenizer, "tokenizer", resolve(model_id), options)
+        tokenizer = _load_part(transformers.AutoTokenizer, _TOKENIZER, resolve(model_id), options)
     return check_tokenizer(model_id, tokenizer, "causal")
 
 
@@ -156,20 +159,14 @@ def _quiet() -> Iterator[None]:
         logging.disable(level)
 
 
-def _load_part(auto_class: Any, what: str, checkpoint: Checkpoint, options: LoadOptions) -> Any:
+def _load_part(auto_class: Any, part: str, checkpoint: Checkpoint, options: LoadOptions) -> Any:
     """Returns configuration or tokenizer, or refuses."""
-    try:
+    with one_line_errors(checkpoint.id, part):
         return auto_class.from_pretrained(
             checkpoint.location,
             revision=checkpoint.revision,
             trust_remote_code=options.trust_remote_code,
         )
-    except BaseException as error:  # many classes check in their own way, or not at all
-        panicked = type(error).__name__ == "PanicException"  # of tokenizers, not an Exception
-        if not isinstance(error, Exception) and not panicked:
-            raise
-        files = "tokenizer.json, tokenizer_config.json" if what == "tokenizer" else "config.json"
-        raise explain(checkpoint, what, error, source=f" ({files})") from error
 
 
 def _load_weights(
@@ -199,21 +196,12 @@ def _load_weights(
         arguments["device_map"] = options.device_map or {"": device}
     if options.tp:
         arguments["distributed_config"] = _tensor_parallel(checkpoint.id, config)
-    try:
+    with one_line_errors(checkpoint.id, f"{kind} model"):
         model, report = getattr(transformers, _KINDS[kind][0]).from_pretrained(
             checkpoint.location, config=config, output_loading_info=True, **arguments
         )
         if arguments["device_map"] is None and not options.tp:
             model = model.to(device)
-    except Exception as error:  # torch, accelerate and quantizers raise all kinds
-        raise explain(checkpoint, f"{kind} model", error) from error
-    except BaseException as error:
-        failures = getattr(error, "failures", None)  # CheckpointException, not an Exception
-        if not failures:
-            raise
-        first = next(iter(failures.values()))[0]
-        source = " from shard-*.safetensors"
-        raise explain(checkpoint, f"{kind} model", first, source=source) from error
     model.eval().requires_grad_(False)
     return model, report
 
