@@ -5,7 +5,6 @@ asked. Real models on real processes are in `tests/runs/test_processes.py`.
 """
 
 import math
-import re
 from collections import Counter
 from contextlib import nullcontext, suppress
 
@@ -58,12 +57,10 @@ def run(model, folder, **options):
         return ask(model, QUESTIONS, top=5, journal=journal, **options)
 
 
-def test_answers_come_in_the_order_of_the_questions_and_progress_is_shown(tmp_path, capsys):
+def test_answers_come_in_the_order_of_the_questions(tmp_path):
     model = Arithmetic()
-    answers = run(model, tmp_path, label="org/model")
+    answers = run(model, tmp_path)
     assert [a.top_words[0] for a in answers] == [f"{q.query.context}0" for q in QUESTIONS]
-    shown = r"org/model: 23 contexts\norg/model: asked 23 contexts in 0:00:\d\d, .* contexts/s\n"
-    assert re.fullmatch(shown, capsys.readouterr().err)
     again = ask(model, [*QUESTIONS, *QUESTIONS[:5]], top=5)  # questions with equal keys are one
     assert again == [*answers, *answers[:5]]
     assert set(model.asked.values()) == {2}
@@ -142,20 +139,13 @@ def test_a_record_with_any_flipped_bit_is_not_read_and_later_ones_are(tmp_path):
     assert Journal(journal.folder, owner="model b").read() == {}  # records of another run
 
 
-def test_a_log_gets_two_lines_and_a_terminal_a_bar(capsys, monkeypatch):
-    with suppress(KeyboardInterrupt), show_progress(198, 60, "org/[model]") as show:
-        show(100)
-        raise KeyboardInterrupt
-    assert re.fullmatch(
-        r"org/\[model\]: 198 contexts, 60 of them saved before\n"
-        r"org/\[model\]: asked 40 contexts in \d:\d\d:\d\d, \S+ contexts/s, stopped at 100 "
-        r"of 198\n",
-        capsys.readouterr().err,
-    )
-    monkeypatch.setenv("FORCE_COLOR", "1")
+def test_a_terminal_gets_a_bar_and_a_log_nothing(capsys, monkeypatch):
+    with show_progress(3, label="org/model") as show:
+        show(3)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
     with show_progress(3, label=None) as show:
         show(3)
-    assert capsys.readouterr().err == ""  # nothing without a label
+    assert capsys.readouterr().err == ""
     with show_progress(20, 2, "demo:[masked]", unit="sentences") as show:
         show(8)
     shown = capsys.readouterr().err

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
@@ -150,12 +149,12 @@ def show_progress(
     *,
     unit: str = "contexts",
 ) -> Iterator[Callable[[int], None]]:
-    """Shows a bar on a terminal, elsewhere one line at the start and at the end (standard error).
+    """Shows a bar on a terminal (standard error); nothing elsewhere, as in the log of a job.
 
     Args:
         total: contexts of the whole run, over all processes.
         done: contexts that an earlier, interrupted run had saved.
-        label: printed in front, e.g. the name of the model; None to print nothing at all.
+        label: printed in front, e.g. the name of the model; None to show nothing at all.
         unit: what is counted, "contexts" or "sentences".
 
     Yields:
@@ -163,36 +162,19 @@ def show_progress(
     """
     console = Console(stderr=True)
     started = time.monotonic()
-    reached = done
-    rate = ""
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
     )  # fmt: skip
-    has_bar = label is not None and console.is_terminal
-    bar = Progress(*columns, console=console, disable=not has_bar)
-    task = bar.add_task(visible(label or ""), total=total, completed=done, rate=unit)
+    is_shown = label is not None and console.is_terminal
+    with Progress(*columns, console=console, disable=not is_shown) as bar:
+        task = bar.add_task(visible(label or ""), total=total, completed=done, rate=unit)
 
-    def update(now: int) -> None:
-        nonlocal reached, rate
-        reached = now
-        rate = f"{(now - done) / max(time.monotonic() - started, 1e-9):.1f} {unit}/s"
-        bar.update(task, completed=now, rate=rate)
+        def update(now: int) -> None:
+            rate = (now - done) / max(time.monotonic() - started, 1e-9)
+            bar.update(task, completed=now, rate=f"{rate:.1f} {unit}/s")
 
-    def log(text: str) -> None:
-        if label is not None and not has_bar:
-            text = f"{visible(label)}: {text}" if label else text
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    log(f"{total} {unit}" + (f", {done} of them saved before" if done else ""))
-    try:
-        with bar:
-            yield update
-    finally:
-        took = timedelta(seconds=round(time.monotonic() - started))
-        speed = f", {rate}" if reached > done else ""
-        stopped = "" if reached >= total else f", stopped at {reached} of {total}"
-        log(f"asked {reached - done} {unit} in {took}{speed}{stopped}")
+        yield update
 
 
 # ---- control tokens ------------------------------------------------------------------------------
