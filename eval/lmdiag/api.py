@@ -50,7 +50,7 @@ from lmdiag.protocol import (
 )
 from lmdiag.questions import Setting
 from lmdiag.results import Run
-from lmdiag.runs.asking import control_warning, predict, text_warning
+from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
@@ -140,7 +140,8 @@ class LanguageModel:
             verbs = len(pairs)
         wording = wording_of(self.options)
         setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
-        ineffective = self._warn(stimuli.diagnostic.asks, control_warning(self.model, [setting]))
+        warning = control_warning(self.model, row_texts([stimuli], self.info.kind))
+        ineffective = self._warn(stimuli.diagnostic.asks, warning)
         asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
         label = None if quiet else self.info.id
@@ -189,7 +190,7 @@ class LanguageModel:
         scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
         silent = [name for name, text in named.items() if text.strip() and name not in scored]
         without = f"no word with a surprisal: {first_few(silent)}" if silent else None
-        self._warn("sentence", text_warning(self.model, named, "text"), without)
+        self._warn("sentence", control_warning(self.model, named), without)
         words = table["word"]
         for name in columns:
             table[name] = words.str.len() if name == "length" else log_frequencies(words, language)

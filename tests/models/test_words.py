@@ -8,8 +8,7 @@ from transformers import PreTrainedTokenizerFast
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
 from lmdiag.models.tokens.spelling import Spelling, is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
-from lmdiag.questions import Setting
-from lmdiag.runs.asking import control_warning
+from lmdiag.runs.asking import control_warning, row_texts
 from lmdiag.stimuli import load as load_stimuli
 from lmdiag.types import BadInput, Query
 from models.toys import asked, bert
@@ -179,9 +178,9 @@ class TestControls:
         contexts = ["A robin is a", "A [MASK] is a"]
         rows = {"id": ["a", "b"], "context": contexts, "target": ["bird", "bird"]}
         model = asked(bert(len(BERT)), BERT, "masked")
-        assert control_warning(model, [Setting(load_stimuli(rows))]) == (
-            "1 context contains the text of a control token, which model toy reads as the token "
-            "itself and not as text ([MASK] in row b): rewrite these rows if this is not intended"
+        assert control_warning(model, row_texts([load_stimuli(rows)], "masked")) == (
+            "model toy reads the name of a control token as the token itself, and not as text "
+            "([MASK] in row b): rewrite these texts if this is not intended"
         )
 
 

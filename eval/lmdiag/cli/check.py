@@ -73,8 +73,7 @@ def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     from lmdiag.models.tokens.spelling import split_scripts
 
     columns = rows.columns()
-    names = [name for name in ("context", "target", "right_context", "sentence") if name in columns]
-    texts = map(" ".join, zip(*(columns[name] for name in names), strict=True))
+    texts = rows.texts("context", "target", "right_context", "sentence")
     place = str(demo_folder(model[5:])) if model.startswith("demo:") else model
     scripts = split_scripts(load_tokenizer(place, LoadOptions()), texts)
     counts = Counter(script for of_text in scripts for script in of_text)

@@ -17,17 +17,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from lmdiag.protocol import Predictions
-from lmdiag.questions import Setting, distinct_questions, row_keys, to_predictions
+from lmdiag.questions import Setting, distinct_questions, to_predictions
 from lmdiag.runs.processes import Processes
-from lmdiag.text import visible
-from lmdiag.types import Question, Sentence
+from lmdiag.text import first_few, visible
+from lmdiag.types import Kind, Question, Sentence
 
 if TYPE_CHECKING:
     from lmdiag.models import Model
     from lmdiag.runs.journal import Journal
-
-_EXAMPLES = 3
-"""Rows that are named in a warning of control tokens."""
+    from lmdiag.stimuli import Stimuli
 
 
 def predict(
@@ -180,43 +178,29 @@ def show_progress(
 # ---- control tokens ------------------------------------------------------------------------------
 
 
-def control_warning(model: Model, settings: Iterable[Setting]) -> str | None:
-    """Returns one line about the rows whose context has the name of a control token.
-
-    Args:
-        model: the model that is queried; its tokenizer decides what a control token is.
-        settings: all rows that are asked.
-
-    Returns:
-        the line, with the number of rows, and text and id of the first ones; None for no such row.
-    """
-    rows: dict[str, str] = {}
-    noun = "context"
-    for setting in settings:
-        noun = "sentence" if setting.stimuli.diagnostic.asks == "sentence" else "context"
-        keys = row_keys(setting, kind=model.info.kind, cased=model.info.cased)
-        for row, key in zip(setting.stimuli.columns()["id"], keys, strict=True):
-            text = key.text if isinstance(key, Sentence) else "\n".join(key[0])
-            rows.setdefault(f"row {row}", text)
-    return text_warning(model, rows, noun)
+def row_texts(stimuli: Iterable[Stimuli], kind: Kind) -> dict[str, str]:
+    """Returns the text that a kind of model reads of each row, by "row ID"."""
+    read = ["context", "sentence"] if kind == "causal" else ["context", "right_context", "sentence"]
+    return {
+        f"row {row}": text
+        for rows in stimuli
+        for row, text in zip(rows.columns()["id"], rows.texts(*read), strict=True)
+    }
 
 
-def text_warning(model: Model, texts: Mapping[str, str], noun: str) -> str | None:
+def control_warning(model: Model, texts: Mapping[str, str]) -> str | None:
     """Returns one line about the texts with the name of a control token; None for no such text.
 
     Args:
-        model: the model that is queried.
+        model: the model that is queried; its tokenizer decides what a control token is.
         texts: where a text is -> the text.
-        noun: what each of them is, e.g. "sentence".
     """
     distinct = list(dict.fromkeys(texts.values()))
     names = dict(zip(distinct, model.control_names(distinct), strict=True))
-    hits = [f"{names[text][0]} in {place}" for place, text in texts.items() if names[text]]
-    if not hits:
+    examples = [f"{names[text][0]} in {place}" for place, text in texts.items() if names[text]]
+    if not examples:
         return None
-    examples = ", ".join(hits[:_EXAMPLES]) + (", ..." if len(hits) > _EXAMPLES else "")
-    count = f"1 {noun} contains" if len(hits) == 1 else f"{len(hits)} {noun}s contain"
     return (
-        f"{count} the text of a control token, which model {model.info.id} reads as the token "
-        f"itself and not as text ({examples}): rewrite these rows if this is not intended"
+        f"model {model.info.id} reads the name of a control token as the token itself, and not as "
+        f"text ({first_few(examples)}): rewrite these texts if this is not intended"
     )

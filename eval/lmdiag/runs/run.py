@@ -19,7 +19,7 @@ from lmdiag.files import without_secrets
 from lmdiag.protocol import Predictions, QueryOptions, bos_remark, without_effect
 from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
 from lmdiag.results.predictions import read_run, write
-from lmdiag.runs.asking import control_warning, predict
+from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import change_texts
@@ -148,7 +148,8 @@ def _ask(
     """Asks what the journal does not have; returns predictions and contexts, see `predict`."""
     label = None
     if processes.first:
-        if warns and (warning := control_warning(model, inputs.settings)):
+        texts = row_texts(inputs.stimuli.values(), model.info.kind) if warns else {}
+        if warning := control_warning(model, texts):
             print(f"lmdiag: warning: {warning}", file=sys.stderr)
         label = None if run_options.quiet else model.info.name or model.info.id
     with journal:

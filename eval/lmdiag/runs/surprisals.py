@@ -16,7 +16,7 @@ from lmdiag.analysis.procedures import ENTROPY, SURPRISAL
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.protocol import bos_remark
 from lmdiag.results import model_slug
-from lmdiag.runs.asking import ask, text_warning
+from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import Journal
 from lmdiag.types import Sentence
 
@@ -114,7 +114,7 @@ def ask_about_words(
         )  # fmt: skip
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
     values = words[[*columns]].to_numpy().T[:, table.word] * in_units
-    warning = text_warning(model, {f"text {name}": text for name, text in texts.items()}, "text")
+    warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     remarks = filter(None, (bos_remark(options, info, "sentence"), warning))
     entropy = values[1] if ENTROPY in columns else None
     return SurprisalSource(info.name or info.id, values[0], "", "; ".join(remarks), entropy)

@@ -100,6 +100,11 @@ class Stimuli:
         """Column name -> values, in the rows' order. Shared: not to be changed."""
         return self._columns
 
+    def texts(self, *names: str) -> list[str]:
+        """Returns the text of each row: its columns of these names, joined by spaces."""
+        parts = (self._columns[name] for name in names if name in self._columns)
+        return [*map(" ".join, zip(*parts, strict=True))]
+
     def shown_rows(self, rows: Sequence[int]) -> str:
         """Returns what messages call some rows: their lines, or their ids if they have none."""
         if self.numbers.values:
