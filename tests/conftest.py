@@ -107,11 +107,16 @@ def demo_dir(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory):
-    """Folders of a tiny masked and a tiny causal model with random weights. Read only."""
-    from families import FAMILIES
+    """Folders of a tiny masked and a tiny causal model with random weights. Read only.
+
+    The causal one has a chat template.
+    """
+    from families import CHAT, FAMILIES
 
     folder = tmp_path_factory.mktemp("models")
-    return {name: FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")}
+    made = {name: FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")}
+    (made["gpt2"] / "chat_template.jinja").write_text(CHAT)
+    return made
 
 
 @pytest.fixture(scope="session")

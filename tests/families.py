@@ -10,6 +10,11 @@ from typing import Any
 import pytest
 import tokenizer_files
 
+CHAT = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+"""A chat template."""
 SPARE = 7
 """Rows of the embeddings beyond the tokenizer, where families pad them (Pythia, T5, Qwen)."""
 

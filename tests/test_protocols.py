@@ -1,11 +1,9 @@
 """Options that decide how rows are asked: what a run records of them, and what they keep apart."""
 
-import shutil
 from hashlib import sha256
 
 import pytest
 from invented_runs import model_info
-from reference import CLOSE
 
 import lmdiag
 from lmdiag import stimuli
@@ -15,11 +13,8 @@ from lmdiag.results import identity, load_run, protocol_slug, signature
 
 PROMPT = "Go on:\n{context}"
 QUESTION = "{options}\nAnswer:"
-CHAT = "<u>Complete the sentence.</u><a>{context}"
-TEMPLATE = (
-    "{% for m in messages %}{{ '<' ~ m.role[0] ~ '>' ~ m.content ~ '</' ~ m.role[0] ~ '>' }}"
-    "{% endfor %}"
-)
+CHAT = "<|user|>Complete the sentence.\n<|assistant|>{context}"
+"""What `families.CHAT` puts around a context."""
 
 
 def digest(prompt):
@@ -111,15 +106,6 @@ def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(command
         assert page.count("--bos always adds a beginning-of-sequence token") == 1
 
 
-@pytest.fixture(scope="module")
-def chatty(tiny_models, tmp_path_factory):
-    """A tiny causal model with a chat template."""
-    folder = tmp_path_factory.mktemp("chatty") / "gpt2"
-    shutil.copytree(tiny_models["gpt2"], folder)
-    (folder / "chat_template.jinja").write_text(TEMPLATE, "utf-8")
-    return folder
-
-
 def asked(command, model, *options):
     """Runs a model on a few rows; returns the folders of all runs so far, and what was printed."""
     code, out, err = command(
@@ -133,14 +119,16 @@ def asked(command, model, *options):
 
 
 @pytest.mark.slow
-def test_runs_with_prompts_and_chats(command, chatty):
+def test_runs_with_prompts_and_chats(command):
+    model = command.models["gpt2"]
     (command.folder / "prompt.txt").write_text(f"{PROMPT}\n", "utf-8")
-    assert "prompt" not in asked(command, chatty)[1].partition("Saved in")[0]
-    _, out, _ = asked(command, chatty, "--prompt", command.folder / "prompt.txt")
+    assert "prompt" not in asked(command, model)[1].partition("Saved in")[0]
+    _, out, _ = asked(command, model, "--prompt", command.folder / "prompt.txt")
     assert "prompt Go on:⏎{context}" in out
-    _, out, _ = asked(command, chatty, "--chat")
-    assert f"instruction Complete the sentence. · chat template {CHAT}" in out
-    runs, _, _ = asked(command, chatty, "--chat", "--instruction", "Go on.")
+    _, out, _ = asked(command, model, "--chat")
+    shown = CHAT.replace("\n", "⏎")
+    assert f"instruction Complete the sentence. · chat template {shown}" in out
+    runs, _, _ = asked(command, model, "--chat", "--instruction", "Go on.")
     other = CHAT.replace("Complete the sentence.", "Go on.")
     prompts = (f"prompt{digest(PROMPT)}", f"chat{digest(CHAT)}", f"chat{digest(other)}")
     assert runs.keys() == {"", *(f"-{name}" for name in prompts)}
@@ -149,29 +137,26 @@ def test_runs_with_prompts_and_chats(command, chatty):
     assert (protocol.prompt, protocol.chat) == (CHAT, True)
     assert protocol.instruction == "Complete the sentence."
 
-    # the same through Python
-    rows = chat.stimuli["neg136"]
-    predictions = lmdiag.load_model(str(chatty), chat=True).predict(rows)
     with_chat, without = (run.predictions["neg136"]["none", 0] for run in (chat, plain))
-    assert predictions.prompt == with_chat.prompt == CHAT
-    assert predictions.log_prob == pytest.approx(with_chat.log_prob, abs=CLOSE)
-    assert f"|prompt:{digest(CHAT)}" in lmdiag.measure(predictions, rows).signature
     assert with_chat.log_prob != pytest.approx(without.log_prob, abs=1e-3)
+    rows = chat.stimuli["neg136"]
+    predictions = lmdiag.load_model(str(model), chat=True).predict(rows)
+    assert f"|prompt:{digest(CHAT)}" in lmdiag.measure(predictions, rows).signature
 
 
-def test_runs_that_are_refused(command, chatty):
-    masked = command.models["bert"]
+def test_runs_that_are_refused(command):
+    masked, causal = command.models["bert"], command.models["gpt2"]
     sentences = command.folder / "sentences.csv"
     sentences.write_text("sentence\nA robin is a bird.\n", "utf-8")
     whole = "leave it out for whole sentences"
     for (data, model, *options), message in {
-        (command.data, chatty, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
+        (command.data, causal, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
         # what is wrong with every model is said once
-        (command.data, chatty, masked, "--chat", "--prompt", PROMPT): "exclude each other",
-        (sentences, chatty, "--chat"): whole,
-        (sentences, chatty, "--prompt", PROMPT): whole,
-        (sentences, chatty, "--final-period", "never"): whole,
-        (sentences, chatty, "--first-letter", "upper"): whole,
+        (command.data, causal, masked, "--chat", "--prompt", PROMPT): "exclude each other",
+        (sentences, causal, "--chat"): whole,
+        (sentences, causal, "--prompt", PROMPT): whole,
+        (sentences, causal, "--final-period", "never"): whole,
+        (sentences, causal, "--first-letter", "upper"): whole,
     }.items():
         start = ["run", "--data", data, "--output", command.folder, "--quiet", "--model", model]
         assert message in command.refused(*start, *options)

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import pytest
 import reference
-from families import FAMILIES, family_params
+from families import CHAT, FAMILIES, family_params
 from invented_runs import FakeModel, model_info
 
 import lmdiag
@@ -24,10 +24,6 @@ from lmdiag.runs.asking import predict
 from lmdiag.stimuli import Stimuli
 from lmdiag.types import Answer, WordScore
 
-CHAT = (
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
-    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
 COLUMNS = {
     "id": ["a1", "a2", "b2", "b1", "c1", "c2", "c3"],
     "item": [""] * 7,

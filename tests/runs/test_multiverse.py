@@ -27,10 +27,6 @@ from lmdiag.report.multiverse import multiverse_plots, render
 from lmdiag.report.terminal import print_multiverse
 from lmdiag.types import Answer, BadInput, WordScore
 
-CHATML = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 PROMPT = "They said: {context}"
 
 
@@ -59,14 +55,12 @@ def members(output):
     [
         ("bert", ["unit,final-period"], 4),
         # a chat template decides what stands before a context: five combinations in each unit
-        pytest.param("chat", ["unit,bos,prompt", "--prompt", PROMPT, "--chat"], 10,
+        pytest.param("gpt2", ["unit,bos,prompt", "--prompt", PROMPT, "--chat"], 10,
                      marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_each_member_has_the_figures_of_the_run_alone(command, small, name, knobs, count):
-    model = command.models.get(name) or FAMILIES["gpt2"].make(command.folder / name)
-    if name == "chat":
-        (model / "chat_template.jinja").write_text(CHATML)
+    model = command.models[name]
     code, _, err = command("multiverse", "--model", model, "--knobs", *knobs, *small)
     assert code == 0, err
     output, alone = command.folder / "out", command.folder / "alone"
@@ -178,8 +172,8 @@ def test_bad_input_is_one_line(command, small):
         (["--chat"], "has no chat template"),
         (["--dtype", "bfloat16"], "unit word needs float32, not bfloat16: use --dtype float32, or"),
     ):
-        model = command.models["gpt2"]
-        assert message in command.refused("multiverse", "--model", model, *arguments, *small)
+        arguments += ["--model", "demo:causal", *small]
+        assert message in command.refused("multiverse", *arguments)
     assert not [*command.folder.rglob("multiverse.json")]
     arguments = ["--model", command.models["bert"], "--knobs", "unit,prompt", "--prompt", PROMPT]
     code, _, err = command("multiverse", *arguments, *small)
