@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from browser import chromium, new_page, page  # noqa: F401 (fixtures)
-from commands import Commands
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
@@ -20,13 +19,11 @@ UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "u
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
-CACHES = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
-
 
 def pytest_configure(config):
     """Gives the session its own caches, before anything reads where they are, and Ctrl-C."""
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
-    config.stash[CACHES] = caches
+    config.add_cleanup(caches.cleanup)
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")
     os.environ["XDG_CACHE_HOME"] = str(Path(caches.name) / "cache")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -37,11 +34,6 @@ def pytest_configure(config):
     os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")
     # A shell has its background jobs, and all that they start, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_unconfigure(config):
-    if CACHES in config.stash:
-        config.stash[CACHES].cleanup()
 
 
 def built(factory, name, source, *configs):
@@ -129,6 +121,47 @@ def finished_runs(demo_dir, tmp_path_factory):
         make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1),
         make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2),
     ]
+
+
+class Commands:
+    """Runs commands of `lmdiag`; the fixture `command`.
+
+    Attributes:
+        folder: an empty directory of the test.
+    """
+
+    def __init__(self, request, folder):
+        self._request, self.folder = request, folder
+
+    def __call__(self, *arguments):
+        """Returns exit code, standard output and standard error of a command."""
+        capsys = self._request.getfixturevalue("capsys")
+        capsys.readouterr()
+        try:
+            code = main([*map(str, arguments)])
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return (code, *capsys.readouterr())
+
+    def refused(self, *arguments, code=2):
+        """Returns the one line of standard error with which a command fails."""
+        ended, out, err = self(*arguments)
+        assert (ended, out) == (code, ""), err
+        assert err.startswith("lmdiag: error: ")
+        assert err.count("\n") == 1
+        return err
+
+    @property
+    def data(self):
+        return self._request.getfixturevalue("demo_dir")
+
+    @property
+    def models(self):
+        return self._request.getfixturevalue("tiny_models")
+
+    @property
+    def runs(self):
+        return self._request.getfixturevalue("finished_runs")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """README and docs/: links and commands are valid, blocks run, and figures are what they give.
 
-The blocks `{code-cell}` run when the site is built (tests/test_site.py).
+The blocks `{code-cell}` run when the site is built, at the end.
 
 The blocks of a page run in order, in one folder. A block after a paragraph that ends with a colon
 and says "the file `NAME`" is the content of that file. Nothing is downloaded, so some things are
@@ -407,3 +407,21 @@ def test_the_job_of_the_hub_runs_and_submits():
     parts = [shlex.split(part) for part in shlex.split(JOB.replace("\\\n", " "))[-1].split("&&")]
     inside = [words[1:] for words in parts if words[0] == "lmdiag"]
     assert [parse(words)[0].__module__ for words in inside] == ["lmdiag.cli.run", "lmdiag.cli.data"]
+
+
+# ---- the site, as `make docs` builds it ----------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning_and_its_pages_fit_a_phone(root, tmp_path, new_page):
+    """Sphinx warns of dead links; `new_page` fails if a page requests what is not its own file."""
+    pytest.importorskip("sphinx", reason="`make docs` installs Sphinx")
+    site = tmp_path / "html"
+    options = ["-q", "-W", "--keep-going", "-d", tmp_path / "doctrees"]
+    finished(sys.executable, "-m", "sphinx", *options, root / "docs", site)
+    page, pages = new_page(viewport={"width": 420, "height": 1000}), [*site.rglob("*.html")]
+    assert len(pages) > 30
+    for path in pages:
+        page.goto(path.as_uri())
+        excess = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert "_modules" in path.parts or excess <= 0, f"{path.name} is wider than the screen"
