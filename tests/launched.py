@@ -1,5 +1,7 @@
 """Child processes: commands as launchers start them, how long tests wait, how processes end."""
 
+import contextlib
+import io
 import os
 import socket
 import subprocess
@@ -45,6 +47,14 @@ def finished(*command, cwd=None, **more):
     done = subprocess.run(words, capture_output=True, text=True, cwd=cwd, env=env, check=False)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def printed(function, *arguments):
+    """Standard output of a call in this process, which must return 0 or None."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        assert not function(*arguments), output.getvalue()
+    return output.getvalue()
 
 
 def outcome(output):

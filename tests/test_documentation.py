@@ -12,7 +12,6 @@ import ast
 import contextlib
 import csv
 import doctest
-import io
 import os
 import re
 import shlex
@@ -23,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from launched import finished
+from launched import finished, printed
 
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
@@ -99,14 +98,6 @@ def tables(page):
     found = re.findall(r"(?:^\|.*\|\n)+", PAGES[page], re.MULTILINE)
     rows = [[line.strip("|\n").split("|") for line in table.splitlines()] for table in found]
     return [[[cell.strip() for cell in row] for row in (table[0], *table[2:])] for table in rows]
-
-
-def printed(call):
-    """Standard output of a call, which must return 0 or None."""
-    output = io.StringIO()
-    with contextlib.redirect_stdout(output):
-        assert not call(), output.getvalue()
-    return output.getvalue()
 
 
 # ---- all pages -----------------------------------------------------------------------------------
@@ -191,7 +182,7 @@ def run_page(page):
     for kind, text in blocks(page, *(["console", "bash"] if page != "human.md" else []), "python"):
         if kind == "python":
             code = compile(here(text), page, "exec")
-            outputs[text] = printed(lambda code=code: exec(code, names))
+            outputs[text] = printed(exec, code, names)
         for command in commands(text) if kind != "python" else ():
             skipped = command.startswith(NOT_RUN) and command != "make run"
             if not skipped and not OF_THE_HUB.search(command):
@@ -214,7 +205,7 @@ def run_command(command):
     elif words[:2] in (["lmdiag", "build"], ["python", BUILD]) and "--source" not in words:
         words += ["--source", "demo"]
     if words[0] == "lmdiag":
-        return printed(lambda: main(words[1:]))
+        return printed(main, words[1:])
     path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
     return finished(*words, PATH=path, COLUMNS="100", MAKEFLAGS="")
 
@@ -363,7 +354,7 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, demo_dir, tmp_pa
     shutil.copy("pairs.jsonl", "multiblimp/eng.jsonl")
     shutil.copytree("datasets/lmdiag/demo/refining-tse/data/blimp", "blimp")
     if page == "migration.md":
-        printed(lambda: main(["template"]))
+        printed(main, ["template"])
     outputs = run_page(page)
     check_shown(page, outputs)
     assert all(out for text, out in outputs.items() if "print(" in text)

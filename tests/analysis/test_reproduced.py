@@ -3,8 +3,6 @@
 What other programs compute is read from `tests/peers/records.json`, which `peers` there writes.
 """
 
-import contextlib
-import io
 import json
 import re
 import shlex
@@ -16,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from launched import printed
 from scipy.stats import ttest_ind
 
 from lmdiag import api, stimuli
@@ -127,18 +126,12 @@ def test_items_of_ito(human, model, f, df):
     check(f"{label}: df", df, term["df"], tolerance=2e-3 * term["df"])
 
 
-def output(words):
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert not main(words)
-    return printed.getvalue()
-
-
 @pytest.fixture(scope="module")
 def effects(human, tmp_path_factory):
     """Runs docs/studies.md on the authors' files: (response, column, level) -> effect."""
     if not (human.parent / "priming").is_dir():
         pytest.skip("no studies beside the human measures")
-    page, found, printed = STUDIES.read_text("utf-8"), {}, ""
+    page, found, shown = STUDIES.read_text("utf-8"), {}, ""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder := tmp_path_factory.mktemp("studies"))
         patch.delenv("COLUMNS", raising=False)  # the workers of pytest set it
@@ -148,12 +141,12 @@ def effects(human, tmp_path_factory):
             exec(code, {})
         for command in re.findall(r"^lmdiag (analyse \S+-authors.csv .*)$", page, re.MULTILINE):
             words = shlex.split(command)
-            printed += output(words)
+            shown += printed(main, words)
             options = dict(zip(words[2::2], words[3::2], strict=True))
-            for effect in json.loads(output([*words, "--json"]))["by"]:
+            for effect in json.loads(printed(main, [*words, "--json"]))["by"]:
                 key = (options.get("--response", ""), options["--by"], effect["level"])
                 found[key] = effect
-    assert all(x in printed for x in re.findall(r"^```none\n(.*?)^```", page, re.M | re.S))
+    assert all(x in shown for x in re.findall(r"^```none\n(.*?)^```", page, re.M | re.S))
     return found
 
 
