@@ -47,7 +47,7 @@ def make_run(
     Args:
         folder: the run directory.
         data: of the data set.
-        protocol: what is asked; the default one if None.
+        protocol: what is asked; by default the three diagnostics, or what else the data have.
         skill: nats that good and expected words have before others, on average; of sentences, in
             their last word, and in suites before conditions that begin with "mis".
         seed: of the distributions.
@@ -56,7 +56,7 @@ def make_run(
         fillers: words of the vocabulary beside those of the rows.
         facts: of the model, see `model_info`.
     """
-    inputs = load_inputs(str(data), protocol or Protocol())
+    inputs = load_inputs(str(data), protocol or Protocol(tasks=()))
     model = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)

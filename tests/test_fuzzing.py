@@ -89,7 +89,7 @@ def valid(tmp_path_factory, demo_dir):
     shutil.move(suites / "two_predictions.json", folder / "suites.json")
     write_set(folder, "NEG-1500-SIMP-GEN", 3).rename(folder / "neg1500_gen.txt")
     for task, suffix in (("own", ".jsonl"), ("pairs", ".jsonl"), ("suites", ".json")):
-        make_run(folder / f"run-{task}", folder / f"{task}{suffix}", Protocol(tasks=(task,)))
+        make_run(folder / f"run-{task}", folder / f"{task}{suffix}")
     claimed = write_request(folder / "board", REQUEST).with_suffix(".json")
     shutil.copy(make_run(folder / "claimed", demo_dir) / "results.json", claimed)
     return folder

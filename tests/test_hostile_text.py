@@ -17,7 +17,6 @@ from suites import suite_of
 
 from lmdiag import cli
 from lmdiag.files import resource_path
-from lmdiag.protocol import Protocol
 from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.html import Report
 from lmdiag.report.items import choose
@@ -48,7 +47,7 @@ def hostile_runs(tmp_path_factory):
     made |= zip(facts, TEXTS, strict=False)
     runs = {}
     for data in (hostile_rows(folder / "blanks.jsonl"), folder / "pairs.jsonl", folder / "suites"):
-        run = make_run(folder / f"run of {data.stem}", data, Protocol(tasks=(data.stem,)), **made)
+        run = make_run(folder / f"run of {data.stem}", data, **made)
         runs[data.stem] = load_run(run)
     return runs
 

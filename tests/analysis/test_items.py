@@ -27,7 +27,7 @@ def made(folder, text):
     """The run on the text of a csv file, whose first row is unscorable."""
     data = folder / "mine.csv"
     data.write_text(text, "utf-8")
-    return make_run(folder / "run", data, Protocol(tasks=("mine",)), unscorable=1)
+    return make_run(folder / "run", data, unscorable=1)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ from invented_runs import make_run
 from parsed import ParsedPage
 
 import lmdiag
-from lmdiag.protocol import Protocol
 
 ROWS = "item,a,region_1,region_2\n" + "".join(
     f"{item},{a},The cook {item},{verb} the soup.\n"
@@ -23,10 +22,7 @@ ROWS = "item,a,region_1,region_2\n" + "".join(
 def runs(command):
     """Runs of two models on sentences with two regions."""
     (command.folder / "mine.csv").write_text(ROWS)
-    return [
-        make_run(command.folder / id, command.folder / "mine.csv", Protocol(tasks=("mine",)), id=id)
-        for id in ("A", "B")
-    ]
+    return [make_run(command.folder / id, command.folder / "mine.csv", id=id) for id in ("A", "B")]
 
 
 def test_the_json_of_a_region_has_cells_effects_and_mixed(runs, command):

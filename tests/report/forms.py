@@ -5,7 +5,6 @@ import json
 from invented_runs import make_run
 from suites import suite_of
 
-from lmdiag.protocol import Protocol
 from lmdiag.results import load_run
 
 PARADIGMS = {
@@ -62,4 +61,4 @@ def write_sentences(path):
 
 def run_on(data, folder, **options):
     """The run of an invented model on a file or folder of sentences."""
-    return load_run(make_run(folder, data, Protocol(tasks=(data.stem,)), **options))
+    return load_run(make_run(folder, data, **options))

@@ -30,7 +30,7 @@ REGIONS = "item,a,region_1,region_2\n" + "".join(
 def made(folder, text, name="mine", **options):
     data = folder / "mine.csv"
     data.write_text(text)
-    return load_run(make_run(folder / name, data, Protocol(tasks=("mine",)), **options))
+    return load_run(make_run(folder / name, data, **options))
 
 
 def test_a_page_begins_with_the_conditions(tmp_path, page):

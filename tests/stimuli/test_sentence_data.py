@@ -189,7 +189,7 @@ def test_languages_may_be_a_column_and_repeat_the_names_of_pairs(tmp_path):
 def test_words_run_in_the_direction_of_their_language(tmp_path, page):
     for language in LANGUAGES:
         write_tsv(tmp_path / "data" / f"{language}.tsv", language)
-    run = make_run(tmp_path / "run", tmp_path / "data", Protocol(tasks=("data",)))
+    run = make_run(tmp_path / "run", tmp_path / "data")
     (tmp_path / "page.html").write_text(Report([load_run(run)]).page(), "utf-8")
     page.goto((tmp_path / "page.html").as_uri())
     page.locator("details.items summary").first.click()

@@ -10,7 +10,6 @@ from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.items import items_of
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.protocol import Protocol
 from lmdiag.report.designs import designs_of
 from lmdiag.stimuli.design import design_of
 from lmdiag.table_files import read_frame, read_table
@@ -254,7 +253,7 @@ def test_check_says_which_scripts_a_tokenizer_splits_into_bytes(tmp_path, comman
 
 def test_an_empty_region_is_left_out_and_counted(tmp_path):
     data = written(tmp_path, ".csv", put("region_3", ""))
-    run = lmdiag.load_run(make_run(tmp_path / "run", data, Protocol(tasks=("own",))))
+    run = lmdiag.load_run(make_run(tmp_path / "run", data))
     analysis = lmdiag.analyse(run, region="3")
     assert (set(analysis.effects["n"]), [*analysis.left_out.values()]) == ({23}, [1])
     (design,) = designs_of([run], DesignOptions(region="3"))
