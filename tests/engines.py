@@ -119,9 +119,7 @@ class Engine(ThreadingHTTPServer):
         order = np.lexsort((np.arange(rows.shape[1]), -rows[-1]))[:n_top].tolist()
         top = {name(token): float(rows[-1, token]) for token in order}
         best = name(order[0])
-        logprobs = {
-            "tokens": [best], "token_logprobs": [top[best]], "top_logprobs": [top],
-        }  # fmt: skip
+        logprobs = {"tokens": [best], "token_logprobs": [top[best]], "top_logprobs": [top]}
         choice = {"index": 0, "text": "", "logprobs": logprobs}
         if body.get("echo"):
             logprobs["tokens"] = [*map(name, ids), *logprobs["tokens"]]

@@ -210,9 +210,8 @@ def test_load_dataset_next_to_the_directory_after_each_build(tree, tmp_path):
 
 
 def test_of_simultaneous_processes_one_builds_on_first_use(
-    cache, scripts, demo_dir, monkeypatch,
-    capsys,
-):  # fmt: skip
+    cache, scripts, demo_dir, monkeypatch, capsys
+):
     """The demo diagnostics stand for the published items."""
     with ThreadPoolExecutor(3) as pool:
         (folder,) = {*pool.map(cached, ["demo"] * 3)}

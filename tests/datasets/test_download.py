@@ -73,9 +73,8 @@ def test_the_pinned_files_are_fetched_once(server, tmp_path, upstream):
     ],
 )
 def test_lasting_failures_are_named_and_nothing_is_kept(
-    server, tmp_path, monkeypatch,
-    failures, requests, message,
-):  # fmt: skip
+    server, tmp_path, monkeypatch, failures, requests, message
+):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", not requests)
     server.failures = list(failures)
     remote = sources.Source("upstream", tmp_path / "kept", SERVER)

@@ -46,9 +46,8 @@ def add_code(folder):
 
 
 def test_a_request_is_submitted_merged_run_and_shown(
-    hub, api, demo_dir, tmp_path, monkeypatch,
-    capsys,
-):  # fmt: skip
+    hub, api, demo_dir, tmp_path, monkeypatch, capsys
+):
     # The owner publishes; a stranger loads data and metric with empty caches.
     assert main(["publish", "data", str(demo_dir), "--repo-id", "org/lmdiag", "--public"]) == 0
     assert main(["publish", "metric", "--repo-id", "org/cloze_diagnostics", "--public"]) == 0

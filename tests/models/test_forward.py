@@ -66,9 +66,7 @@ def test_every_context_sees_itself_alone(contexts, causal, width):
         assert len(packs[0].ids) == len(tokens)
 
 
-@given(
-    CONTEXTS, st.integers(1, 40), st.none() | st.integers(1, 5), st.booleans(), st.booleans()
-)  # fmt: skip
+@given(CONTEXTS, st.integers(1, 40), st.none() | st.integers(1, 5), st.booleans(), st.booleans())
 def test_every_question_is_in_one_batch(contexts, budget, count, packed, causal):
     query = Query("")
     questions = []

@@ -77,9 +77,8 @@ STOPPED = {
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", STOPPED)
 def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
-    name, tmp_path, tiny_models, demo_dir, hub,
-    finished_runs,
-):  # fmt: skip
+    name, tmp_path, tiny_models, demo_dir, hub, finished_runs
+):
     (tmp_path / "models.txt").write_text("demo:masked\n")
     rows = ["item,text,position,word,a,b,rt,surprisal"]
     for item, a, b, place in product(range(8), "xy", "xy", range(8)):
