@@ -69,7 +69,6 @@ def make_run(
 class FakeModel:
     """A model without torch; see `lmdiag.models.model`. A subclass has `info` and `reply`."""
 
-    info: ModelInfo
     device = "cpu"
     prompt = ""
 
@@ -93,9 +92,6 @@ class FakeModel:
 
     def with_options(self, options):
         return None
-
-    def reply(self, question, top):
-        raise NotImplementedError
 
 
 class InventedModel(FakeModel):

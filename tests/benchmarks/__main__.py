@@ -13,8 +13,6 @@ repository) has them, so that texts have their real length; else small ones of t
 which split more.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -10,8 +10,6 @@ directory, named `lmdiag` for lm_eval. Each comparison yields rows of figure, va
 value of lmdiag, and difference; `records.json` keeps those that docs/reproduced.md shows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import io
