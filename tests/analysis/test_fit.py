@@ -345,7 +345,7 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path):
     other = pd.concat([other, other[:9]])  # rows of two readers repeat each other
     other = other.astype({"text": float}).sample(frac=1, random_state=0)
     other.to_csv(tmp_path / "model.csv", index=False)
-    columns = {"text": "story", "position": "zone", "word": "token"}
+    columns = {"text": "story", "position": "number", "word": "token"}
     # columns of the table with this name belong to other surprisals
     unrelated = frame.rename(columns=columns).assign(surprisal=1.0, surprisal_prev_1=1.0)
     joined = fitted(unrelated, str(tmp_path / "model.csv"), response="rt", **columns)

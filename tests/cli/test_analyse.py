@@ -75,13 +75,13 @@ def fit(command):
     """A command on two texts; the second model's name and a word hold markup."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.uniform(1, 9, (60, 2)), columns=["good", "<b>"])
-    frame = frame.assign(story=np.repeat(["a", "b"], 30), zone=[*range(30)] * 2)
+    frame = frame.assign(story=np.repeat(["a", "b"], 30), number=[*range(30)] * 2)
     frame = frame.assign(token="<i>word</i>", log_frequency=rng.normal(0, 1, 60))
     frame.loc[::7, "token"] = "other"
     frame["rt"] = 300 + 4 * frame["good"] + rng.normal(0, 5, 60)
     file = command.folder / "human.csv"
     frame.to_csv(file, index=False)
-    columns = ("--text", "story", "--position", "zone", "--word", "token", "--response", "rt")
+    columns = ("--text", "story", "--position", "number", "--word", "token", "--response", "rt")
     return "fit", "--human", file, *columns, "--surprisal", "good", "<b>"
 
 
