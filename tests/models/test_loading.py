@@ -154,11 +154,11 @@ def test_weights_that_are_larger_than_the_free_memory(bert, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"unit": "words"}, "option unit must be one of token, word, not 'words' (did you mean "),
-        ({"unit": "word" * 10_000}, "option unit must be one of"),
-        ({"dtype": None}, "option dtype must be a string, not None"),
-        ({"trust_remote_code": "no"}, "option trust_remote_code must be True or False, not 'no'"),
-        ({"in_flight": 0}, "option in_flight must be a whole number from 1 up, not 0"),
+        ({"unit": "words"}, "option unit: input should be 'token' or 'word', not 'words'"),
+        ({"unit": "word" * 10_000}, "option unit: input should be"),
+        ({"dtype": None}, "option dtype: input should be 'auto', 'float32'"),
+        ({"trust_remote_code": "no"}, "remote_code: input should be a valid boolean, not 'no'"),
+        ({"in_flight": 0}, "option in_flight must be at least 1, not 0"),
         ({"in_flight": 9}, "is for a model behind a server: give server, too"),
         ({"prompt": "Go on."}, "prompt must be a text, or a file with a text, that has {context}"),
         ({"prompt": "{context} {context}"}, "once, where the context goes, not '{context} {"),

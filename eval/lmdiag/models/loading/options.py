@@ -5,13 +5,12 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from lmdiag.elicitation import parse_wording
 from lmdiag.models.tokens.framing import SLOT
 from lmdiag.protocol import QueryOptions, conflict
-from lmdiag.text import suggest
+from lmdiag.text import first_problem, suggest
 from lmdiag.types import BadInput
 
 KindOption = Literal["auto", "masked", "causal", "seq2seq"]
@@ -76,8 +75,7 @@ class LoadOptions(QueryOptions, Loading, Serving):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, hint in get_type_hints(LoadOptions).items():
-            _check(name, getattr(self, name), hint)
+        self._check_types()
         if self.prompt and self.prompt.count(SLOT) != 1:
             raise BadInput(
                 f"option prompt must be a text, or a file with a text, that has {SLOT} in it once, "
@@ -90,6 +88,19 @@ class LoadOptions(QueryOptions, Loading, Serving):
             raise BadInput(
                 f"option instruction must not have {SLOT} in it: the context begins the answer"
             )
+
+    def _check_types(self) -> None:
+        """Refuses a value that the type of its option does not allow."""
+        from pydantic import TypeAdapter, ValidationError
+
+        for name, hint in get_type_hints(LoadOptions).items():
+            try:
+                TypeAdapter(hint).validate_python(getattr(self, name), strict=True)
+            except ValidationError as error:
+                problem = first_problem(error)
+                raise BadInput(f"option {name}: {problem.message}, not {problem.given}") from None
+        if self.in_flight < 1:
+            raise BadInput(f"option in_flight must be at least 1, not {self.in_flight}")
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:
@@ -105,22 +116,3 @@ class LoadOptions(QueryOptions, Loading, Serving):
                     f"unknown option {name!r}{suggest(name, known)}: choose from {', '.join(known)}"
                 )
         return cls(**keywords)
-
-
-def _check(name: str, value: object, hint: Any) -> None:
-    """Refuses a value that the type of an option does not allow."""
-    kind, *others = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-    if value is None and NoneType in others:
-        return
-    choices: tuple[str, ...] = get_args(kind) if isinstance(value, str) else ()
-    if kind is int:
-        allowed, what = type(value) is int and value >= 1, "a whole number from 1 up"
-    elif kind is bool:
-        allowed, what = isinstance(value, bool), "True or False"
-    elif choices:
-        allowed, what = value in choices, f"one of {', '.join(choices)}"
-    else:
-        allowed, what = isinstance(value, str), "a string"
-    if not allowed:
-        similar = suggest(str(value), choices)
-        raise BadInput(f"option {name} must be {what}, not {reprlib.repr(value)}{similar}")
