@@ -114,7 +114,8 @@ class RunDirectory:
             old = str(owner.get(key))
             new = str(value)
             if old != new:
-                what = f"{self.path} holds a run of another {key} ({old}, not {new})"
+                other = f"of another {key} ({old}, not {new})" if key in owner else f"without {key}"
+                what = f"{self.path} holds a run {other}"
                 if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
                     what = f"the data changed since the run in {self.path} was made"
                 raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")

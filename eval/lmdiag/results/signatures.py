@@ -119,4 +119,6 @@ def identity(
     facts["signature"] = signature(protocol, fingerprint, asks_words=asks_words)
     if info.server is not None:  # nothing else tells two servers' models of one name apart
         facts |= {"server": info.server, "tokenizer": info.tokenizer}
+    if protocol.entropy:  # not False without: a run with entropies is also one without
+        facts["entropy"] = "yes"
     return {key: change_texts(value, without_secrets) for key, value in facts.items()}

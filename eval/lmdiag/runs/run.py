@@ -23,7 +23,7 @@ from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import change_texts
-from lmdiag.types import FOUND_DESIGN, BadInput
+from lmdiag.types import FOUND_DESIGN
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
@@ -92,11 +92,8 @@ def run_model(
     identity = inputs.identity(info)
     try:
         with processes.shared_errors():
-            is_finished = processes.first and directory.open(
-                identity, overwrite=run_options.overwrite
-            )
-            if is_finished and inputs.protocol.entropy:
-                _check_entropies(directory)
+            overwrite = run_options.overwrite
+            is_finished = processes.first and directory.open(identity, overwrite=overwrite)
         if not processes.share(is_finished):
             started = time.monotonic()
             journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
@@ -158,15 +155,6 @@ def _ask(
             journal=journal if processes.first or not processes.together else None,
             processes=processes, label=label,
         )  # fmt: skip
-
-
-def _check_entropies(directory: RunDirectory) -> None:
-    """Refuses a finished run without entropies where they are asked for."""
-    if not results.read_results(directory.path).protocol.entropy:
-        raise BadInput(
-            f"the finished run in {directory.path} has no entropies: --overwrite it, or choose "
-            "another --output"
-        )
 
 
 def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
