@@ -87,7 +87,7 @@ def test_mistakes_are_named(cprag, role):
     other = role.with_contexts(["Another text"] * 88)
     row = {"context": "We saw which", "target": "bitten", "expected_cloze": 1, "target_cloze": 1}
     for rows, name, message in (
-        (cprag, "obj", "the perturbation obj is for role88, not for cprag102"),
+        (cprag, "obj", "the perturbation obj is made for role88, not for cprag102: add such"),
         (other, "obj", r"role88-61-b: the context has no 'which .* the' to replace"),
         (stimuli.load([row], "role88"), "sub", "the perturbation sub needs the column object"),
     ):

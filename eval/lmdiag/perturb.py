@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import diagnostics
@@ -22,34 +22,36 @@ def names() -> list[str]:
     return list(dict.fromkeys(p.name for diagnostic in declared for p in diagnostic.perturbations))
 
 
-def tasks_with(name: str) -> list[str]:
-    """Returns the tasks that have a perturbation."""
-    built_in = diagnostics.built_in().items()
-    return [task for task, diagnostic in built_in if diagnostic.perturbation(name)]
-
-
 def is_shuffled(task: str, setting: str) -> bool:
     """Returns whether a setting depends on the seed and is run several times."""
     perturbation = diagnostics.get(task).perturbation(setting)
     return perturbation is not None and perturbation.shuffled
 
 
-def chosen(asked: Sequence[str], tasks: Iterable[str]) -> tuple[str, ...]:
+def chosen(asked: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
     """Returns the perturbations that are asked for; `all` stands for those of the tasks.
 
     Raises:
-        BadInput: an unknown perturbation, or `none` together with another one.
+        BadInput: an unknown perturbation, one that none of the tasks has, or `none` together with
+            another one.
     """
     choices = [NONE, "all", *names()]
+    of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
     for name in asked:
         if name not in choices:
             raise BadInput(
                 f"unknown perturbation {name!r}{suggest(name, choices)}: choose from "
                 f"{', '.join(choices)}"
             )
+        if name not in (NONE, "all", *of_tasks):
+            built_in = diagnostics.built_in().items()
+            owners = [task for task, diagnostic in built_in if diagnostic.perturbation(name)]
+            raise BadInput(
+                f"the perturbation {name} is made for {' and '.join(owners)}, not for "
+                f"{', '.join(tasks)}: add such a task, or leave {name} out"
+            )
     if NONE in asked and len(asked) > 1:
         raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
-    of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
     return tuple(n for n in names() if n in asked or ("all" in asked and n in of_tasks))
 
 
@@ -84,9 +86,8 @@ def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
     """
     perturbation = diagnostics.get(stimuli.task).perturbation(name)
     if perturbation is None:
-        chosen([name], ())  # refuses unknown names
-        owners = " and ".join(tasks_with(name)) or "options"
-        raise BadInput(f"the perturbation {name} is for {owners}, not for {stimuli.task}")
+        chosen([name], [stimuli.task])  # refuses all names but `none` and `all`
+        raise BadInput(f"{name} is not one perturbation: choose from {', '.join(names())}")
     columns = stimuli.columns()
     for column in perturbation.needs:
         if column not in columns:

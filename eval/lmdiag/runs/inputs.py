@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag import results
 from lmdiag.elicitation import wording_of
-from lmdiag.perturb import NONE, chosen, perturb, settings, tasks_with
+from lmdiag.perturb import NONE, chosen, perturb, settings
 from lmdiag.protocol import Protocol, QueryOptions, query_options
 from lmdiag.questions import Setting
 from lmdiag.stimuli.design import Design, check_columns, design_of
@@ -116,7 +116,7 @@ def load_inputs(
     how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": seed}
     how["allow_duplicates"] = allow_duplicates
     loaded = {task: stimuli.load(data, task, **how) for task in tasks}
-    _check_together(loaded, protocol.perturb)
+    _check_together(loaded)
     check_columns(loaded, design)
     asked = [
         Setting(rows if name == NONE else perturb(rows, name, run, seed), name, run)
@@ -130,8 +130,8 @@ def load_inputs(
     return inputs.asked_by(protocol)
 
 
-def _check_together(loaded: Mapping[str, Stimuli], perturbations: Sequence[str]) -> None:
-    """Refuses ids of two tasks, blanks beside whole sentences, perturbations of other tasks."""
+def _check_together(loaded: Mapping[str, Stimuli]) -> None:
+    """Refuses ids of two tasks, and blanks beside whole sentences."""
     owner: dict[str, str] = {}
     for task, rows in loaded.items():
         for row in rows.columns()["id"]:
@@ -143,9 +143,3 @@ def _check_together(loaded: Mapping[str, Stimuli], perturbations: Sequence[str])
             f"{forms['sentence']} has whole sentences and {forms['word']} has blanks: "
             "run one after the other, with --tasks"
         )
-    for name in perturbations:
-        if not loaded.keys() & (made_for := tasks_with(name)):
-            raise BadInput(
-                f"--perturb {name} is made for {' and '.join(made_for)}, which is not among the "
-                f"tasks ({', '.join(loaded)}): add it to --tasks or leave {name} out"
-            )
