@@ -163,14 +163,12 @@ class SentenceEncoder:
         stride = max(1, size // 2)
         starts = range(0, max(n_tokens - size, 0) + stride, stride) if n_tokens > size else [0]
         ends = [min(start + size, n_tokens) for start in starts]
-        bounds = list(ends[:-1])
-        for number in range(len(bounds) if self.mask is not None else 0):
-            # Token i has min(i - s, e - 1 - i) tokens on its shorter side in window [s, e).
-            (s, t), (e, f) = starts[number : number + 2], ends[number : number + 2]
-            token = t
-            while token < e and min(token - s, e - 1 - token) >= min(token - t, f - 1 - token):
-                token += 1
-            bounds[number] = token
+        bounds = ends[:-1]
+        if self.mask is not None:
+            # Token i has e - 1 - i tokens to its right in the window that ends before e, and i - t
+            # to its left in the next one, which starts at t: it is read where it has more.
+            pairs = zip(starts[1:], ends[:-1], strict=True)
+            bounds = [(t + e + 1) // 2 for t, e in pairs]
         return [*zip(starts, ends, [0, *bounds], [*bounds, n_tokens], strict=True)]
 
     def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
