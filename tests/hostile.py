@@ -3,8 +3,9 @@
 Every format that lmdiag writes is tested with all of them (`test_hostile_text.py`).
 """
 
-import json
 import re
+
+from invented_runs import json_lines
 
 HOSTILE = {
     "colour": "\x1b[31mred\x1b[0m",
@@ -63,5 +64,4 @@ def hostile_rows(path):
             | {"expected": [expected] if good else []}
             for good in (True, False)
         ]  # fmt: skip
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
+    return json_lines(path, *rows)

@@ -156,6 +156,13 @@ class InventedModel(FakeModel):
 # ---- rows and predictions of them ----------------------------------------------------------------
 
 
+def json_lines(path, *rows):
+    """Writes rows, given as objects or as text, as JSON lines; returns the path."""
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
 def rows_of(*rows):
     """Columns of rows; what a row leaves out is filled in with something that does no harm."""
     filler = {"item": "1", "condition": "c", "context": "A", "right_context": "", "expected": []}

@@ -2,7 +2,7 @@
 
 import json
 
-from invented_runs import make_run
+from invented_runs import json_lines, make_run
 from suites import suite_of
 
 from lmdiag.results import load_run
@@ -28,7 +28,7 @@ def write_pairs(folder, n=4):
             bad = good.replace("insult herself", f"{'ever ' * (i % 2)}insult himself")
             pair = {"sentence_good": good, "sentence_bad": bad, "pairID": str(i)}
             rows.append(pair | facts)
-        (folder / f"{uid}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        json_lines(folder / f"{uid}.jsonl", *rows)
     return folder
 
 

@@ -1,6 +1,5 @@
 """Predictions on disk, of runs and of other programs: what is read, and what is refused."""
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from invented_runs import perfect, predictions_of
+from invented_runs import json_lines, perfect, predictions_of
 
 from lmdiag import stimuli
 from lmdiag.measures import AGREEMENT_LAYOUT
@@ -38,12 +37,6 @@ def some(n=3, **more):
         "top_log_probs": [[-1.5, -2.5], [], [-1e-300]],
     }  # fmt: skip
     return Predictions(**{name: values[:n] for name, values in columns.items()} | more)
-
-
-def json_lines(path, *lines):
-    """Writes JSON lines, given as objects or as text."""
-    path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
-    return path
 
 
 def read_lines(folder, *lines):

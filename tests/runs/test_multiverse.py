@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from families import FAMILIES
 from hostile import HOSTILE
-from invented_runs import FakeModel, model_info
+from invented_runs import FakeModel, json_lines, model_info
 from reference import CLOSE
 from rich.console import Console
 
@@ -35,11 +35,6 @@ def small(command):
     """Arguments of a short multiverse; the last one is its output."""
     arguments = ["--data", command.data, "--tasks", "neg136", "--limit", "8", "--quiet"]
     return [*arguments, "--output", command.folder / "out"]
-
-
-def write_rows(path, rows):
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
 
 
 def members(output):
@@ -112,7 +107,7 @@ def test_each_distinct_question_is_asked_once(command, monkeypatch, name, expect
          "right_context": "" if i % 3 else "today."}
         for i in range(12)
     ]  # fmt: skip
-    arguments = ["--data", write_rows(command.folder / "mixed.jsonl", rows), "--quiet"]
+    arguments = ["--data", json_lines(command.folder / "mixed.jsonl", *rows), "--quiet"]
     arguments += ["--model", command.models[name], "--output", command.folder / "out"]
     for _ in range(2):  # the second time, all runs are read back
         assert command("multiverse", *arguments)[0] == 0
@@ -149,7 +144,7 @@ def test_whole_sentences(command):
     """Causal models with and without the token, in both units; masked ones by both ways to mask."""
     texts = ("The dog runs home.", "The dog run home.")
     rows = [{"id": t, "contrast": "1", "sentence": t, "good": t is texts[0]} for t in texts]
-    data = write_rows(command.folder / "pairs.jsonl", rows)
+    data = json_lines(command.folder / "pairs.jsonl", *rows)
     arguments = ["--data", data, "--output", command.folder / "out", "--quiet", "--model"]
     assert command("multiverse", *arguments, *command.models.values())[0] == 0
     multiverse = Multiverse.read(command.folder / "out")
@@ -220,7 +215,7 @@ def made(tmp_path_factory):
         for i in range(12)
         for word in ("good", "bad")
     ]  # fmt: skip
-    data = write_rows(folder / "planted.jsonl", rows)
+    data = json_lines(folder / "planted.jsonl", *rows)
     call = ["--data", str(data), "--output", str(folder / "out"), "--quiet"]
     call += ["--model", "planted:a", "planted:b", "--knobs", "unit,first-letter"]
     with pytest.MonkeyPatch.context() as patch:

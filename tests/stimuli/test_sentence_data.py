@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from invented_runs import make_run
+from invented_runs import json_lines, make_run
 from suites import FORMULAS, suite
 
 from lmdiag import stimuli
@@ -32,13 +32,6 @@ LANGUAGES = {
 """Language -> pairs of a good and a bad sentence."""
 
 
-def saved(path, content):
-    """Writes a suite as JSON, or rows as JSON lines."""
-    rows = content if path.suffix == ".jsonl" else [content]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    return str(path)
-
-
 # ---- tables --------------------------------------------------------------------------------------
 
 
@@ -49,7 +42,7 @@ def test_rows_of_sentences(tmp_path):
         {"id": "a", "sentence": "One.", "good": True} | shared,
         {"id": "b", "sentence": " Two. ", "good": False} | shared,
     ]
-    loaded = stimuli.load(saved(tmp_path / "own.jsonl", rows))
+    loaded = stimuli.load(str(json_lines(tmp_path / "own.jsonl", *rows)))
     assert (loaded.form, loaded.compared) == ("sentences", True)
     columns = loaded.columns()
     assert tuple(columns)[:6] == tuple(column.name for column in SENTENCES)
@@ -103,7 +96,7 @@ def test_regions_of_several_rows():
 
 
 def test_minimal_pairs_are_two_rows_each(tmp_path):
-    rows = stimuli.load(saved(tmp_path / "pairs.jsonl", PAIRS))
+    rows = stimuli.load(str(json_lines(tmp_path / "pairs.jsonl", *PAIRS)))
     assert (rows.task, rows.form) == ("pairs", "minimal_pairs")
     columns = rows.columns()
     assert columns["id"][:3] == ["uid0-0-good", "uid0-0-bad", "uid1-1-good"]
@@ -115,7 +108,7 @@ def test_minimal_pairs_are_two_rows_each(tmp_path):
     assert columns["simple_LM_method"][2:4] == [True, True]
     # without names, they have those of their file and line
     plain = [{name: pair[name] for name in ("sentence_good", "sentence_bad")} for pair in PAIRS]
-    rows = stimuli.load(saved(tmp_path / "role88.jsonl", plain))
+    rows = stimuli.load(str(json_lines(tmp_path / "role88.jsonl", *plain)))
     assert rows.task == "role88.jsonl"  # sentences are not the diagnostic
     assert rows.columns()["contrast"][:3:2] == ["role88.jsonl-1", "role88.jsonl-2"]
     named = [pair | {"id": f"p{i}"} for i, pair in enumerate(plain)]
@@ -132,7 +125,7 @@ def test_minimal_pairs_are_two_rows_each(tmp_path):
 def test_a_folder_of_minimal_pairs_is_one_task(tmp_path):
     folder = tmp_path / "blimp"
     folder.mkdir()
-    saved(folder / "a.jsonl", [pair | {"UID": "a"} for pair in PAIRS])
+    json_lines(folder / "a.jsonl", *(pair | {"UID": "a"} for pair in PAIRS))
     plain = [{"sentence_good": "A.", "sentence_bad": "B.", "one_prefix_prefix": "The key"}]
     pq.write_table(pa.Table.from_pylist(plain), folder / "b.parquet")  # other columns, as BLiMP
     (folder / "LICENSE").write_text("of the data")
@@ -180,7 +173,7 @@ def test_languages_may_be_a_column_and_repeat_the_names_of_pairs(tmp_path):
     assert columns["language"] == ["heb"] * 4
     assert not {"good_sentence", "bad_sentence", "lang"} & set(columns)
     for language in LANGUAGES:
-        saved(tmp_path / f"{language}.jsonl", PAIRS[:2])
+        json_lines(tmp_path / f"{language}.jsonl", *PAIRS[:2])
     columns = stimuli.load(str(tmp_path)).columns()
     assert columns["contrast"][::4] == ["eng-uid0-0", "heb-uid0-0"]
 
@@ -205,7 +198,7 @@ def test_words_run_in_the_direction_of_their_language(tmp_path, page):
 
 
 def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path):
-    rows = stimuli.load(saved(tmp_path / "a.json", suite()))
+    rows = stimuli.load(str(json_lines(tmp_path / "a.json", suite())))
     assert (rows.task, rows.form, rows.compared) == ("a", "suites", False)
     columns = rows.columns()
     assert columns["id"][:2] == ["doors/1/match", "doors/1/mismatch"]
@@ -220,7 +213,7 @@ def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path):
     assert columns["formulas"][0] == list(FORMULAS)
     assert set(columns["suite"]) == {"doors"}
     assert stimuli.load(suite()).columns() == columns
-    saved(tmp_path / "windows.json", suite(meta={"metric": "sum"}))  # its name is the file's
+    json_lines(tmp_path / "windows.json", suite(meta={"metric": "sum"}))  # its name is the file's
     (tmp_path / "README.md").write_text("Suites, and no YAML.")
     rows = stimuli.load(str(tmp_path))
     assert (rows.task, rows.form) == (tmp_path.name, "suites")
@@ -232,7 +225,7 @@ def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path):
         (suite(), r"windows.json, item 1, condition match: the column id has .* again, first in"),
         ([], "windows.json is not a test suite: one has `items`"),
     ):
-        saved(tmp_path / "windows.json", content)
+        json_lines(tmp_path / "windows.json", content)
         with pytest.raises(BadInput, match=message):
             stimuli.load(str(tmp_path))
 
@@ -253,10 +246,10 @@ def test_configs_of_several_forms_are_loaded_by_task(tmp_path):
     for name, content, message in (
         ("blanks.jsonl", [{"context": "A", "target": "b"}], "blanks.jsonl is not a file of minim"),
         ("pairs.jsonl", PAIRS, "blanks.jsonl is not a file of minimal pairs"),
-        ("doors.json", suite(), "is not a data set, it has no README.md: build one by"),
-        ("README.md", None, "README.md names no `configs:`: build the data set by"),
+        ("doors.json", [suite()], "is not a data set, it has no README.md: build one by"),
+        ("README.md", [], "README.md names no `configs:`: build the data set by"),
     ):
-        saved(tmp_path / name, content)
+        json_lines(tmp_path / name, *content)
         with pytest.raises(BadInput, match=message):
             stimuli.load(str(tmp_path))
     forms = {"pairs.jsonl": "minimal_pairs", "doors.json": "suites", "blanks.jsonl": ""}
