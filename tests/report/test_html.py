@@ -13,10 +13,10 @@ from parsed import ParsedPage
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
-from lmdiag.report.html import Report, compared
+from lmdiag.report.comparisons import compared, comparison_texts, notes
+from lmdiag.report.html import Report
 from lmdiag.report.item_list import representative
 from lmdiag.report.items import items
-from lmdiag.report.labels import comparison_texts, notes
 from lmdiag.report.page import digest
 from lmdiag.report.selections import ReportFigures
 from lmdiag.types import BadInput

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from altair.utils import schemapi
-from pandas import DataFrame
 
-from lmdiag import diagnostics
-from lmdiag.comparison import Comparison, compare_runs, not_compared, refuse_different, side_of
+from lmdiag.comparison import not_compared
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.charts.drawing import COLORS, MUTED, dot_plot
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.task_runs import TaskRuns
+from lmdiag.report.comparisons import RunPair, compared, in_detail, notes
 from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section
 from lmdiag.report.headline import HeadlineRow, headline_facts, headline_legend, headline_rows
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import items
 from lmdiag.report.page import environment, frame
-from lmdiag.report.selections import LabelledRun, ReportFigures
+from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
-from lmdiag.results import FigureKey, Results, Run
+from lmdiag.results import Results, Run
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
@@ -147,7 +144,7 @@ class Report:
             grouped=_columns(figures) if is_table else [],
             **_sizes(results, self.trends),
             samples=_samples(figures),
-            comparison_notes=labels.notes(tests) + not_compared(self.runs),
+            comparison_notes=notes(tests) + not_compared(self.runs),
             **frame("report", charts=any(shown)),
         )  # fmt: skip
 
@@ -212,119 +209,3 @@ def _view(section: Section, data: TaskRuns, chosen: Sequence[str]) -> dict[str, 
     shown_plots = [plot for plot in plots(data) if plot.kind != repeated]
     listed = item_list(data, chosen)
     return {"data": data, "section": section, "plots": shown_plots, "items": listed}
-
-
-# ---- several runs --------------------------------------------------------------------------------
-
-
-_NEITHER = "equal"
-"""Stands for the model with the larger figure where there is none."""
-
-
-class RunPair(NamedTuple):
-    """Two runs, measure by measure.
-
-    Attributes:
-        a, b: names of the models; differences are the first minus the second.
-        comparisons: of the measures that both have, by their addresses.
-        number: of the pair, from 1.
-    """
-
-    a: str
-    b: str
-    comparisons: dict[FigureKey, Comparison]
-    number: int
-
-    @property
-    def groups(self) -> Iterator[tuple[str, list[tuple[Comparison, labels.ComparisonTexts]]]]:
-        """Title of each task and setting, and the comparisons there with their texts."""
-        for (task, setting), part in groupby(self.comparisons, key=lambda key: key[:2]):
-            diagnostic = diagnostics.get(task)
-            after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
-            found = [self.comparisons[key] for key in part]
-            yield (
-                visible(diagnostic.title + after),
-                [(c, labels.comparison_texts(c)) for c in found],
-            )
-
-    def texts(self, row: HeadlineRow) -> list[tuple[float, labels.ComparisonTexts]]:
-        """Returns the difference in a headline figure and its texts; [] where it has none."""
-        c = self.comparisons.get(row.key)
-        return [(c.difference, labels.comparison_texts(c))] if c else []
-
-    @property
-    def reach(self) -> float | None:
-        """The largest bound of any interval in percent, in either direction: the end of a scale.
-
-        None where nothing is in percent.
-        """
-        percent = [c for c in self.comparisons.values() if c.statistic in ("proportion", "share")]
-        bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
-        return (max(bounds, default=1.0) or 1.0) if percent else None
-
-    def _ahead(self, c: Comparison) -> str:
-        """The model with the larger figure."""
-        if c.difference == 0:
-            return _NEITHER
-        return self.a if c.difference > 0 else self.b
-
-    @property
-    def plots(self) -> list[Plot]:
-        """A chart of the differences that are in percent for each task and setting."""
-        rest = "in the colour of the model with the larger figure. Lines are 95% intervals."
-        plots = []
-        for i, (title, comparisons) in enumerate(self.groups, start=1):
-            rows = [
-                {
-                    "label": visible(texts.label), "n": c.n, "first": c.a, "second": c.b,
-                    "series": self._ahead(c),
-                    "value": c.difference, "low": c.ci_low, "high": c.ci_high,
-                    "p_adjusted": c.p_adjusted, "zero": 0.0,
-                }
-                for c, texts in comparisons
-                if c.statistic in ("proportion", "share")
-            ]  # fmt: skip
-            if rows and self.reach:
-                colors = {self.a: COLORS[0], self.b: COLORS[min(self.number, MOST_BESIDE)]}
-                colors[_NEITHER] = MUTED
-                ends = [-self.reach, self.reach]
-                chart = dot_plot(DataFrame(rows), form="+%", colors=colors, domain=ends)
-                caption = f"{title}: differences, {self.a} minus {self.b}, {rest}"
-                plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
-        return plots
-
-
-def compared(
-    runs: Sequence[Run], sources: Sequence[LabelledRun], across: Sequence[str] = ()
-) -> list[RunPair]:
-    """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
-
-    The p-values are adjusted over all of them. `sources` are those of the runs, parallel.
-
-    Raises:
-        BadInput: the runs differ in data or protocol.
-    """
-    sides = [side_of(run) for run in runs]
-    for other in sides[1:]:
-        refuse_different(sides[0], other, across)
-    checkpoints = labels.are_checkpoints([run.results for run in runs])
-    shown = in_detail(runs) if checkpoints else range(len(runs))
-    pairs = [
-        RunPair(sources[0].label, sources[i].label, {}, number)
-        for number, i in enumerate(shown[1:], start=1)
-    ]
-    for c in compare_runs(*(sides[i] for i in shown), across=across):
-        key = FigureKey(c.task, c.setting, c.measure, c.by, c.level)
-        pairs[c.second - 1].comparisons[key] = c
-    return pairs
-
-
-def in_detail(runs: Sequence[Run]) -> list[int]:
-    """Returns the runs whose items and charts of items are shown.
-
-    Up to four all; of more, whose page would be too large, the first two; of checkpoints, the first
-    and the last.
-    """
-    if labels.are_checkpoints([run.results for run in runs]):
-        return [0, len(runs) - 1]
-    return list(range(len(runs) if len(runs) <= MOST_BESIDE else 2))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import compress
-from typing import NamedTuple
 
-from lmdiag import diagnostics
-from lmdiag.comparison import Comparison, differing
+from lmdiag.comparison import differing
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.protocol import KNOBS, Protocol, ScoringOptions, bos_remark
 from lmdiag.report import numbers
@@ -249,70 +246,3 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
         ]
     numbered = enumerate(labels, start=1)
     return [f"{label} #{i}" if labels.count(label) > 1 else label for i, label in numbered]
-
-
-# ---- comparisons ---------------------------------------------------------------------------------
-
-
-def notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """Returns how the columns of a table of comparisons were computed, and on what."""
-    few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
-    n_tests = max((c.n_tests for c in comparisons), default=0)
-    tests = {
-        "mcnemar": "McNemar's score test where each item is right or wrong (m)",
-        "sign-flip": "sign-flip test of a mean over items (s)",
-        "permutation": "permutation test of a median or a correlation (p), without an interval",
-    }  # the first letter stands beside p
-    made = {c.test for c in comparisons}
-    lines = []
-    if any(not math.isnan(c.ci_low) for c in comparisons):
-        lines.append(
-            f"95% intervals have the differences that the test of p does not reject at 5%{few}"
-        )
-    if present := "; ".join(text for name, text in tests.items() if name in made):
-        lines.append(f"p: {present}")
-    if "none" in made:
-        nothing = "the two do not differ in any item, so there is nothing to test"
-        lines.append(f"{numbers.UNDEFINED}: {nothing}")
-    if n_tests > 1:
-        lines.append(f"p adj.: by Holm's method over the {n_tests} distinct tests")
-    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
-    for measure, other in same:
-        names = f"{measure_label(measure)} has the same numbers as {measure_label(other)}"
-        lines.append(f"{names} by construction: one test")
-    return lines
-
-
-class ComparisonTexts(NamedTuple):
-    """A comparison as readers see it.
-
-    Attributes:
-        label: what was compared: the measure, and the level of a break-down.
-        a, b, difference, interval: the figures, and the first minus the second one.
-        p, p_adjusted: the first with the letter of its test, e.g. `.043 m`.
-        is_significant: whether the adjusted p is below .05.
-    """
-
-    label: str
-    a: str
-    b: str
-    difference: str
-    interval: str
-    p: str
-    p_adjusted: str
-    is_significant: bool
-
-
-def comparison_texts(c: Comparison) -> ComparisonTexts:
-    """Returns the texts of a comparison."""
-    p = numbers.p_value(c.p)
-    return ComparisonTexts(
-        figure_label(diagnostics.get(c.task), c.measure, c.by, c.level),
-        numbers.number(c.a, c.statistic),
-        numbers.number(c.b, c.statistic),
-        numbers.signed(c.difference, c.statistic),
-        numbers.bounds(c.ci_low, c.ci_high, c.statistic),
-        p if p == numbers.UNDEFINED else f"{p} {c.test[0]}",
-        numbers.p_value(c.p_adjusted),
-        c.p_adjusted < 0.05,
-    )

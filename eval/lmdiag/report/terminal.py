@@ -18,8 +18,9 @@ from lmdiag.analysis.designs import Analysis
 from lmdiag.comparison import Comparison
 from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels
+from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import CellText, Grid, Section, text_grid
+from lmdiag.report.grid import Grid, Section
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import CHANCE_SIGNS, Results
@@ -93,23 +94,11 @@ def print_comparisons(
     named = (f"{letter}  {name}" for letter, name in zip(letters, names, strict=True))
     _print_lines(named, console, "bold", wrap=True)
     _print_lines(labels.asked_differently(signatures), console, "")
-    groups = groupby(comparisons, key=lambda row: (row.second, row.task, row.setting))
-    for (second, task, setting), group in groups:
+    for second, of_pair in groupby(comparisons, key=lambda c: c.second):
         other = letters[second]
-        pair = f"A and {other}, " if len({row.second for row in comparisons}) > 1 else ""
-        rows = []
-        for row in group:
-            texts = labels.comparison_texts(row)
-            cells: dict[str, str | CellText] = {
-                "n": f"{row.n}", "A": texts.a, other: texts.b,
-                f"A − {other}": CellText(texts.difference, texts.interval),
-                "p": texts.p, "p adj.": texts.p_adjusted,
-            }  # fmt: skip
-            rows.append(((texts.label,), cells))
-        grid = text_grid("", ("",), rows, facts=("n", "A", other))
-        title = f"{pair}{task}" if setting == "none" else f"{pair}{task}, {setting}"
-        print_section(Section(title, [grid]), console)
-    lines = [*labels.notes(comparisons), *dict.fromkeys(signatures)]
+        title = f"A and {other}" if len(names) > 2 else ""
+        print_section(Section(title, comparison_grids(of_pair, "A", other)), console)
+    lines = [*notes(comparisons), *dict.fromkeys(signatures)]
     print_section(Section("", [], lines), console)
 
 

@@ -1,0 +1,230 @@
+"""Comparisons of runs: which runs are compared, and the differences as texts, tables and charts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from lmdiag import diagnostics
+from lmdiag.comparison import Comparison, compare_runs, refuse_different, side_of
+from lmdiag.multiverse import ALPHA
+from lmdiag.report import labels, numbers
+from lmdiag.report.charts import MOST_BESIDE, Plot
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading
+from lmdiag.report.headline import HeadlineRow
+from lmdiag.report.labels import figure_label, measure_label
+from lmdiag.report.selections import LabelledRun
+from lmdiag.results import FigureKey, Run
+from lmdiag.text import visible
+
+_NEITHER = "equal"
+"""Stands for the model with the larger figure where there is none."""
+
+
+class ComparisonTexts(NamedTuple):
+    """A comparison as readers see it.
+
+    Attributes:
+        label: what was compared: the measure, and the level of a break-down.
+        a, b, difference, interval: the figures, and the first minus the second one.
+        p, p_adjusted: the first with the letter of its test, e.g. `.043 m`.
+        is_significant: whether the adjusted p is below .05.
+    """
+
+    label: str
+    a: str
+    b: str
+    difference: str
+    interval: str
+    p: str
+    p_adjusted: str
+    is_significant: bool
+
+
+def comparison_texts(c: Comparison) -> ComparisonTexts:
+    """Returns the texts of a comparison."""
+    p = numbers.p_value(c.p)
+    return ComparisonTexts(
+        figure_label(diagnostics.get(c.task), c.measure, c.by, c.level),
+        numbers.number(c.a, c.statistic),
+        numbers.number(c.b, c.statistic),
+        numbers.signed(c.difference, c.statistic),
+        numbers.bounds(c.ci_low, c.ci_high, c.statistic),
+        p if p == numbers.UNDEFINED else f"{p} {c.test[0]}",
+        numbers.p_value(c.p_adjusted),
+        c.p_adjusted < ALPHA,
+    )
+
+
+def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str) -> list[Grid]:
+    """Returns the comparisons of two models, a table for each task and setting.
+
+    Args:
+        comparisons: of the same two models, in the order of their tasks and settings.
+        first, second: headings of the columns of the models.
+    """
+    names = ("n", first, second, "first − second", "p", "p adj.")
+    headings = tuple(Heading(name, (), name == "first − second") for name in names)
+    grids = []
+    for title, of_setting in _by_setting(comparisons):
+        rows = []
+        for c in of_setting:
+            texts = comparison_texts(c)
+            mark = "● " if texts.is_significant else ""
+            figures = (f"{c.n:,}", texts.a, texts.b)
+            tests = (texts.p, f"{mark}{texts.p_adjusted}")
+            difference = CellText(texts.difference, texts.interval)
+            cells = (*map(CellText, figures), difference, *map(CellText, tests))
+            rows.append(GridRow((visible(texts.label),), 0, cells))
+        grids.append(Grid(title, ("",), headings, tuple(rows)))
+    return grids
+
+
+def _by_setting(comparisons: Iterable[Comparison]) -> Iterator[tuple[str, list[Comparison]]]:
+    """The title of each task and setting, and the comparisons there."""
+    for (task, setting), of_setting in groupby(comparisons, key=lambda c: (c.task, c.setting)):
+        diagnostic = diagnostics.get(task)
+        after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
+        yield visible(diagnostic.title + after), [*of_setting]
+
+
+def notes(comparisons: Sequence[Comparison]) -> list[str]:
+    """Returns how the columns of a table of comparisons were computed, and on what."""
+    few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
+    n_tests = max((c.n_tests for c in comparisons), default=0)
+    tests = {
+        "mcnemar": "McNemar's score test where each item is right or wrong (m)",
+        "sign-flip": "sign-flip test of a mean over items (s)",
+        "permutation": "permutation test of a median or a correlation (p), without an interval",
+    }  # the first letter stands beside p
+    made = {c.test for c in comparisons}
+    lines = []
+    if any(not math.isnan(c.ci_low) for c in comparisons):
+        lines.append(
+            f"95% intervals have the differences that the test of p does not reject at 5%{few}"
+        )
+    if present := "; ".join(text for name, text in tests.items() if name in made):
+        lines.append(f"p: {present}")
+    if "none" in made:
+        nothing = "the two do not differ in any item, so there is nothing to test"
+        lines.append(f"{numbers.UNDEFINED}: {nothing}")
+    if any(c.p_adjusted < ALPHA for c in comparisons):
+        lines.append("● marks an adjusted p below .05")
+    if n_tests > 1:
+        lines.append(f"p adj.: by Holm's method over the {n_tests} distinct tests")
+    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
+    for measure, other in same:
+        names = f"{measure_label(measure)} has the same numbers as {measure_label(other)}"
+        lines.append(f"{names} by construction: one test")
+    return lines
+
+
+# ---- pairs of runs -------------------------------------------------------------------------------
+
+
+class RunPair(NamedTuple):
+    """Two runs, measure by measure.
+
+    Attributes:
+        a, b: names of the models; differences are the first minus the second.
+        comparisons: of the measures that both have, by their addresses.
+        number: of the pair, from 1.
+    """
+
+    a: str
+    b: str
+    comparisons: dict[FigureKey, Comparison]
+    number: int
+
+    @property
+    def grids(self) -> list[Grid]:
+        """A table for each task and setting."""
+        return comparison_grids(self.comparisons.values(), self.a, self.b)
+
+    def texts(self, row: HeadlineRow) -> list[tuple[float, ComparisonTexts]]:
+        """Returns the difference in a headline figure and its texts; [] where it has none."""
+        c = self.comparisons.get(row.key)
+        return [(c.difference, comparison_texts(c))] if c else []
+
+    @property
+    def reach(self) -> float | None:
+        """The largest bound of any interval in percent, in either direction: the end of a scale.
+
+        None where nothing is in percent.
+        """
+        percent = [c for c in self.comparisons.values() if c.statistic in ("proportion", "share")]
+        bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
+        return (max(bounds, default=1.0) or 1.0) if percent else None
+
+    def _ahead(self, c: Comparison) -> str:
+        """The model with the larger figure."""
+        if c.difference == 0:
+            return _NEITHER
+        return self.a if c.difference > 0 else self.b
+
+    @property
+    def plots(self) -> list[Plot]:
+        """A chart of the differences that are in percent for each task and setting."""
+        from pandas import DataFrame
+
+        from lmdiag.report.charts.drawing import COLORS, MUTED, dot_plot  # loads altair
+
+        rest = "in the colour of the model with the larger figure. Lines are 95% intervals."
+        plots = []
+        for i, (title, comparisons) in enumerate(_by_setting(self.comparisons.values()), start=1):
+            rows = [
+                {
+                    "label": visible(comparison_texts(c).label), "n": c.n,
+                    "first": c.a, "second": c.b, "series": self._ahead(c),
+                    "value": c.difference, "low": c.ci_low, "high": c.ci_high,
+                    "p_adjusted": c.p_adjusted, "zero": 0.0,
+                }
+                for c in comparisons
+                if c.statistic in ("proportion", "share")
+            ]  # fmt: skip
+            if rows and self.reach:
+                colors = {self.a: COLORS[0], self.b: COLORS[min(self.number, MOST_BESIDE)]}
+                colors[_NEITHER] = MUTED
+                ends = [-self.reach, self.reach]
+                chart = dot_plot(DataFrame(rows), form="+%", colors=colors, domain=ends)
+                caption = f"{title}: differences, {self.a} minus {self.b}, {rest}"
+                plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
+        return plots
+
+
+def compared(
+    runs: Sequence[Run], sources: Sequence[LabelledRun], across: Sequence[str] = ()
+) -> list[RunPair]:
+    """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
+
+    The p-values are adjusted over all of them. `sources` are those of the runs, parallel.
+
+    Raises:
+        BadInput: the runs differ in data or protocol.
+    """
+    sides = [side_of(run) for run in runs]
+    for other in sides[1:]:
+        refuse_different(sides[0], other, across)
+    checkpoints = labels.are_checkpoints([run.results for run in runs])
+    shown = in_detail(runs) if checkpoints else range(len(runs))
+    pairs = [
+        RunPair(sources[0].label, sources[i].label, {}, number)
+        for number, i in enumerate(shown[1:], start=1)
+    ]
+    for c in compare_runs(*(sides[i] for i in shown), across=across):
+        key = FigureKey(c.task, c.setting, c.measure, c.by, c.level)
+        pairs[c.second - 1].comparisons[key] = c
+    return pairs
+
+
+def in_detail(runs: Sequence[Run]) -> list[int]:
+    """Returns the runs whose items and charts of items are shown.
+
+    Up to four all; of more, whose page would be too large, the first two; of checkpoints, the first
+    and the last.
+    """
+    if labels.are_checkpoints([run.results for run in runs]):
+        return [0, len(runs) - 1]
+    return list(range(len(runs) if len(runs) <= MOST_BESIDE else 2))
