@@ -107,7 +107,7 @@ def test_across_options(command):
     assert (code, err) == (0, "")
     digest = sha256(b"Go on: {context}").hexdigest()[:8]
     line = f"A and B were asked differently: unit (token and word); prompt (none and {digest})"
-    assert out.index(line) < out.index("cprag102")
+    assert out.index(line) < out.index("CPRAG-102")
     document = json.loads(command("compare", plain, other, *options, "--json")[1])
     signatures = [read_results(run).signature for run in (plain, other)]
     assert (document["across"], document["signatures"]) == (["unit", "prompt"], signatures)
