@@ -133,7 +133,7 @@ def test_a_request_is_submitted_merged_run_and_shown(
     told = {  # weights that cannot be read: test_leaderboard.py
         "org/code": "own code",
         "org/nowhere": "not found, or not visible to you",
-        "org/honest": "at eeeeeeeeeeee: not found",
+        "org/honest": "at eeeeeeeeeeee: it has no such revision",
         f"org/requests/{request('org/hostile').path}": "is not a repository id",
     }
     assert reasons.keys() == told.keys()
