@@ -156,29 +156,23 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
         rows: at least one of which has the figure.
     """
     import altair as alt
+    import pandas as pd
 
-    sizes = [max(1, row.model.n_parameters) for row in rows]
-    data = [
-        {"size": size, "value": figure.value, "low": figure.ci_low, "high": figure.ci_high,
-         "kind": row.model.kind, "rank": str(row.rank or ""), "chance": column["chance"]}
-        for row, size in zip(rows, sizes, strict=True)
+    from lmdiag.report.charts.drawing import INK, distinct, line_plot
+
+    data = pd.DataFrame(
+        {"series": row.model.kind, "at": max(1, row.model.n_parameters), "value": figure.value,
+         "low": figure.ci_low, "high": figure.ci_high, "chance": column["chance"],
+         "rank": str(row.rank or "")}
+        for row in rows
         if (figure := row.figures.get(column["task_id"])) is not None
-    ]  # fmt: skip
-    ends = min(sizes) / 4, max(sizes) * 4  # which has a power of ten in it
-    ticks = [10**i for i in range(16) if ends[0] < 10**i < ends[1]]
-    axis = alt.Axis(values=ticks, labelExpr="replace(format(datum.value, '~s'), 'G', 'B')")
-    x = alt.X("size:Q", title="parameters", axis=axis).scale(type="log", domain=ends, nice=False)
-    color = alt.Color("kind:N").scale(domain=[*_KINDS], range=[*_KINDS.values()]).legend(None)
-    y = alt.Y("value:Q", title=None).scale(domain=[0, 1]).axis(format="%", tickCount=5)
-    whole = alt.Chart(alt.InlineData(values=data))
-    points = whole.encode(x=x, color=color)
-    layers = [
-        whole.mark_rule(strokeDash=[3, 2], color="var(--muted)").encode(y="max(chance):Q"),
-        points.mark_rule(strokeWidth=1.5, opacity=0.5).encode(y="low:Q", y2="high:Q"),
-        points.mark_point(filled=True, size=50, opacity=1).encode(y=y),
-        points.mark_text(dx=7, align="left", fontSize=11).encode(
-            y="value:Q", text="rank:N", color=alt.value("var(--ink)")
-        ),
-    ]
-    shown = layers if column["chance"] is not None else layers[1:]
-    return svg(alt.layer(*shown, height=200).to_dict(), 380)
+    ).sort_values("series", kind="stable")  # fmt: skip
+    powers = [10**i for i in range(16) if data["at"].min() <= 10**i <= data["at"].max()]
+    label = "replace(format(datum.value, '~s'), 'G', 'B')"
+    axis = alt.Axis(labelExpr=label, values=powers or alt.Undefined, tickCount=3, grid=False)
+    x = alt.X("at:Q", title="parameters", axis=axis).scale(type="log", nice=False, padding=20)
+    ranks = alt.Chart().mark_text(dx=7, align="left", fontSize=11, color=INK)
+    ranks = ranks.encode(x=x, y="value:Q", text="rank:N")
+    colors = [_KINDS[kind] for kind in distinct(data, "series")]
+    plot = line_plot(data, x, ranks, form="%", joined=(), colors=colors, heights=(200, 200))
+    return svg(plot.to_dict(), 380)
