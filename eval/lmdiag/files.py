@@ -326,7 +326,7 @@ _VARIABLES = (
 _PART = 8
 """Characters of a secret that are not shown."""
 
-_NOT_FOUND = "not found, or not visible to you; check the name, or log in with `hf auth login`"
+_NOT_FOUND = "not found, or not visible to you; check the name, or use `hf auth login`"
 _REMEDIES = {
     401: "the Hub does not accept the token; log in again with `hf auth login`",
     403: "your token does not allow this; use one with access (to publish: write access)",

@@ -195,7 +195,7 @@ def test_the_same_refusals_for_the_hub(damage, told, api, bert):
 @pytest.mark.parametrize(
     ("status", "header", "reason", "told"),
     [
-        (401, "Error-Code", "RepoNotFound", "check the name, or log in"),
+        (401, "Error-Code", "RepoNotFound", "check the name, or use `hf auth login`"),
         (401, "Error-Message", "Invalid credentials in Authorization header", "accept the token"),
         (403, "Error-Code", "GatedRepo", "ask for access"),
         (404, "Error-Code", "RevisionNotFound", "at revision step1000: it has no such revision"),
