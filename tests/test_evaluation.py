@@ -7,7 +7,7 @@ import pytest
 from invented_runs import perfect, predictions_of, rows_of, uniform
 
 from lmdiag import stats, stimuli
-from lmdiag.evaluation import evaluate, not_computed
+from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
 from lmdiag.types import BadInput
 
@@ -127,7 +127,7 @@ def test_unscorable_words_are_named_once_and_count_for_nothing():
     [
         (
             {"top_words": ["a", "b"]},
-            ["all measures of probabilities", "accuracy", "tse", "ew and mw"],
+            ["all measures of probabilities", "tse", "ew and mw"],
         ),
         ({"log_prob": -1.0, "n_tokens": 1}, ["all measures of the top words", "ew and mw"]),
     ],
@@ -135,5 +135,5 @@ def test_unscorable_words_are_named_once_and_count_for_nothing():
 def test_what_cannot_be_computed_is_named(demo_dir, given, missing):
     rows = stimuli.load(str(demo_dir), "agreement")
     columns = {name: [value] * len(rows) for name, value in given.items()}
-    lines = not_computed(rows, predictions_of(rows.columns(), **columns), Protocol())
-    assert [line.split(":")[0] for line in lines] == missing
+    results = evaluate(rows, [predictions_of(rows.columns(), **columns)], Protocol(), cased=True)
+    assert [line.split(":")[0] for line in results.not_computed] == missing

@@ -62,7 +62,7 @@ class Measures(Printable, dict[str, Measure]):
         signature: makes two of them comparable exactly when equal.
         results: the measures as the results of a run.
         unscorable: rows whose word the tokenizer cannot represent, as id and word.
-        not_computed: a line for each thing that the predictions do not allow to compute, and why.
+        not_computed: a line for each measure that cannot be computed, and why.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Measures(Printable, dict[str, Measure]):
         self.results = of_setting(stimuli.task, predictions.perturbation, found, stimuli.form)
         self.signature = found.signature
         self.unscorable = found.unscorable
-        self.not_computed = evaluation.not_computed(stimuli, predictions, protocol)
+        self.not_computed = found.not_computed
 
     def __missing__(self, name: str) -> Measure:
         raise KeyError(f"no measure {name!r}{suggest(name, self)}")
@@ -109,8 +109,6 @@ class Measures(Printable, dict[str, Measure]):
     def show(self, console: Console) -> None:
         """Prints the tables of the task."""
         terminal.print_results(self.results, console)
-        for line in self.not_computed:
-            console.print(f"not computed: {line}", markup=False, soft_wrap=True)
 
     def chart(self) -> altair.TopLevelMixin:
         """Returns accuracy and sensitivity with their intervals as an altair chart."""

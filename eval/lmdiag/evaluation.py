@@ -64,6 +64,7 @@ def evaluate(
         censored=_unscored(rows, runs, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
         equal_contrasts=max((x.equal for of_run in of_runs for x in of_run.values()), default=0),
+        not_computed=_not_computed(stimuli, runs[0], protocol, of_runs[0]),
     )
 
 
@@ -171,7 +172,7 @@ def evaluate_complete(
     missing: Sequence[str],
     asked: Sequence[str],
     where: object,
-) -> tuple[SettingResults, list[str]]:
+) -> SettingResults:
     """Returns the figures of the measures that need no missing prediction; see `evaluate`.
 
     Args:
@@ -179,14 +180,11 @@ def evaluate_complete(
         asked: see `chosen_measures`; all if empty.
         where: names the predictions in messages.
 
-    Returns:
-        the figures, and a line for each thing that was not asked for by name and is not computed.
-
     Raises:
         BadInput: one of the measures asked for cannot be computed, or none can.
     """
     measured = evaluate(stimuli, runs, protocol, cased, kind)
-    reasons = not_computed(stimuli, runs[0], protocol)
+    reasons = [*measured.not_computed]
     names = [*measured.measures]
     incomplete = set[str]()
     if missing or asked:
@@ -208,8 +206,8 @@ def evaluate_complete(
         what = f"{', '.join(lacking)} cannot" if asked else "no measure can"
         raise BadInput(f"{where}: {what} be computed: {'; '.join(reasons)}")
     unscorable = [word for word in measured.unscorable if word.id not in missing]
-    lines = [] if asked else [f"not computed: {reason}" for reason in reasons]
-    return replace(measured, measures=complete, unscorable=unscorable), lines
+    reasons = [] if asked else reasons
+    return replace(measured, measures=complete, unscorable=unscorable, not_computed=reasons)
 
 
 def _n_items(
@@ -256,11 +254,16 @@ def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]
     n, row = min(lengths, default=(max(k), 0))
     names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
     has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
-    return [f"{names}: {has}; give {max(k)} for each row"] if names else []
+    return [f"{names}: {has}; each row needs {max(k)}"] if names else []
 
 
-def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list[str]:
-    """Returns a line for each measure that the predictions do not allow to compute, and why."""
+def _not_computed(
+    stimuli: Stimuli, run: Predictions, protocol: Protocol, scored: Mapping[str, Scores]
+) -> list[str]:
+    """A line for each measure that rows and predictions do not allow to compute, and why.
+
+    `scored` has the measures that they allow.
+    """
     if run.labels:  # choices have no other measures
         return []
     columns_of = ("log_prob", "n_tokens", "top_words")
@@ -272,12 +275,12 @@ def not_computed(stimuli: Stimuli, run: Predictions, protocol: Protocol) -> list
     if "log_prob" in lacks:
         lines.append("all measures of probabilities: the predictions have no log_prob")
     if stimuli.diagnostic.asks == "sentence":
-        return [*lines, *_reasons_of_sentences(stimuli, run, lacks)]
+        return [*lines, *_reasons_of_sentences(stimuli, run, lacks, scored)]
     return [*lines, *_reasons_of_words(stimuli, run, lacks, protocol.k)]
 
 
 def _reasons_of_sentences(
-    stimuli: Stimuli, run: Predictions, lacks: Collection[str]
+    stimuli: Stimuli, run: Predictions, lacks: Collection[str], scored: Mapping[str, Scores]
 ) -> Iterator[str]:
     """The reasons that concern whole sentences; `lacks` are columns without a value."""
     if stimuli.compared and "n_tokens" in lacks:
@@ -286,11 +289,11 @@ def _reasons_of_sentences(
         return
     if not any(run.words):
         yield "formulas on regions: the predictions have no words, which `lmdiag run` has"
-    for score in stimuli.diagnostic.score(stimuli.columns(), vars(run)):
-        if score.name == "prediction_accuracy" and score.left_out:
-            counts = f"{len(score.left_out)} of {len(score.items) + len(score.left_out)}"
-            line = "predictions on items read a region without a probability"
-            yield f"{score.name}: {counts} {line}"
+    on_items = scored.get("prediction_accuracy")
+    if on_items and on_items.left_out:
+        counts = f"{len(on_items.left_out)} of {len(on_items.items) + len(on_items.left_out)}"
+        line = "predictions on items read a region without a probability"
+        yield f"{on_items.name}: {counts} {line}"
 
 
 def _reasons_of_words(
@@ -300,15 +303,12 @@ def _reasons_of_words(
     ranks = zip(run.log_prob, run.rank, strict=True)
     unranked = sum(p is not None and rank is None for p, rank in ranks)
     if unranked and not stimuli.compared:
-        listed = "in unit word, only words of the top list have one"
+        listed = "in unit word and on a server, only words of the top list have one"
         yield f"rank: {unranked} of {len(run.id)} words have none; {listed}"
-    rows = stimuli.columns()
     if "top_words" in lacks:
         yield "all measures of the top words: the predictions have no top_words"
-    elif not any(rows["expected"]):
-        yield f"accuracy: no row of {stimuli.task} has expected words"
-    yield from beyond_lists(rows, run, k)
+    yield from beyond_lists(stimuli.columns(), run, k)
     if stimuli.diagnostic.has_verbs and "n_tokens" in lacks:
         yield "tse: the predictions have no n_tokens"
     if stimuli.diagnostic.has_verbs and not any(run.agreement):
-        yield "ew and mw: they need the whole distribution, which `lmdiag run` has"
+        yield "ew and mw: they need the whole distribution, which only a local run has"

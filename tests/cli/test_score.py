@@ -70,7 +70,11 @@ def test_rows_that_no_measure_needs_may_be_missing(score, records, rows):
         f"determiner_match@5: {n} ids (neg136-"
     )
     assert err.endswith(" missing, and they need these rows\n")
-    assert score(needed, "--measures", "accuracy", "--json") == (0, out, "")
+    (line,) = document.pop("not_computed")
+    assert err == f"lmdiag: not computed: {line}\n"
+    assert "not computed: sensitivity, sensitivity@0.01" in score(needed)[1]
+    code, out, err = score(needed, "--measures", "accuracy", "--json")
+    assert (code, json.loads(out), err) == (0, document, "")
     code, _, err = score(needed, "--measures", "accuracy@1", "sensitivity")
     assert "sensitivity cannot be computed: sensitivity, sensitivity@0.01, determ" in err
     assert code == 2

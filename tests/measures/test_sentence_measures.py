@@ -11,7 +11,7 @@ from suites import BITS, suite
 
 from lmdiag import comparison, stimuli
 from lmdiag.comparison import PER_WORD
-from lmdiag.evaluation import evaluate, not_computed, scores
+from lmdiag.evaluation import evaluate, scores
 from lmdiag.protocol import Protocol
 from lmdiag.types import SentenceAnswer, WordSpan
 
@@ -202,7 +202,7 @@ def test_a_region_with_an_unknown_word_leaves_its_predictions_out():
     # 1, 2 and 4 read the verb, and 3 the whole sentence; 5 and 6 hold
     assert found["prediction_accuracy"].left_out == tuple(f"doors/1/{n}" for n in (1, 2, 3, 4))
     assert found["suite_accuracy"].values == pytest.approx([2 / 2, 2 / 6, 2 / 6])
-    assert not_computed(rows, predictions, Protocol()) == [
+    assert figures(rows, predictions).not_computed == [
         "prediction_accuracy: 4 of 18 predictions on items read a region without a probability"
     ]
     named = [(target.id, target.word) for target in figures(rows, predictions).unscorable]
@@ -229,7 +229,8 @@ def test_sums_of_another_program_allow_formulas_on_whole_sentences():
     predictions = replace(of(rows, bits), words=[], n_tokens=[None] * 6)
     found = measured(rows, predictions)
     assert verdicts(found) == {"doors/1/1": 1, "doors/2/1": 1, "doors/3/1": 1}
-    assert [line.partition(":")[0] for line in not_computed(rows, predictions, Protocol())] == [
+    lines = figures(rows, predictions).not_computed
+    assert [line.partition(":")[0] for line in lines] == [
         "formulas on regions", "prediction_accuracy",
     ]  # fmt: skip
 

@@ -127,6 +127,13 @@ def test_remarks_count_what_is_left_out_and_name_a_sample(runs):
     assert section.tables[0].rows[0].cells[0].value == "15–18"
 
 
+def test_what_one_of_two_models_lacks_is_said_of_it(runs):
+    strong = changed(runs["strong"].results, "cprag102", "none", not_computed=["rank: why"])
+    weak = runs["weak"].results
+    assert sections_of(strong)[0].remarks[0] == "not computed: rank: why"
+    assert sections_of(strong, weak)[0].remarks[0] == "not computed by org/strong: rank: why"
+
+
 def test_other_rows_and_other_models_have_nothing_published(runs):
     bert = of_bert(runs["strong"])
     other_model = replace(bert, model=runs["strong"].results.model)

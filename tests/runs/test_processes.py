@@ -220,8 +220,9 @@ def test_a_run_on_a_server_says_what_is_not_known(command, monkeypatch):
         assert "holds a run of another server" in error
     out = " ".join(out.split())
     assert f"asked through {engine.url}/v1 · cased · commit and precision not known" in out
-    assert "EW and MW are not computed" in out
-    assert "accuracy@50 not computed: the server's list of top tokens is shorter" in out
+    why = "they need the whole distribution, which only a local run has"
+    assert f"not computed: ew and mw: {why}" in out
+    assert "not computed: accuracy@50: neg136-" in out
     (run,) = (path.parent for path in command.folder.rglob("results.json"))
     document = json.loads((run / "results.json").read_text("utf-8"))
     assert document["model"]["server"] == document["identity"]["server"] == f"{engine.url}/v1"

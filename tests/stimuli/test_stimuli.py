@@ -190,7 +190,8 @@ def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
     frame.to_csv(tmp_path / "neg136.csv")
     data = ("--data", tmp_path / "neg136.csv", "--limit", "6", "--output", tmp_path / "out")
     _, out, error = command("run", "--model", tiny_models["gpt2"], *data, "--json", "--quiet")
-    assert error == "lmdiag: nothing was compared in neg136.csv: no columns good and contrast\n"
+    nothing = "the rows have no columns good and contrast, so no rows are compared"
+    assert error == f"lmdiag: neg136.csv: not computed: sensitivity: {nothing}\n"
     measures = json.loads(out)["tasks"]["neg136.csv"]["none"]["measures"]
     assert set(measures) == {"surprisal", "rank"}
     (table,) = (tmp_path / "out").rglob("predictions.parquet")
@@ -198,7 +199,6 @@ def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
     page = (table.parent / "report.html").read_text("utf-8")
     assert "mean surprisal, bits" in page.partition('id="section-1"')[0]
     assert 'data-filter="outcome"' not in page
-    nothing = "the rows have no columns good and contrast"
     assert nothing in page
     assert "a sample of 6 rows" in page
     # the same sample is read again

@@ -166,9 +166,10 @@ def _finish(run: Run, *, as_json: bool) -> None:
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
         print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved)}")
         return
-    for task, rows in run.stimuli.items():
-        if not rows.compared:  # the tables say it, too
-            say(f"lmdiag: nothing was compared in {task}: no columns good and contrast")
+    for task, settings in run.results.tasks.items():
+        lines = [line for content in settings.values() for line in content.not_computed]
+        for line in dict.fromkeys(lines):  # the tables say it, too
+            say(f"lmdiag: {task}: not computed: {line}")
 
 
 def _write_page(path: Path, report: Report) -> None:

@@ -38,7 +38,7 @@ def score_command(
     allow_duplicates: bool = False,
     as_json: options.Json = False,
 ) -> None:
-    """Scores and prints; what cannot be computed is said on standard error.
+    """Scores and prints, also what cannot be computed and why.
 
     Args:
         task: config of the data set
@@ -74,12 +74,14 @@ def score_command(
     kind = model.kind if model else "masked"
     if cased is None:
         cased = model is None or model.cased
-    measured, not_computed = evaluation.evaluate_complete(
+    measured = evaluation.evaluate_complete(
         rows, shuffles, protocol, cased, kind, missing=missing, asked=measures, where=predictions
     )
-    for line in (*notes, *not_computed):
+    for line in notes:
         say(f"lmdiag: {line}")
     if as_json:
+        for line in measured.not_computed:  # the tables say it, too
+            say(f"lmdiag: not computed: {line}")
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
         print_results(results.of_setting(task, setting, measured, rows.form))

@@ -9,35 +9,24 @@ from lmdiag.report.labels import measure_label
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import SettingResults
 from lmdiag.results.published import citation, has_published_rows, human_facts
-from lmdiag.text import visible
-from lmdiag.types import DIAGNOSTICS
+from lmdiag.text import first_few, visible
 
 
 def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
     """Returns lines on measures that are not there, and on samples."""
-    lines = list[str]()
     sources = figures.having(task)
-    of_task = figures.table[figures.table["task"] == task]
-    measures = set(of_task["measure"])
-    if measures & {"surprisal", "surprisal_per_word"} and "sensitivity" not in measures:
-        lines.append("the rows have no columns good and contrast, so there is no sensitivity")
-        if "surprisal" in measures and "rank" not in measures:
-            why = "some words have no rank; in unit word, only words of the top list have one"
-            lines.append(f"the median rank is not known, because {why}")
+    lacking = dict[str, dict[str, None]]()  # why a measure is not there -> models
+    for run, label in sources:
+        for content in run.tasks[task].values():
+            for reason in content.not_computed:
+                lacking.setdefault(visible(reason), {})[label] = None
+    lines = []
+    for reason, labels in lacking.items():
+        by = "" if len(labels) == len(sources) else f" by {first_few([*labels])}"
+        lines.append(f"not computed{by}: {reason}")
     for run, label in sources:
         protocol = run.protocol
-        names = set(of_task["measure"][of_task["model"] == label])
-        absent = [f"accuracy@{k}" for k in protocol.k if f"accuracy@{k}" not in names]
-        # Data of one's own may have no expected words, and then there is no accuracy in any case.
-        is_known = len(absent) < len(protocol.k) or task in DIAGNOSTICS
-        if run.model.server is not None:
-            if run.diagnostic(task).has_verbs and "ew" not in names:
-                why = "they need the whole distribution, and a server tells its top tokens only"
-                lines.append(f"EW and MW are not computed: {why}")
-            if absent and is_known and protocol.elicitation == "probability":
-                why = "the server's list of top tokens is shorter"
-                lines.append(f"{', '.join(absent)} not computed: {why}")
-        if run.n_verbs is not None and "ew" in names:
+        if run.n_verbs is not None and run.measure(task, "none", "ew"):
             of = f" of {label}" if len(sources) > 1 else ""
             verbs = f"{run.n_verbs:,} of the {protocol.verbs:,} verbs"
             lines.append(f"EW and MW{of}: over {verbs}, whose two forms are both single tokens")

@@ -186,6 +186,8 @@ class SettingResults:
             stands before it; it is left out of their sums.
         equal_contrasts: number of contrasts that were left out, because a good and a bad row have
             the same text or the same tokens.
+        not_computed: a line for each measure that rows and predictions do not allow to compute, and
+            why.
     """
 
     measures: dict[str, Measure]
@@ -194,6 +196,7 @@ class SettingResults:
     censored: list[UnscoredWord] = field(default_factory=list)
     without_first: int = 0
     equal_contrasts: int = 0
+    not_computed: list[str] = field(default_factory=list)
 
     def figures(self, task: str, setting: str) -> Iterator[tuple[FigureKey, Figure]]:
         """Yields all figures with their addresses, a whole measure before its levels."""
