@@ -21,7 +21,6 @@ from lmdiag.report.charts.output import notebook
 from lmdiag.results import Measure, Run, load_run, of_setting
 from lmdiag.results.figures import figures
 from lmdiag.text import suggest
-from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import altair
@@ -117,7 +116,7 @@ class Measures(Printable, dict[str, Measure]):
         return notebook(measures_plot(self.name, self.results))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class TaskPredictions(Predictions):
     """Predictions with the rows that they are of.
 
@@ -125,12 +124,10 @@ class TaskPredictions(Predictions):
         stimuli: the rows, perturbed where the predictions are.
     """
 
-    stimuli: Stimuli | None = None
+    stimuli: Stimuli
 
     def items(self, per: Per = "row") -> DataFrame:
         """Returns the items as a pandas table; see `FinishedRun.items`."""
-        if self.stimuli is None:
-            raise BadInput("the predictions have no rows: `LanguageModel.predict` gives them")
         return items_of_predictions(self, self.stimuli, per)
 
 
