@@ -227,6 +227,7 @@ def test_a_run_on_a_server_says_what_is_not_known(command, monkeypatch):
     document = json.loads((run / "results.json").read_text("utf-8"))
     assert document["model"]["server"] == document["identity"]["server"] == f"{engine.url}/v1"
     assert document["model"]["commit"] == "unknown"
+    assert document["n_verbs"] is None
     measures = {x for task in document["tasks"].values() for x in task["none"]["measures"]}
     assert measures >= {"accuracy@1", "sensitivity", "tse"}
     assert not measures & {"accuracy@50", "ew", "mw"}

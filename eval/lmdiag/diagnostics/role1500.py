@@ -4,7 +4,8 @@ As ROLE-88, but each context of a pair has a verb of its own, so that a pair has
 there are no human responses. Nothing is published by lmdiag: the sentences are read from the
 authors' file or their data set on the Hub.
 
-There are no perturbations: the contexts have many forms, and some lack two nouns to replace.
+It has no perturbations, because the contexts have many forms, and some of them do not have two
+nouns that could be replaced.
 
 Source: Shivagunde, Lialin and Rumshisky (2023), section 3.2.
 """

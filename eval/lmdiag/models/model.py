@@ -34,14 +34,15 @@ class Model(Protocol):
         """Where the model computes, e.g. "cuda:0"."""
         ...
 
-    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int | None:
         """Has answers to questions with a `number` include EW and MW over these verbs.
 
         Args:
             pairs: (singular, plural) forms.
 
         Returns:
-            the number of verbs that count: both forms are single tokens.
+            the number of verbs that count, whose two forms are both single tokens; None for a model
+            that has no EW and MW.
         """
         ...
 

@@ -267,7 +267,7 @@ class Results:
         finished: date and time, ISO 8601.
         n_contexts: number of distinct contexts that were asked.
         n_verbs: number of verbs that EW and MW are over, whose two forms are both single tokens;
-            None where they were not asked for.
+            None where they were not asked for, and for a model behind a server, which has none.
         files: name -> SHA-256 of the files that the figures were computed from.
         design: how the items of the user's own data are analysed, as far as it was given.
         warnings: what looks wrong in the user's own data, see `lmdiag.stimuli.design`.

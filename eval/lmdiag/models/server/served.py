@@ -66,9 +66,8 @@ class ServedModel:
         """The address instead of a `Model.device`."""
         return f"server {self.connection.client.address}"
 
-    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> int:
-        """Returns 0: EW and MW need the whole distribution, and the server gives a list."""
-        return 0
+    def set_verbs(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Does nothing: EW and MW need the whole distribution, and the server gives a list."""
 
     def control_names(self, texts: Sequence[str]) -> list[list[str]]:
         return control_names(self.tokenizer, texts)
