@@ -1,17 +1,23 @@
 """Texts that are no paths and files beyond the bounds: `BadInput` or an answer, no traceback."""
 
+import json
 import os
 import zipfile
 from contextlib import suppress
+from datetime import date
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import lmdiag
 from lmdiag import files, stimuli
+from lmdiag.analysis.human import read_human
 from lmdiag.cli.options import read_models
 from lmdiag.hub import publish
 from lmdiag.hub.client import is_on_hub
@@ -21,7 +27,7 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.building import script
-from lmdiag.table_files import read_table
+from lmdiag.table_files import read_frame, read_table
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -163,6 +169,79 @@ def test_files_within_the_bounds_are_read(tmp_path):
     assert files.read_text(tmp_path / "mark") == "word"
     parquet(pa.array([2**62], pa.duration("ms")), "y")(tmp_path / "p")
     assert files.read_parquet(tmp_path / "p", ["x"]).to_pydict() == {"x": ["a"]}
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+TABLE = [
+    {"item": i // 2, "condition": "ab"[i % 2], "sentence": f"Dog {i} ran.", "surprisal": i * i % 7}
+    for i in range(8)
+]
+NO_VALUES = [([1], "a list"), ({"a": 1}, "an object"), (b"x", "binary data"), (1j, "complex")]
+PLAIN = {
+    date(2026, 1, 2): "2026-01-02", pd.Timestamp("2026-01-02 03:04"): "2026-01-02T03:04:00",
+    np.float16(1.5): 1.5, Decimal("1.5"): 1.5, np.int8(1): 1, np.str_("x"): "x", pd.NaT: None,
+}  # fmt: skip
+READ = {
+    "rows": stimuli.load,
+    "frame": lambda rows: stimuli.load(pd.DataFrame(rows)),
+    "analysis": lambda rows: lmdiag.analyse(pd.DataFrame(rows)),
+    "fit": lambda rows: read_human(pd.DataFrame(rows)),
+    "Parquet": lambda rows: lmdiag.analyse(written(rows, ".parquet")),
+    "Parquet of rows": lambda rows: read_table(written(rows, ".parquet")),
+    "JSON lines": lambda rows: lmdiag.analyse(written(rows, ".jsonl")),
+}
+
+
+def written(rows, suffix):
+    """Writes rows to a file in the current directory."""
+    path = Path("table").with_suffix(suffix)
+    if suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        pd.DataFrame(rows).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("reader", READ)
+@pytest.mark.parametrize("column", ["note", "sentence", "surprisal"])
+def test_values_other_than_texts_and_numbers_are_refused(tmp_path, monkeypatch, reader, column):
+    """Also in a column that nothing uses; the message names table, row and column."""
+    monkeypatch.chdir(tmp_path)
+    for value, kind in NO_VALUES[: {"JSON": 2, "Parq": 3}.get(reader[:4])]:
+        if reader.startswith("Parquet"):  # whose columns have one type
+            rows = [row | {column: value} for row in TABLE]
+        else:
+            rows = [row | {column: value if n == 2 else 0} for n, row in enumerate(TABLE)]
+        message = rf"^\S+(, row |:)[13]: the column {column} has .*{kind}, "
+        with pytest.raises(BadInput, match=message):
+            READ[reader](rows)
+
+
+def test_dates_and_numbers_of_any_library_are_read(tmp_path, monkeypatch):
+    """Dates as texts, as from Excel: a timestamp is no response. Pandas' metadata are not used."""
+    monkeypatch.chdir(tmp_path)
+    for value, plain in PLAIN.items():
+        rows = [row | {"note": value} for row in TABLE]
+        for data in (rows, pd.DataFrame(rows), written(rows, ".parquet")):
+            assert stimuli.load(data).columns()["note"] == [plain] * 8
+    with pytest.raises(BadInput, match="surprisal has values that are not numbers"):
+        lmdiag.analyse(pd.DataFrame(TABLE).assign(surprisal=pd.Timestamp("2026-01-02")))
+    table = pa.Table.from_pandas(pd.DataFrame(TABLE).astype({"surprisal": "category"}))
+    table = table.set_column(3, "surprisal", pa.array([row["surprisal"] for row in TABLE]))
+    pq.write_table(table, "table.parquet")
+    assert read_frame(Path("table.parquet"))["surprisal"].tolist() == [0, 1, 4, 2, 2, 4, 1, 0]
+
+
+def test_lists_of_our_own_formats_are_read(tmp_path):
+    """Expected words, which an analysis sees as in csv files, and regions."""
+    rows = [row | {"expected": ["bread", "it"], "expected_responses": []} for row in TABLE]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
+    assert read_table(tmp_path / "x.parquet").columns["expected"] == [["bread", "it"]] * 8
+    assert [*read_frame(tmp_path / "x.parquet")["expected"]] == ["bread|it"] * 8
+    lmdiag.analyse(pd.DataFrame(rows))
+    regions = stimuli.load({"sentence": ["The | dog"]}).columns()
+    assert stimuli.load(regions).regions == regions["regions"]
 
 
 # ---- paths ---------------------------------------------------------------------------------------

@@ -10,11 +10,14 @@ import csv
 import re
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
 from functools import partial
+from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from lmdiag import diagnostics
 from lmdiag.files import (
     MAX_CELL,
     MAX_INDEX,
@@ -58,6 +61,12 @@ _MAX_ROW = 4 * MAX_CELL
 
 _MARKS = {"line": ":", "row": ", row "}
 """What is numbered -> what stands between the name of a file and the number."""
+
+_PLAIN = {str, bool, int, float, type(None)}
+"""Types of the values of a table, whatever it was read from."""
+
+_REGION = {"number", "name", "start", "end"}
+"""Keys of a region in the column `regions`; see docs/specification.md, section 1."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
@@ -127,6 +136,30 @@ class RawTable:
         """Number of rows."""
         return len(next(iter(self.columns.values()), ()))
 
+    def plain(self) -> RawTable:
+        """Returns the table with texts, numbers, truth values, and None for what is missing.
+
+        Dates and times become texts (ISO 8601). Columns of words and of regions may have lists.
+        `BadInput` names row and column of any other value.
+        """
+        return replace(self, columns={name: self._plain(name) for name in self.columns})
+
+    def _plain(self, name: str) -> Sequence[Any]:
+        """The plain values of a column; the column itself if they are."""
+        values = self.columns[name]
+        types = set(map(type, values))
+        if types <= _PLAIN and (float not in types or all(x == x for x in values)):
+            return values
+        plain = [_plain_value(value) for value in values]
+        for row, value in enumerate(plain):
+            if type(value) not in _PLAIN and not _is_list_of(name, value):
+                kinds: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
+                kind = kinds.get(type(value), f"a value of type {type(value).__name__}")
+                remedy = "write one text, number or truth value in a cell, or leave the column out"
+                problem = f"the column {name} has {kind}, {shortened(repr(value), 40)}"
+                raise self.error(row, f"{problem}: {remedy}")
+        return plain
+
     def where(self, row: int) -> str:
         """Returns what messages call a row, for example "my.csv:3"."""
         if self.places:
@@ -158,11 +191,12 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
     suffix = path.suffix.lower()
     if suffix == ".parquet":
         table = read_parquet(path)
-        return RawTable(str(path), table.to_pydict(), RowNumbers(range(1, 1 + table.num_rows)))
+        numbers = RowNumbers(range(1, 1 + table.num_rows))
+        return RawTable(str(path), table.to_pydict(), numbers).plain()
     if suffix == ".jsonl":
         records = [*read_json_lines(path)]
         numbers = RowNumbers([int(place.rpartition(":")[2]) for place, _ in records], "line")
-        return RawTable.of_rows(str(path), [row for _, row in records], numbers=numbers)
+        return RawTable.of_rows(str(path), [row for _, row in records], numbers=numbers).plain()
     unit = "row" if suffix == ".xlsx" else "line"
     place = f"{path}{_MARKS[unit]}"
     filled, separator = _excel_rows(path) if suffix == ".xlsx" else _text_rows(path)
@@ -327,12 +361,12 @@ def read_frame(path: Path, *, raw: bool = False) -> DataFrame:
     """
     from pandas import DataFrame
 
-    if path.suffix.lower() == ".parquet":
-        frame = read_parquet(path).to_pandas()
-        return frame.set_axis(range(1, len(frame) + 1))
     table = read_table(path, raw=raw)
-    frame = DataFrame(dict(table.columns), index=list(table.numbers.values))
-    if raw or path.suffix.lower() == ".jsonl":
+    columns = {name: _cells(values) for name, values in table.columns.items()}
+    frame = DataFrame(columns, index=list(table.numbers.values))
+    if path.suffix.lower() in (".parquet", ".jsonl"):
+        return frame.drop(columns="__index_level_0__", errors="ignore")  # of pandas
+    if raw:
         return frame
     return frame.drop(columns="", errors="ignore").apply(_typed)
 
@@ -347,6 +381,30 @@ def _typed(texts: Series) -> Series:
         return numbers
     truth = texts.str.upper().map({"TRUE": True, "FALSE": False})
     return truth if truth.count() == texts.count() else texts
+
+
+def plain_frame(data: DataFrame) -> DataFrame:
+    """Returns a DataFrame with the values that a file may have; see `RawTable.plain`.
+
+    Lists of words are joined by bars, as in csv files. Columns without other values stay as they
+    are; names of columns are texts.
+
+    Raises:
+        BadInput: a value of another type, a name that is there twice.
+    """
+    from pandas.api.types import is_numeric_dtype
+
+    names = [*map(str, data.columns)]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise BadInput(f"{MEMORY}: the column {repeated[0]} is there twice: rename one")
+    frame = data.set_axis(names, axis="columns")
+    others = {}
+    for name, values in frame.items():
+        if not is_numeric_dtype(values.dtype) or values.dtype in ("float16", "complex"):
+            others[name] = values.astype(object).where(values.notna(), None).tolist()
+    table = RawTable(MEMORY, others, RowNumbers(range(1, 1 + len(frame)))).plain()
+    changed = {name: _cells(x) for name, x in table.columns.items() if x is not others[name]}
+    return frame.assign(**changed)
 
 
 def read_memory(data: Any) -> RawTable:
@@ -365,20 +423,45 @@ def read_memory(data: Any) -> RawTable:
             kinds = "the name of a data set, a file, a DataFrame, a list of dicts"
             problem = f"cannot read stimuli from {type(data).__name__}"
             raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
-        plain = [{str(name): _plain(value) for name, value in row.items()} for row in rows]
-        return RawTable.of_rows(MEMORY, plain, numbers=RowNumbers(range(1, len(plain) + 1)))
-    columns = {str(name): [_plain(value) for value in values] for name, values in data.items()}
+        named = [{str(name): value for name, value in row.items()} for row in rows]
+        numbers = RowNumbers(range(1, len(named) + 1))
+        return RawTable.of_rows(MEMORY, named, numbers=numbers).plain()
+    columns = {str(name): [*values] for name, values in data.items()}
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
     n_rows = max(map(len, columns.values()), default=0)
-    return RawTable(MEMORY, columns, RowNumbers(range(1, n_rows + 1)))
+    return RawTable(MEMORY, columns, RowNumbers(range(1, n_rows + 1))).plain()
 
 
-def _plain(value: Any) -> Any:
-    """The Python value of a number or an array of numpy; None for NaN."""
+def _plain_value(value: Any) -> Any:
+    """The plain value of a number, an array of numpy, a date or a time; None for NaN, NA, NaT."""
     value = value.tolist() if hasattr(value, "tolist") else value
-    return None if isinstance(value, float) and value != value else value
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, date | time | timedelta):
+        return str(value) if isinstance(value, timedelta) else value.isoformat()
+    if isinstance(value, Number) and not isinstance(value, complex | int):
+        number = float(value)  # type: ignore[arg-type]
+        return number if number == number else None
+    return str(value) if isinstance(value, str) else value
+
+
+def _is_list_of(name: str, value: Any) -> bool:
+    """Whether a column of our own formats has this list: words, formulas, or regions."""
+    if not isinstance(value, list | tuple):
+        return False
+    if name == "regions":
+        return all(isinstance(x, Mapping) and x.keys() == _REGION for x in value)
+    return name == "formulas" or name in diagnostics.word_columns()
+
+
+def _cells(values: Sequence[Any]) -> Sequence[Any]:
+    """The values of a column with lists joined by bars, as in csv files."""
+    if not any(isinstance(value, list | tuple) for value in values):
+        return values
+    lists = [value if isinstance(value, list | tuple) else [value or ""] for value in values]
+    return ["|".join(map(str, value)) for value in lists]
 
 
 # ---- writing -------------------------------------------------------------------------------------

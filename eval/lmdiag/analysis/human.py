@@ -24,7 +24,7 @@ from lmdiag.analysis.procedures import (
 )
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.stats import Values
-from lmdiag.table_files import MISSING, read_frame
+from lmdiag.table_files import MISSING, plain_frame, read_frame
 from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
@@ -220,7 +220,7 @@ def read_human(
         frame = _read_rows(path)
         name = path.name
     else:
-        frame = data.set_axis(range(1, len(data) + 1))
+        frame = plain_frame(data).set_axis(range(1, len(data) + 1))
         name = "rows"
     return HumanTable(frame, name, procedure_for(frame.columns, profile, chosen))
 

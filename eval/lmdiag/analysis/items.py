@@ -13,7 +13,7 @@ from pandas import DataFrame, concat
 
 from lmdiag.measures import part_bits
 from lmdiag.perturb import NONE, is_shuffled, perturb
-from lmdiag.table_files import TABLE_SUFFIXES, read_frame
+from lmdiag.table_files import TABLE_SUFFIXES, plain_frame, read_frame
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
     tables = []
     for part in source if isinstance(source, list | tuple) else [source]:
         if isinstance(part, DataFrame):
-            tables.append(part)
+            tables.append(plain_frame(part))
         elif is_table_file(part):
             tables.append(read_frame(Path(part)).reset_index(drop=True))
         else:

@@ -23,7 +23,7 @@ from lmdiag.diagnostics.base import (
 
 __all__ = [
     "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
-    "TableShape", "built_in", "declared", "get",
+    "TableShape", "built_in", "declared", "get", "word_columns",
 ]  # fmt: skip
 
 
@@ -40,6 +40,13 @@ def declared() -> dict[str, Diagnostic]:
 def built_in() -> dict[str, Diagnostic]:
     """Returns name -> diagnostic for all built-in ones, in their order."""
     return {name: diagnostic for name, diagnostic in declared().items() if not diagnostic.is_form}
+
+
+@cache
+def word_columns() -> frozenset[str]:
+    """Returns the names of all columns whose values are lists of words."""
+    columns = [column for x in declared().values() for column in (*x.core, *x.columns)]
+    return frozenset(column.name for column in columns if column.type == "words")
 
 
 def forms() -> list[str]:
