@@ -63,6 +63,15 @@ def upstream():
 
 
 @pytest.fixture(scope="session")
+def original_outputs():
+    """The folder with outputs and figures of the original code; skips where there is none."""
+    folder = UPSTREAM / "lm-diagnostics-models"
+    if not folder.is_dir():
+        pytest.skip(f"no outputs of models at {folder}: set LMDIAG_UPSTREAM")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def public_suites():
     """The folder with the public SyntaxGym suites; skips where there is none."""
     folder = UPSTREAM / "syntactic-generalization/test_suites/json"

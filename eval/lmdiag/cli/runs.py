@@ -42,7 +42,8 @@ def score_command(
 
     Args:
         task: config of the data set
-        predictions: JSON lines or Parquet file with id, top_words and log_prob, or a run directory
+        predictions: JSON lines or Parquet file with id, top_words and log_prob, a run directory, or
+            a folder with files modelpreds-... and modeltgtprobs-... of the original code
         data: data set: a built directory, a Hub id or a file of your own (default: lmdiag; for a
             run, the data it was made on)
         data_revision: branch, tag or commit of the Hub data set
@@ -55,11 +56,12 @@ def score_command(
     """
     from lmdiag import evaluation, results, stimuli
     from lmdiag.report.terminal import print_results
+    from lmdiag.results.original_code import is_original_output
     from lmdiag.results.predictions import read_external
 
     missing: list[str] = []
     notes: list[str] = []
-    if is_folder(predictions):
+    if is_folder(predictions) and not is_original_output(predictions):
         run = results.load_run(predictions, data)
         shuffles = _shuffles(run, predictions, task, setting)
         protocol = _protocol_of(run, predictions, scoring)

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 
 from lmdiag.measures import Statistic
 from lmdiag.results import Figure
-from lmdiag.results.published import PublishedFigure
+from lmdiag.results.published import PublishedFigure, citation
 
 UNDEFINED = "–"
 """Stands for a figure that is not defined."""
@@ -74,7 +74,8 @@ def bounds(low: float | None, high: float | None, statistic: Statistic | None) -
 def published(reported: PublishedFigure | None, figure: Figure) -> str:
     """The published figure and the run's minus it, e.g. `38.9 (+5.6)`; "" without one.
 
-    A star marks a figure that, but for its rounding to a decimal, lies outside the run's interval.
+    Other figures of further sources follow, as in `94.4 (+5.6); 100.0 Çelik, files`. A star marks a
+    figure that, but for its rounding to a decimal, lies outside the run's interval.
     """
     if reported is None:
         return ""
@@ -84,7 +85,8 @@ def published(reported: PublishedFigure | None, figure: Figure) -> str:
     if figure.ci_low is not None and figure.ci_high is not None:
         is_within = 100 * figure.ci_low - 0.05 <= reported.value <= 100 * figure.ci_high + 0.05
         star = "" if is_within else "*"
-    return f"{reported.value:.1f}{spread} ({difference}){star}"
+    others = "".join(f"; {x.value:.1f} {citation(x.source)}" for x in reported.others)
+    return f"{reported.value:.1f}{spread} ({difference}){star}{others}"
 
 
 def count(number: int) -> str:

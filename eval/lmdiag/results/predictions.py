@@ -21,6 +21,7 @@ from annotated_types import Ge, Le
 from lmdiag.files import has_file, read_json_lines, read_parquet, readable, replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
+from lmdiag.results.original_code import is_original_output, original_records
 from lmdiag.results.results import advice_to_overwrite
 from lmdiag.text import first_problem
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
@@ -304,8 +305,8 @@ def read_external(
     """Reads the predictions in a file for the rows of a task.
 
     Args:
-        path: JSON lines or Parquet. From a run's own `predictions.parquet`, the task and setting
-            asked for are taken.
+        path: JSON lines or Parquet, or a folder with files of the original code. From a run's own
+            `predictions.parquet`, the task and setting asked for are taken.
         stimuli: the rows.
         setting: perturbation to take from a run's file.
 
@@ -319,7 +320,12 @@ def read_external(
             log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
     """
     rows = stimuli.columns()["id"]
-    parts = read(path)
+    notes: list[str] = []
+    if is_original_output(path):
+        records, notes = original_records(path, stimuli.task, stimuli.columns())
+        parts = {UNNAMED: of_records(records)}
+    else:
+        parts = read(path)
     if UNNAMED not in parts:
         chosen = [part for key, part in sorted(parts.items()) if key[0] == setting]
         if not chosen:
@@ -327,7 +333,7 @@ def read_external(
         return [align(part, rows, str(path), foreign=True) for part in chosen], [], []
     if setting != "none":
         raise BadInput(f"{path} has no settings: leave --setting {setting} out")
-    given, notes = normalised(parts[UNNAMED], str(path))
+    given, changed = normalised(parts[UNNAMED], str(path))
     part = align(given, rows, str(path), partial=True)
     sentences = stimuli.columns().get("sentence", ())
     for row, words, text in zip(rows, part.words, sentences, strict=False):
@@ -337,7 +343,7 @@ def read_external(
                 f"{len(text)} characters: give positions in the sentence of the data"
             )
     predicted = set(given.id)
-    return [part], [row for row in rows if row not in predicted], notes
+    return [part], [row for row in rows if row not in predicted], notes + changed
 
 
 def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:

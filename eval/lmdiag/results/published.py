@@ -1,19 +1,21 @@
-"""Figures of the papers, kept as data, to compare with the figures of a run.
+"""Published figures, kept as data, to compare with the figures of a run.
 
 `published.json` holds tables 4, 5, 7, 8, 9, 11, 12 and 14 of Ettinger (2020) for BERT base and
 large (uncased); the accuracies of tables 2 to 5 of Shivagunde et al. (2023) for the 21 models that
-are on the Hub, but for those of BERT on the small sets, which Ettinger has too; and averages of
-human studies. 26 accuracies that the authors' own lists of predictions contradict are left out, as
-docs/diagnostics/extended-sets.md explains. What table 2 calls sensitivity, how often "not" changes
-the most probable word, is not the measure `sensitivity`. Newman et al. (2021), in the text that is
-available here, have no table with MW, EW and TSE.
+are on the Hub, but for those of BERT on the small sets, which Ettinger has too; figures of the
+original code on three models, and of Çelik on 48 models, from the files of two repositories; and
+averages of human studies. 30 accuracies that the authors' own lists of predictions contradict, and
+figures of the original code from probabilities of other tokens, are left out:
+docs/diagnostics/known.md and extended-sets.md explain both. What table 2 of Shivagunde et al. calls
+sensitivity, how often "not" changes the most probable word, is not the measure `sensitivity`.
+Newman et al. (2021), in the text that is available here, have no table with MW, EW and TSE.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,16 +31,17 @@ _ORGANISATIONS = frozenset(
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """A number in a table of a paper.
+    """A number in a table of a paper, or in a published file.
 
     Attributes:
-        source: key of the paper in `published.json`.
-        table: number of the table, or of the section for figures of the text.
+        source: key of the paper or repository in `published.json`.
+        table: number of the table, of the section for figures of the text, or name of the files.
         model: Hub id.
         key: address of the same figure in the results of a run.
         value: percent, as printed, or as the count in the text gives it.
         sd: percentage points, where the paper gives a standard deviation over runs.
         n: number of items that the figure is a share of.
+        others: figures of further sources that differ from it.
     """
 
     source: str
@@ -48,6 +51,7 @@ class PublishedFigure:
     value: float
     sd: float | None
     n: int
+    others: tuple[PublishedFigure, ...] = ()
 
 
 @cache
@@ -60,28 +64,35 @@ def document() -> Mapping[str, Any]:
 @cache
 def published_figures() -> tuple[PublishedFigure, ...]:
     """Returns all published figures, in the order of the tables."""
-    names = document()["columns"]
-    records = [dict(zip(names, row, strict=True)) for row in document()["figures"]]
-    return tuple(
-        PublishedFigure(key=FigureKey(*map(record.pop, FigureKey._fields)), **record)
-        for record in records
-    )
+    return tuple(figure for table in document()["tables"] for figure in _figures(table))
+
+
+def _figures(table: Mapping[str, Any]) -> Iterator[PublishedFigure]:
+    """The figures of a table: a row per model, with null for what the source does not have."""
+    for model, values in table["models"].items():
+        for (*place, n), given in zip(table["columns"], values, strict=True):
+            value, sd = given if isinstance(given, list) else (given, None)
+            key = FigureKey(table["task"], *place)
+            if value is not None:
+                yield PublishedFigure(table["source"], table["table"], model, key, value, sd, n)
 
 
 def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
     """Returns the published figures that a run can be compared with, by their addresses.
 
-    These are figures of the same model on the rows that the paper reports on. The id of the model
+    These are figures of the same model on the rows that the source reports on. The id of the model
     may have the organisation that it got later, as in `google-bert/bert-base-uncased`.
     """
     organisation, _, rest = results.model.id.partition("/")
     model = rest if organisation in _ORGANISATIONS else results.model.id
-    beside = {}
+    beside: dict[FigureKey, PublishedFigure] = {}
     for published in published_figures():
         figure = results.figure(published.key) if published.model == model else None
         is_defined = figure is not None and figure.value is not None
         if is_defined and has_published_rows(results, published.key.task):
-            beside[published.key] = published
+            first = beside.setdefault(published.key, published)
+            if published.value != first.value:
+                beside[published.key] = replace(first, others=(*first.others, published))
     return beside
 
 
@@ -92,7 +103,7 @@ def has_published_rows(results: Results, task: str) -> bool:
 
 
 def citation(source: str) -> str:
-    """Returns author and year of a paper in `published.json`."""
+    """Returns author and year of a source in `published.json`."""
     return str(document()["sources"][source]["short"])
 
 
