@@ -3,7 +3,9 @@
 import re
 from itertools import chain
 from statistics import fmean
+from xml.etree import ElementTree
 
+import pandas as pd
 import pytest
 from invented_runs import make_run
 
@@ -12,10 +14,13 @@ from lmdiag import diagnostics
 from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.html import Report
+from lmdiag.report.human import human_plots
 from lmdiag.report.items import items
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, load_run
 from lmdiag.results.published import PublishedFigure
+
+from .forms import run_on, write_pairs, write_suites
 
 
 def rows(plots, name):
@@ -141,6 +146,64 @@ def test_figures_have_the_width_of_a_column(forms, tmp_path):
     # colours come from the style sheet, and data keep their text
     spec = {"mark": "var(--c1)", "data": {"values": [{"x": "var(--c1)"}]}}
     assert output.resolved(spec) == spec | {"mark": output.palette()["var(--c1)"]}
+
+
+def axes_of(plot, width=8):
+    """The texts of the ticks of each axis of numbers, in a figure so many centimetres wide."""
+    svg = ElementTree.fromstring(output.image_file(plot.spec, "svg", width))
+    groups = [x for x in svg.iter() if "role-axis-label" in x.get("class", "")]
+    texts = [["".join(text.itertext()) for text in group] for group in groups]
+    return [ticks for ticks in texts if all(re.match(r"[−\d.]+(e-\d+)?[%kMB]?$", x) for x in ticks)]
+
+
+@pytest.mark.parametrize("kind", ["fit", "row", "sentence", "pairs", "suites"])
+def test_axes_of_one_figure_have_a_range_and_three_ticks(kind, tmp_path):
+    """One model, one item, one level: a scale from a value to itself has one tick, rounded."""
+    model = {"id": "org/one", "kind": "causal", "bos": True}
+    row = "id,item,condition,context,target,good,contrast\n"
+    row += "a,1,x,A robin is a,bird,true,c\nb,1,x,A robin is a,tree,false,c\n"
+    texts = "id,item,condition,sentence\na,1,x,A robin is a bird.\nb,1,y,A robin is a tree.\n"
+    if kind == "fit":
+        words = pd.DataFrame({"text": 1, "position": range(1, 61), "word": "w"})
+        words["surprisal"] = [8.063 + (i * 7 % 11 - 5) / 10 for i in range(60)]
+        words["rt"] = [250 + 4 * x + i % 3 for i, x in enumerate(words["surprisal"])]
+        words["len"] = [i % 5 for i in range(60)]
+        fit = lmdiag.fit(words, surprisal="surprisal", response="rt", controls=["len"])
+        plots = human_plots(fit)
+    else:
+        data = tmp_path / f"{kind}.csv"
+        if kind in ("row", "sentence"):
+            data.write_text(row if kind == "row" else texts)
+        else:
+            data = {"pairs": write_pairs, "suites": write_suites}[kind](tmp_path / kind, 1)
+        plots = Report(run_on(data, tmp_path / "run", **model)).charts()
+    assert plots
+    for plot in plots:
+        axes = axes_of(plot)
+        assert axes or plot.kind == "conditions", plot.name
+        assert all(len({*ticks}) >= 3 for ticks in axes), (plot.name, axes)
+
+
+def test_ticks_of_training_curves_are_at_the_steps(runs):
+    steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
+    (plot,) = (x for x in Report(steps).charts() if x.name == "cprag102-steps")
+    assert ["0", "1k", "64k"] in axes_of(plot, 17)
+
+
+def test_a_model_has_the_same_colour_and_mark_in_all_charts(runs):
+    models = [run.results.model.id for run in (runs["strong"], runs["weak"])]
+    looks = {name: set() for name in models}
+    for plot in Report([runs["strong"], runs["weak"]]).charts():
+        for layer in plot.spec.get("layer", ()):
+            scales = [layer["encoding"].get(x, {}).get("scale", {}) for x in ("color", "shape")]
+            for name in {*models}.intersection(scales[0].get("domain", ())):
+                i = scales[0]["domain"].index(name)
+                mark = scales[1]["range"][i] if scales[1] else None
+                looks[name].add((scales[0]["range"][i], mark))
+    assert looks == {
+        name: {(f"var(--c{i})", mark), (f"var(--c{i})", None)}
+        for i, (name, mark) in enumerate(zip(models, ("circle", "square"), strict=True), start=1)
+    }
 
 
 NAMES = (

@@ -170,7 +170,7 @@ def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(page, pag
         assert heads.all_inner_texts()[:2] == ["1 intro", "2 comma"]  # words are a table
     if name == "steps":
         titles = chart(page, "role88-steps").locator("svg text").all_text_contents()
-        assert {"accuracy@5", "sensitivity", "training step"} <= {*titles}
+        assert {"accuracy@5", "sensitivity", "step, log scale"} <= {*titles}
 
 
 def test_charts_are_saved_as_svg_png_and_csv(page, pages, runs, tmp_path):

@@ -130,7 +130,7 @@ class RunPair(NamedTuple):
     Attributes:
         a, b: names of the models; differences are the first minus the second.
         comparisons: of the measures that both have, by their addresses.
-        number: of the pair, from 1.
+        number: of the pair, from 1; of the colour and mark of the second model.
     """
 
     a: str
@@ -169,7 +169,7 @@ class RunPair(NamedTuple):
         """A chart of the differences that are in percent for each task and setting."""
         from pandas import DataFrame
 
-        from lmdiag.report.charts.drawing import COLORS, MUTED, dot_plot  # loads altair
+        from lmdiag.report.charts.drawing import OTHERS, dot_plot  # loads altair
 
         rest = "in the colour of the model with the larger figure. Lines are 95% intervals."
         plots = []
@@ -185,10 +185,11 @@ class RunPair(NamedTuple):
                 if c.statistic in ("proportion", "share")
             ]  # fmt: skip
             if rows and self.reach:
-                colors = {self.a: COLORS[0], self.b: COLORS[min(self.number, MOST_BESIDE)]}
-                colors[_NEITHER] = MUTED
+                looks = {self.a: 0, self.b: min(self.number, MOST_BESIDE)}
+                if any(row["series"] == _NEITHER for row in rows):
+                    looks[_NEITHER] = OTHERS
                 ends = [-self.reach, self.reach]
-                chart = dot_plot(DataFrame(rows), form="+%", colors=colors, domain=ends)
+                chart = dot_plot(DataFrame(rows), form="+%", looks=looks, domain=ends)
                 caption = f"{title}: differences, {self.a} minus {self.b}, {rest}"
                 plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
         return plots

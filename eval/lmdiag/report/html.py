@@ -84,7 +84,8 @@ class Report:
             having = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in having]
             of_task = [items(run, task) for run in runs]
-            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task)
+            names = [self.figures.sources[i].label for i in self.detailed]
+            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task, names)
         return tasks
 
     @cached_property

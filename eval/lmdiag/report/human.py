@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any
 
@@ -201,6 +201,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     terms = terms[["label", "series", "value", "low", "high"]]
     terms["label"] = terms["label"].map(visible)
     responses = concat([_responses(fit, number, is_few) for number in range(len(fit.models))])
+    looks = {name: number for number, name in enumerate(power["series"])}
     captions = {
         "power": f"Predictive power: {title} against mean surprisal, a mark per model."
         + lines * has_intervals,
@@ -209,17 +210,20 @@ def human_plots(fit: HumanFit) -> list[Plot]:
         f"predictor.{lines}",
     }
     charts = {
-        "power": _over_surprisal(power, "mean surprisal, bits", title),
-        "binned": _over_surprisal(responses, "surprisal, bits", response),
-        "coefficients": drawing.dot_plot(terms, form="", title="coefficient", zero=True),
+        "power": _over_surprisal(power, "mean surprisal, bits", title, looks),
+        "binned": _over_surprisal(responses, "surprisal, bits", response, looks),
+        "coefficients": drawing.dot_plot(
+            terms, form="", title="coefficient", looks=looks, zero=True
+        ),
     }
     return [Plot("human", name, caption, charts[name]) for name, caption in captions.items()]
 
 
-def _over_surprisal(data: DataFrame, x: str, y: str) -> Any:
+def _over_surprisal(data: DataFrame, x: str, y: str, looks: Mapping[str, int]) -> Any:
     """Values of models over surprisals."""
-    place = drawing.numeric("x", "surprisal", title=x, zero=False, padding=8)
-    return drawing.line_plot(data, place, title=y, joined=(), zero=False)
+    reach = drawing.ends(data["surprisal"])
+    place = drawing.numeric("x", "surprisal", title=x, domain=reach, padding=8)
+    return drawing.line_plot(data, place, title=y, joined=(), looks=looks, zero=False)
 
 
 def _responses(fit: HumanFit, number: int, is_few: bool) -> DataFrame:

@@ -98,7 +98,8 @@ def forest_plots(name: str, analysis: Analysis, part: str = "") -> list[Plot]:
     """
     title = ", ".join(filter(None, ("difference", UNITS.get(analysis.response))))
     tests = analysis.effects.rename(columns=_NAMES | {"label": "effect and levels"})
-    tests = tests.assign(label=tests["model"].map(visible), series="", zero=0.0)
+    labels = tests["model"].map(visible)
+    tests = tests.assign(label=labels, series=labels, zero=0.0)
     whole = [column for column in ("suite", "effect and levels") if column in tests]
     plots = []
     for number, (key, rows) in enumerate(tests.groupby(whole, sort=False), start=1):

@@ -30,16 +30,19 @@ import pandas as pd
 COLORS = [f"var(--c{number})" for number in range(1, 7)]
 INK = "var(--ink)"
 MUTED = "var(--muted)"
+OTHERS = -1
+"""Number of series that are grey."""
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 DASHED = [4, 3]
-LINE = ".{1,26}([ _]|$)"
-"""A line of a label, which ends after a blank or an underscore."""
-
-LINES = f"split(trim(replace(datum.label, regexp('{LINE}', 'g'), '$&\\n')), '\\n')"
-"""The lines of a label, as an expression of Vega."""
+_LABEL = 26
+_HEADER = 17
+"""Characters in a line of a label, and in one of the heading of a panel."""
 
 ONE_ROW = alt.Data(values=[{}])  # type: ignore[no-untyped-call]
 """The data of a mark at a fixed place."""
+
+_VALUES = ("value", "low", "high", "chance", "human", "zero", "published")
+"""Columns that share the scale of the values."""
 
 _ACROSS: dict[str, dict[str, Any]] = {
     "human": {"color": MUTED, "strokeWidth": 2, "opacity": 0.7},
@@ -92,6 +95,39 @@ def distinct(data: pd.DataFrame, column: str) -> list[Any]:
     return list(data[column].dropna().unique())
 
 
+def _line(n: int) -> str:
+    """A pattern for a line of up to n characters, which ends after a part of a name."""
+    return f".{{1,{n - 1}}}([ _/-]|$)|.{{{n}}}"
+
+
+def _lines(n: int) -> str:
+    """The lines of a label, as an expression of Vega."""
+    return f"split(trim(replace(datum.label, regexp('{_line(n)}', 'g'), '$&\\n')), '\\n')"
+
+
+def ends(values: pd.Series[float]) -> list[float]:
+    """Returns the ends of a scale, which has room on both sides of a single value."""
+    low, high = float(values.min()), float(values.max())
+    room = (abs(low) / 10 or 0.5) if low == high else 0.0
+    return [low - room, high + room]
+
+
+def _with_room(data: pd.DataFrame, own: str = "") -> pd.DataFrame:
+    """The rows, with the ends of the scale as `from` and `to` where all its values are equal.
+
+    With the channel y as `own`, each panel has a scale.
+    """
+    values = data.reindex(columns=[*_VALUES]).astype(float)
+    panels = data["panel"] if own == "y" else pd.Series("", data.index)
+    parts = []
+    for _, rows in values.groupby(panels, sort=False):
+        known = rows.stack()
+        if known.nunique() == 1:
+            low, high = ends(known)
+            parts.append(pd.DataFrame({"from": low, "to": high}, rows.index))
+    return data.join(pd.concat(parts)) if parts else data
+
+
 # ---- channels ------------------------------------------------------------------------------------
 
 
@@ -117,19 +153,24 @@ def numeric(
 
 def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
     """Returns the channel y of a column of labels, which have several lines where they are long."""
-    shown = alt.Axis(**{"labelExpr": LINES, **axis})
+    shown = alt.Axis(**{"labelExpr": _lines(_LABEL), **axis})
     return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=shown)
 
 
 def series(
-    column: str, names: Sequence[str], title: str | None = None, **looks: Sequence[Any]
+    column: str,
+    names: Sequence[str],
+    title: str | None = None,
+    *,
+    has_legend: bool = True,
+    **looks: Sequence[Any],
 ) -> dict[str, Any]:
     """Returns channels on which the values of a column differ, with a legend for several values.
 
-    `looks` are lists of colours, shapes and the like by channel, which Vega repeats.
+    `looks` are lists of colours, shapes and the like by channel, parallel to the names.
     """
     columns = max(1, 330 // (24 + 6 * max(map(len, names), default=0)))  # a letter has 6 pixels
-    legend = alt.Legend(title=title, columns=columns) if len(names) > 1 else None
+    legend = alt.Legend(title=title, columns=columns) if len(names) > 1 and has_legend else None
     return {
         name: channel(
             name, f"{column}:N", sort=None, legend=legend,
@@ -137,6 +178,14 @@ def series(
         )
         for name, values in looks.items()
     }  # fmt: skip
+
+
+def numbered(data: pd.DataFrame, looks: Mapping[str, int], colors: Sequence[str]) -> dict[str, Any]:
+    """Returns the arguments of `series` for series with numbers: their names, colours and marks."""
+    numbers = looks or {name: i for i, name in enumerate(distinct(data, "series"))}
+    shades = [MUTED if i == OTHERS else colors[i % len(colors)] for i in numbers.values()]
+    shapes = [SHAPES[i % len(SHAPES)] for i in numbers.values()]
+    return {"names": [*numbers], "color": shades, "shape": shapes}
 
 
 def tooltip(
@@ -185,6 +234,9 @@ def points(
         for column, line in _ACROSS.items()
         if has(data, column)
     ]
+    if has(data, "from"):
+        room = {on: channel(on, "from:Q"), f"{on}2": channel(f"{on}2", "to:Q")}
+        layers.append(alt.Chart().mark_rule(opacity=0, tooltip=None).encode(**room))
     if has(data, "low"):
         place = {name: channel for name, channel in channels.items() if name != "shape"}
         rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
@@ -199,7 +251,8 @@ def dot_plot(
     *,
     form: str = "%",
     title: str | None = None,
-    colors: Sequence[str] | Mapping[str, str] = COLORS,
+    colors: Sequence[str] = COLORS,
+    looks: Mapping[str, int] = {},
     **scale: Any,
 ) -> Any:
     """Returns figures as dots from left to right, those of a label below each other.
@@ -208,12 +261,15 @@ def dot_plot(
         data: see the module.
         form: how values are written.
         title: of the axis.
-        colors: of the series, in order or by name.
+        colors: that series have.
+        looks: name of a series -> number of its colour and mark, `OTHERS` for grey; by default in
+            the order of the rows. The legend has all of them.
         scale: options of the scale of values.
     """
+    data = data if "domain" in scale or form == "%" else _with_room(data)
     names = distinct(data, "series")
-    shades = [colors[name] for name in names] if isinstance(colors, Mapping) else colors
-    looks = series("series", names, color=shades, shape=SHAPES)
+    has_legend = not data["series"].equals(data["label"])
+    channels = series("series", has_legend=has_legend, **numbered(data, looks, colors))
     y = labels(data, "label").scale(type="band", paddingInner=0.2)
     place = {"x": numeric("x", form=form, title=title, **scale), "y": y}
     n_beside = 1
@@ -223,7 +279,7 @@ def dot_plot(
     layers = []
     if has(data, "sd"):
         bars = alt.Chart().mark_errorbar(thickness=6, opacity=0.3, clip=True)
-        layers.append(bars.encode(**place, color=looks["color"], xError=alt.XError("sd:Q")))
+        layers.append(bars.encode(**place, color=channels["color"], xError=alt.XError("sd:Q")))
     if has(data, "published"):
         diamond = alt.Chart().mark_point(shape="diamond", size=70, color=INK, strokeWidth=1.3)
         layers.append(diamond.encode(**place | {"x": alt.X("published:Q")}))
@@ -231,8 +287,8 @@ def dot_plot(
     if has(data, "shuffles"):
         sizes["size"] = alt.Size("shuffles:Q", legend=None).scale(rangeMin=30, rangeMax=150)
     across = {"y": y.bandPosition(0), "y2": alt.Y2("label:N", bandPosition=1)}
-    layers += points(data, "x", place | looks, form, across, **sizes)
-    n_lines = max(len(re.findall(LINE, label)) for label in data["label"])
+    layers += points(data, "x", place | channels, form, across, **sizes)
+    n_lines = max(len(re.findall(_line(_LABEL), label)) for label in data["label"])
     height = max(16 * n_beside + 5, 13 * n_lines + 8) * data["label"].nunique()
     return layered(data, *layers, height=height)
 
@@ -246,6 +302,7 @@ def line_plot(
     legend: str | None = None,
     joined: Collection[str] | None = None,
     colors: Sequence[str] = COLORS,
+    looks: Mapping[str, int] = {},
     is_small: bool = False,
     is_beside: bool = False,
     heights: tuple[float, float] = (240, 110),
@@ -262,17 +319,18 @@ def line_plot(
         form: how values are written.
         title, legend: titles of the values and of the series.
         joined: series with lines; by default all.
-        colors: of the series.
+        colors, looks: see `dot_plot`.
         is_small: whether there are lines alone.
         is_beside: whether the dots of several series at one x are beside each other.
         heights: of a chart, and of each of several panels.
         columns, own: see `panels`.
         scale: options of the scale of values.
     """
+    data = data if "domain" in scale or form == "%" else _with_room(data, own)
     names = distinct(data, "series")
-    looks = series("series", names, legend or None, color=colors, shape=SHAPES)
+    channels = series("series", title=legend or None, **numbered(data, looks, colors))
     y = numeric("y", form=form, title=title, **scale)
-    place = {"x": x, "y": y, "color": looks["color"]}
+    place = {"x": x, "y": y, "color": channels["color"]}
     if is_beside and len(names) > 1:
         place["xOffset"] = alt.XOffset("series:N", sort=names)
     with_line = [*(names if joined is None else joined)]
@@ -280,7 +338,7 @@ def line_plot(
     marks = [line.transform_filter(alt.FieldOneOfPredicate(field="series", oneOf=with_line))]
     marks = marks if with_line else []
     if not is_small:
-        marks += points(data, "y", place | looks, form)
+        marks += points(data, "y", place | channels, form)
         if {"domainMin", "domainMax"} & {*scale}:
             marks[-2].mark.clip = True  # an interval may reach further
     if has(data, "item"):
@@ -296,7 +354,8 @@ def panels(chart: Any, data: pd.DataFrame, columns: int = 2, own: str = "") -> A
     """Returns a chart as panels with headings, which have one scale, but for the channel `own`."""
     facet = alt.Facet("panel:N", title=None, sort=distinct(data, "panel"))
     beside = 45 * (columns if own == "y" else 1) + 14 * columns  # labels of axes, and gaps
-    made = chart.facet(facet.header(labelExpr=LINES), columns=columns, spacing=14)
+    heading = facet.header(labelExpr=_lines(_HEADER * 2 // min(columns, 2)))
+    made = chart.facet(heading, columns=columns, spacing=14)
     made = made.properties(usermeta={"beside": beside})
     return made.resolve_scale(**{own: "independent"}) if own else made
 

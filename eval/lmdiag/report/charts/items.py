@@ -130,11 +130,14 @@ def _pairs(items: Sequence[Item], chart: Chart, bits: bool, far: str) -> pd.Data
 def axis_of(channel: str, column: str, title: str, values: pd.Series[float], bits: bool) -> Any:
     """Returns a channel of surprisals, or of probabilities on a logarithmic scale."""
     low = math.floor(math.log10(max(_FLOOR, values[values > 0].min() if values.any() else 0.1)))
+    low = min(low, -2)  # three ticks at least
     scale: dict[str, Any] = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
     if bits:
-        scale = {"domain": [values.min(), values.max()], "nice": True, "zero": False}
-    made = drawing.numeric(channel, column, title=title, **scale)
-    return made if bits else made.axis(values=[10.0**i for i in range(low, 1)], format="~g")
+        scale = {"domain": drawing.ends(values), "nice": True, "zero": False}
+        return drawing.numeric(channel, column, title=title, **scale)
+    made = drawing.numeric(channel, column, title=f"{title}, log scale", **scale)
+    label = "format(datum.value, datum.value < 0.001 ? '~e' : '~g')"
+    return made.axis(values=[10.0**i for i in range(low, 1)], labelExpr=label)
 
 
 def _line(bad: Any, good: Any, axes: Mapping[str, Any], **mark: Any) -> Any:

@@ -58,7 +58,8 @@ def _figures(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         table = table[table["label"].isin(unperturbed["label"])]
         table = table.assign(series=table["setting_label"].map(visible))
         table = table.sort_values(["measure_rank", "setting_rank"], kind="stable")
-    yield from figure_plots(chart.kind, "measures", chart.title or "Figures in percent", table)
+    title = chart.title or "Figures in percent"
+    yield from figure_plots(chart.kind, "measures", title, table, looks=data.looks)
 
 
 def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -79,7 +80,7 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for group, rows in table.groupby(groups, sort=False):
         about = f"{title}: {group}" if group else title
         part = f"{name}-{name_part(str(group))}".strip("-")
-        for plot in figure_plots(chart.kind, part, about, rows):
+        for plot in figure_plots(chart.kind, part, about, rows, looks=data.looks):
             yield plot._replace(is_further=bool(group))
 
 
@@ -107,7 +108,7 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
         table = table.assign(label=labels + ", " + table["set"], series=table["model"])
     else:
         table = table.assign(label=labels, series=table["set"])
-    yield from figure_plots("levels", "extended-sets", sets.title, table)
+    yield from figure_plots("levels", "extended-sets", sets.title, table, looks=data.looks)
 
 
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -163,7 +164,8 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     table["panel"] = "" if is_alone else score
     lowest = min(0.48, table[["value", "low"]].min().min())
     title = "probability mass kept: top | bottom of the distribution"
-    made = _cutoff_chart(table, title, columns=1, heights=(190, 190), domain=[lowest, 1])
+    sizes: dict[str, Any] = {"columns": 1, "heights": (190, 190), "looks": data.looks}
+    made = _cutoff_chart(table, title, **sizes, domain=[lowest, 1])
     caption = "MW and EW of the verbs in the top of the distribution, then of those in its bottom."
     yield Plot(chart.kind, "cutoffs-mw-ew", caption + meanings(table), made)
     by = data.table(names, by=chart.by, levels=chart.levels)

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.charts.drawing import COLORS, MUTED, distinct, line_plot, meanings
+from lmdiag.report.charts.drawing import COLORS, OTHERS, distinct, line_plot, meanings
 from lmdiag.report.charts.task_runs import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.text import visible
@@ -19,6 +19,9 @@ from lmdiag.training_steps import trained_model
 
 _OTHERS = "other models"
 """Family of the models whose marks no line joins."""
+
+_MANY = 9
+"""Numbers of parameters from which not each has a tick."""
 
 _SIZE = re.compile(r"\d+(\.\d+)?[kmb]|tiny|mini|small|medium|base|large|x+l|huge", re.IGNORECASE)
 """A part of a model's name that only says how large the model is."""
@@ -102,17 +105,17 @@ def _trend_chart(data: pd.DataFrame, is_step: bool, form: str) -> Any:
     """Figures against the training step or the number of parameters (`at`), a panel for each."""
     places = sorted(distinct(data, "at"))
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
-    axis = alt.Axis(labelExpr=label, labelOverlap=True, grid=False, tickCount=3)
+    axis = alt.Axis(labelExpr=label, labelOverlap="greedy", grid=False, tickCount=3)
+    if is_step or len(places) < _MANY:
+        axis["values"] = places
     scale = alt.Scale(type="log", nice=False, padding=8)
     if is_step:  # linear up to the first step, so that there is room for step 0
-        ticks = places[:1]
-        for place in places:  # each at least eight times the tick before
-            if place >= max(1, 8 * ticks[-1]):
-                ticks.append(place)
-        axis["values"] = ticks
         scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
-    x = alt.X("at:Q", title="training step" if is_step else "parameters", scale=scale, axis=axis)
+    title = f"{'step' if is_step else 'parameters'}, log scale"
+    x = alt.X("at:Q", title=title, scale=scale, axis=axis)
     data = data.sort_values("series", key=lambda names: names == _OTHERS, kind="stable")
     families = [name for name in distinct(data, "series") if name != _OTHERS]
-    colors = [*COLORS[: len(families)], MUTED]
-    return line_plot(data, x, form=form, joined=families, colors=colors, own="" if form else "y")
+    looks = {name: number for number, name in enumerate(families)}
+    if len(families) < data["series"].nunique():
+        looks[_OTHERS] = OTHERS
+    return line_plot(data, x, form=form, joined=families, looks=looks, own="" if form else "y")

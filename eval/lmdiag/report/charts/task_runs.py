@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -36,11 +36,12 @@ def figure_plots(
     table: pd.DataFrame,
     form: str = "%",
     colors: Sequence[str] = COLORS,
+    looks: Mapping[str, int] = {},
 ) -> list[Plot]:
     """Returns a dot plot of figures, whose caption says what the marks mean; [] without rows."""
     if table.empty:
         return []
-    chart = dot_plot(drawn(table), form=form, colors=colors)
+    chart = dot_plot(drawn(table), form=form, colors=colors, looks=looks)
     return [Plot(kind, name, f"{title}.{meanings(table)}", chart)]
 
 
@@ -53,12 +54,22 @@ class TaskRuns:
         runs: the runs.
         figures: of the same runs, in the same order.
         items: the unperturbed items of each run.
+        models: names of the models of all charts, in the order of their colours and marks.
     """
 
     task: str
     runs: Sequence[Run]
     figures: ReportFigures
     items: Sequence[Sequence[Item]]
+    models: Sequence[str] = ()
+
+    @property
+    def looks(self) -> dict[str, int]:
+        """The number of the colour and mark of each model; empty where there is one model."""
+        labels = [source.label for source in self.figures.sources]
+        if len(labels) == 1:
+            return {}
+        return {name: i for i, name in enumerate(self.models) if name in labels}
 
     @property
     def diagnostic(self) -> Diagnostic:
@@ -100,4 +111,5 @@ class TaskRuns:
 
     def colors(self, i: int) -> list[str]:
         """Returns the colours of a chart of run i: of several runs, only that of its model."""
-        return COLORS if len(self.runs) == 1 else [COLORS[i % len(COLORS)]] * 2
+        number = self.looks.get(self.figures.sources[i].label)
+        return COLORS if number is None else [COLORS[number % len(COLORS)]] * 2
