@@ -20,7 +20,11 @@ from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.types import BadInput
 
 DIAGNOSTICS = ["cprag102", "role88", "neg136"]
-CONFIGS = [*DIAGNOSTICS, "agreement", "verbs"]
+CHOICES = [
+    f"{name}_choice"
+    for name in (*DIAGNOSTICS[:2], "neg136_simp_affirmative", "neg136_simp_negative", "neg136_nat")
+]
+CONFIGS = [*DIAGNOSTICS, "agreement", "verbs", *CHOICES]
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +70,8 @@ def test_a_second_build_gives_the_same_bytes(demo_dir, tmp_path, capsys):
         assert build("--source", "demo") == 0
         assert contents(Path("lmdiag")) == contents(demo_dir)
     counts = {"cprag102": 54, "role88": 32, "neg136": 104, "agreement": 760, "verbs": 461}
-    lines = [f"{config:<12}{n:>7} rows\n" for config, n in counts.items()]
+    counts |= dict(zip(CHOICES, (54, 32, 36, 36, 32), strict=True))
+    lines = [f"{config:<30}{n:>9} rows\n" for config, n in counts.items()]
     assert capsys.readouterr() == ("".join([*lines, "written: lmdiag\n"]), "")
     assert names(Path()) == ["lmdiag"]
     assert stimuli.tasks("lmdiag") == CONFIGS[:4]
@@ -81,7 +86,7 @@ def test_the_script_of_the_data_set_is_the_command(demo_dir, tmp_path):
 def test_provenance_has_the_digest_of_every_file(demo_dir, scripts):
     record, entries = provenance(demo_dir), configs(demo_dir)
     assert list(entries) == list(record["configs"]) == CONFIGS
-    assert [entry.get("default") for entry in entries.values()] == [True, None, None, None, None]
+    assert [entry.get("default") for entry in entries.values()] == [True] + 9 * [None]
     for entry in entries.values():  # the cache of `datasets` depends on the description
         (file,) = entry["data_files"]
         assert record["outputs"][file["path"]] in entry["description"]
@@ -109,9 +114,9 @@ def test_the_published_files_have_their_commit_and_changed_ones_do_not(upstream,
     path.write_text(path.read_text("utf-8").replace("soft", "hairy"), "utf-8")
     assert build("out", "--source", tree) == 0
     record, text = provenance(out)["configs"], card.read_text("utf-8")
-    assert list(configs(out)) == list(record) == DIAGNOSTICS
+    assert list(configs(out)) == list(record) == [*DIAGNOSTICS, *CHOICES]
     commit = "080de8d8b29a3d6f5fe133af73d7e9170f4d4c0c"
-    assert [facts["commit"] for facts in record.values()] == [commit, commit, None]
+    assert [facts["commit"] for facts in record.values()][:3] == [commit, commit, None]
     assert record["role88"]["repository"] == "aetting/lm-diagnostics"
     assert all(digest in text for facts in record.values() for digest in facts["inputs"].values())
     assert "not the bytes of the pinned commit" in text
@@ -123,11 +128,12 @@ def test_configs_can_be_chosen_and_earlier_ones_go(demo_dir, monkeypatch):
     out, order, replace = Path(shutil.copytree(demo_dir, "out")), [], Path.replace
     (out / "notes.txt").write_text("what was not built here is left alone")
     monkeypatch.setattr(Path, "replace", lambda *paths: order.append(replace(*paths).name))
-    assert build("out", "--source", "demo", "--configs", "neg136", "verbs") == 0
+    assert build("out", "--source", "demo", "--configs", "neg136_nat_choice", "verbs") == 0
     assert order[-2:] == ["provenance.json", "README.md"]  # a killed build has not its card
-    assert list(configs(out)) == ["neg136", "verbs"]
+    assert list(configs(out)) == ["neg136_nat_choice", "verbs"]
     tasks = yaml.safe_load((out / "eval.yaml").read_text("utf-8"))["tasks"]
-    assert {task["config"] for task in tasks} == {"neg136"}
+    assert {task["config"] for task in tasks} == {"neg136_nat_choice"}
+    assert not (out / "eval-lmdiag.yaml").exists()  # it would have no tasks
     assert not (out / "cprag102").exists()
     assert (out / "notes.txt").exists()
 

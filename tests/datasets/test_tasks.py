@@ -6,6 +6,7 @@ construct; tests/peers compares the figures of the real programs.
 
 import asyncio
 import math
+import re
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -201,3 +202,45 @@ def test_inspect_compares_the_last_words_of_prompts(import_file, demo_dir):
     ]
     assert tasks.sensitivity()(scores) == 1
     assert tasks.sensitivity(0.01)(scores) == 0
+
+
+# ---- the benchmark of the Hub --------------------------------------------------------------------
+
+
+@pytest.fixture
+def benchmark(demo_dir):
+    """The tasks of `eval.yaml`, which Inspect runs from this file alone."""
+    return yaml.safe_load((demo_dir / "eval.yaml").read_text("utf-8"))["tasks"]
+
+
+def test_forced_choices_ask_each_contrast_in_every_order(demo_dir, benchmark):
+    asked = Counter()
+    for task in benchmark:
+        rows = rows_of(demo_dir, task["config"])
+        source = rows_of(demo_dir, task["config"].partition("_")[0])
+        right = {row["contrast"]: row["target"] for row in source if row["good"]}
+        for contrast in {row["contrast"] for row in rows}:
+            questions = [row for row in rows if row["contrast"] == contrast]
+            m = len(questions[0]["choices"])
+            good = [row["choices"]["ABC".index(row["target"])] for row in questions]
+            assert sorted(row["target"] for row in questions) == list("ABC"[:m])
+            assert len(set(good)) == 1
+            assert right[contrast] in re.split(r"[ .]", good[0])
+            asked[contrast] += 1
+        assert task["field_spec"].items() >= {x: x for x in ("input", "choices", "target")}.items()
+        names = [x["name"] for part in ("solvers", "scorers") for x in task[part]]
+        assert names == ["multiple_choice", "choice"]
+    contrasts = {
+        row["contrast"]
+        for task in ("cprag102", "role88", "neg136")
+        for row in rows_of(demo_dir, task)
+    }
+    assert asked == dict.fromkeys(contrasts, 1)
+    shown = next(x for x in rows_of(demo_dir, "neg136_simp_negative_choice") if "-4-" in x["id"])
+    assert shown["choices"] == ["A robin is not a tree.", "A robin is not a bird."]
+
+
+def test_inspect_accepts_the_tasks_of_the_benchmark(benchmark):
+    hf = pytest.importorskip("inspect_ai._eval.task.hf", reason="inspect_ai is not installed")
+    for task in benchmark:
+        assert hf.HFTask.model_validate(task).id == task["id"]

@@ -18,9 +18,10 @@ from lmdiag.types import BadInput
 
 from .agreement import agreement, verbs
 from .card import PARQUET, fill
+from .choices import FEATURES, questions
 from .diagnostics import cprag102, neg136, role88
 from .lines import Row
-from .sources import CONFIGS, REPOSITORIES, SCRIPTS, open_source, sha256
+from .sources import CHOICES, CONFIGS, REPOSITORIES, SCRIPTS, open_source, sha256
 
 if TYPE_CHECKING:
     import datasets
@@ -111,10 +112,12 @@ def _parquet(config: str, paths: Iterable[Path], new: Path) -> datasets.DatasetI
     }
     if config == "verbs":
         features = dict.fromkeys(("singular", "plural"), types["text"])
+    elif config in CHOICES:
+        features = dict.fromkeys(FEATURES, types["text"]) | {"choices": types["words"]}
     else:
         columns = (*CORE, *built_in()[config].columns)
         features = {column.name: types[column.type] for column in columns}
-    rows = list(PARSERS[config](*paths))
+    rows = _rows(config, paths)
     table = {name: [row[name] for row in rows] for name in features}
     data = Dataset.from_dict(table, features=Features(features), split=NamedSplit("test"))
     path = new / PARQUET.format(config)
@@ -128,6 +131,15 @@ def _parquet(config: str, paths: Iterable[Path], new: Path) -> datasets.DatasetI
     info.splits = SplitDict({"test": SplitInfo("test", size, len(rows))})
     info.dataset_size, info.download_size = size, path.stat().st_size
     return info
+
+
+def _rows(config: str, paths: Iterable[Path]) -> list[Row]:
+    """The rows of a config, or the questions about some of another one's."""
+    if config not in CHOICES:
+        return list(PARSERS[config](*paths))
+    choice = CHOICES[config]
+    rows = _rows(choice["rows"], paths)
+    return list(questions(rows, choice["where"], of_words=choice["of_words"]))
 
 
 def _write_card(
@@ -144,7 +156,8 @@ def _write_card(
         benchmark = yaml.safe_load((SCRIPTS / name).read_text("utf-8"))
         benchmark["tasks"] = [task for task in benchmark["tasks"] if task["config"] in infos]
         text = yaml.safe_dump(benchmark, sort_keys=False, allow_unicode=True, width=100)
-        (new / name).write_text(text, "utf-8")
+        if benchmark["tasks"]:
+            (new / name).write_text(text, "utf-8")
     configs = {}
     for config, paths in files.items():
         folder, published = CONFIGS[config]["folder"], CONFIGS[config]["files"]

@@ -23,9 +23,13 @@ SCRIPTS = Path(__file__).resolve().parents[1]
 NOTICE = "LICENSE"
 SERVER = "https://raw.githubusercontent.com"
 
-REPOSITORIES, CONFIGS = json.loads((SCRIPTS / "loading/sources.json").read_text("utf-8")).values()
+REPOSITORIES, CONFIGS, CHOICES = json.loads(
+    (SCRIPTS / "loading/sources.json").read_text("utf-8")
+).values()
 """Folder of a repository -> its GitHub name, commit, licence and SHA-256 of that; config -> what it
-is about, the folder of its repository, and path -> SHA-256 of its files."""
+is about, the folder of its repository, and path -> SHA-256 of its files; config of questions ->
+what it is about, the config that it is made from, and which rows and how."""
+CONFIGS |= {name: CONFIGS[choice["rows"]] | choice for name, choice in CHOICES.items()}
 
 AGREEMENT_FOLDERS = ("data/ML", "data/blimp")
 """All templates in these folders are read; a directory may have other ones than the published."""

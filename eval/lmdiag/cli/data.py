@@ -37,7 +37,7 @@ def build_command(
         configs: configs to build (default: all that the source has)
     """
     for name, rows in script("directory").build(out, source, configs).items():
-        print(f"{name:<10} {rows:>8,} rows")
+        print(f"{name:<30} {rows:>8,} rows")
     print(f"written: {visible(str(out))}")
 
 

@@ -1,4 +1,4 @@
-"""The figures of the leaderboard: the tasks of `eval.yaml`, as the diagnostics declare them."""
+"""The figures of the leaderboard: the tasks of `eval-lmdiag.yaml`, as diagnostics declare them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def columns() -> dict[FigureKey, FigureSelection]:
     """Returns the address of each figure of the leaderboard, with its selection and heading.
 
-    They are in the order of the diagnostics, and of the tasks in `eval.yaml`.
+    They are in the order of the diagnostics, and of the tasks in `eval-lmdiag.yaml`.
     """
     by_address = {}
     for task, diagnostic in diagnostics.built_in().items():
@@ -34,7 +34,7 @@ def columns() -> dict[FigureKey, FigureSelection]:
 
 
 def task_id(key: FigureKey) -> str:
-    """Returns the id of a figure in `eval.yaml`: config, measure with `_at_` for `@`, and level.
+    """Returns the id of a figure in `eval-lmdiag.yaml`: config, measure (`_at_` for `@`), level.
 
     The Hub takes one value per task of a benchmark, so each column is a task of its own.
     """

@@ -34,8 +34,8 @@ __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
 
 
 def tasks(data: str, *, revision: str | None = None) -> list[str]:
-    """Returns the names of the tasks of a data set: its configs without the list of verbs."""
-    return [name for name in find(data, revision).configs if name != VERBS]
+    """Returns the names of the tasks of a data set: its configs but for verbs and questions."""
+    return find(data, revision).tasks
 
 
 def is_data(path: Path) -> bool:
@@ -79,7 +79,7 @@ def load(
     if isinstance(data, str | Path):
         source = str(data)
         dataset = find(str(data), revision)
-        known = [name for name in dataset.configs if name != VERBS]
+        known = dataset.tasks
         task = task or (known[0] if len(known) == 1 else None)
         if task not in known:
             there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"

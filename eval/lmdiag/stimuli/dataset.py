@@ -24,10 +24,12 @@ from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import concatenate
 from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, read_table
 from lmdiag.text import shortened, suggest
-from lmdiag.types import BadInput
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
+_QUESTIONS = rf"({'|'.join(DIAGNOSTICS)})(_.+)?_choice"
+"""Configs of multiple-choice questions, which other programs ask."""
 
 _CARD, _TEXT = "README.md", ".txt"  # text files hold extended sets
 _LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
@@ -79,6 +81,11 @@ class Dataset:
     configs: Configs
     is_hub: bool = False
     by_file: str = ""
+
+    @property
+    def tasks(self) -> list[str]:
+        """The configs that lmdiag asks about."""
+        return [x for x in self.configs if x != VERBS and not re.fullmatch(_QUESTIONS, x)]
 
     def commit(self, config: str) -> str | None:
         """Returns the commit that the rows of a config come from; None if it is not known."""
