@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -54,8 +55,10 @@ from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
+from lmdiag.stimuli.columns import ANALYSED_COLUMNS
+from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.text import first_few
-from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions
+from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -78,7 +81,8 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
     Args:
         model_id: Hub id, local folder, or `demo:masked` / `demo:causal`; with `server`, the name of
             the model there.
-        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
+        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat, and
+            of `lmdiag.types.TableOptions`, how a table of own rows is read.
 
     Raises:
         BadInput: it cannot be loaded, or an option is not allowed; names the remedy.
@@ -267,17 +271,20 @@ def fit(
         output: folder that keeps models' answers, so that no model is asked twice.
         batch_size: texts in a batch; None for what suits the device.
         quiet: no progress bar.
-        procedure: fields of `lmdiag.analysis.procedures.Procedure`, e.g. response="time".
+        procedure: fields of `lmdiag.analysis.procedures.Procedure`, e.g. response="time", and how
+            the table is read, fields of `lmdiag.types.TableOptions`, e.g. columns={"word": "ia"}.
 
     Raises:
         BadInput: a column or a value cannot be used (column and row are named), or there are
             neither models nor surprisals.
     """
     fields = Procedure.__dataclass_fields__
+    reading = {name: procedure.pop(name) for name in READING & procedure.keys() - fields.keys()}
     if unknown := procedure.keys() - fields.keys():
         raise BadInput(f"fit has no option {min(unknown)!r}: choose from {', '.join(fields)}")
     lists = {name: tuple(value) for name, value in procedure.items() if isinstance(value, list)}
-    table = read_human(human, profile, Procedure(**procedure | lists))
+    options = TableOptions.of(reading)
+    table = read_human(human, profile, Procedure(**procedure | lists), options)
     files = [surprisal] if isinstance(surprisal, str) else surprisal
     sources = [read_surprisals(table, source) for source in files]
     if models:
@@ -347,12 +354,15 @@ def run(
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run import RunOptions, run_model
 
+    table = TableOptions.of({name: options.pop(name) for name in READING & options.keys()})
     load_options = models.LoadOptions.from_keywords(options)
     protocol = Protocol(
         tasks=tuple(tasks), perturb=tuple(perturb), shuffles=shuffles, seed=seed, limit=limit,
         k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
     )  # fmt: skip
-    inputs = load_inputs(str(data), protocol, allow_duplicates=allow_duplicates, design=design)
+    inputs = load_inputs(
+        str(data), protocol, allow_duplicates=allow_duplicates, design=design, table=table
+    )
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
     made = cast(Run, run_model(model, load_options, inputs, how))  # there is one process
     return FinishedRun(made.path, made.results, made.stimuli)
@@ -371,6 +381,7 @@ def analyse(
     coding: Coding = "sum",
     by: str = "",
     task: str = "",
+    **reading: Any,
 ) -> Analysed:
     """Analyses the conditions of items: cell means, effects over items, mixed models.
 
@@ -390,6 +401,8 @@ def analyse(
             "difference" (each level less the one before it, then also in the tests).
         by: a column that differs between items only; effects at each of its levels, and Welch's t.
         task: of runs with several tasks.
+        reading: how the rows are read, fields of `lmdiag.types.TableOptions`, e.g.
+            filter="block=swap"; of runs, those that choose rows or divide conditions.
 
     What is not given is taken from the design that is stored with the first run.
 
@@ -423,10 +436,25 @@ def analyse(
                 rule = "analyse takes predictions with their stimuli"
                 raise BadInput(f"{rule}: analyse(predictions, stimuli)")
             parts[number] = items_of_predictions(part, rows, per)
-    table = items_of(parts, task=task, per=per)
+    options = TableOptions.of(reading)
+    value = response or formula.partition("~")[0].strip(" `") or "surprisal"
+    tables = []
+    notes: dict[str, None] = {}
+    for part in parts:
+        is_run = isinstance(part, Run)
+        frame, of_part = read_frame_rows(
+            items_of(part, task=task, per=per) if is_run else part, options,
+            () if is_run else ANALYSED_COLUMNS, copies=True, text=value,
+        )  # fmt: skip
+        tables.append(frame)
+        notes |= dict.fromkeys(of_part)
+    table = items_of(tables)
     found = analyse_table(table, response=response, formula=formula, **design)
-    return Analysed(**vars(found))
+    return Analysed(**vars(replace(found, notes=(*notes, *found.notes))))
 
+
+READING = TableOptions.__dataclass_fields__.keys()
+"""Names of the options of tables."""
 
 Comparable = Measures | Run | str | Path
 

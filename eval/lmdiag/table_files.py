@@ -32,7 +32,7 @@ from lmdiag.files import (
     readable,
     replacing,
 )
-from lmdiag.text import csv_cell, first_few, shortened, suggest, truncated, visible
+from lmdiag.text import csv_cell, first_few, folded, shortened, suggest, truncated, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ _REGION = {"number", "name", "start", "end"}
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
+
+FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+"""Column, comparison and value of a condition."""
 
 _Row = tuple[int, list[str]]
 """The number of a row in its file, and its cells."""
@@ -109,6 +112,10 @@ class RawTable:
         numbers: of the rows.
         places: what messages call each row, where this does not follow from name and number.
         form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
+        notes: how the columns and rows were read where they differ from the specification.
+        chosen: columns that the user named.
+        row_names: what ids are made of, where rows were left out or made; () for 1, 2 and so on.
+        is_text: whether all values are texts, as in files of text and of Excel.
     """
 
     name: str
@@ -116,6 +123,10 @@ class RawTable:
     numbers: RowNumbers = UNNUMBERED
     places: Sequence[str] = ()
     form: str = ""
+    notes: tuple[str, ...] = ()
+    chosen: frozenset[str] = frozenset()
+    row_names: Sequence[int | str] = ()
+    is_text: bool = False
 
     def __post_init__(self) -> None:
         check_size(self.name, len(self.columns), max(map(len, self.columns.values()), default=0))
@@ -170,10 +181,34 @@ class RawTable:
         """Returns the error that a row is wrong."""
         return BadInput(f"{self.where(row)}: {message}")
 
+    def noting(self, *lines: str) -> RawTable:
+        """Returns the table with further lines on how it was read."""
+        return replace(self, notes=(*self.notes, *lines)) if lines else self
+
+    def of(self, rows: Sequence[int]) -> RawTable:
+        """Returns some rows; one may be there several times."""
+        columns = {name: [x[row] for row in rows] for name, x in self.columns.items()}
+        places = [self.places[row] for row in rows] if self.places else ()
+        names = [self.row_names[row] for row in rows] if self.row_names else ()
+        numbers = self.numbers.of(rows)
+        return replace(self, columns=columns, numbers=numbers, places=places, row_names=names)
+
+    def column_of(self, name: str, option: str) -> str:
+        """Returns the column that a user calls by a name, or by a spelling that fits only one.
+
+        `BadInput` if there is none; the option is named.
+        """
+        alike = [column for column in self.columns if folded(column) == folded(name)]
+        if name not in self.columns and len(alike) != 1:
+            names = ", ".join(filter(None, self.columns))
+            problem = f"no column {name!r}{suggest(name, self.columns)}; there are {names:.800}"
+            raise BadInput(f"{self.name}: {option}: {problem}")
+        return name if name in self.columns else alike[0]
+
     def lacks(self, column: str, rule: str) -> BadInput:
         """Returns the error that a column is missing: what may be meant, and what is there."""
         suggestion = suggest(column, self.columns)
-        names = truncated(", ".join(self.columns))
+        names = truncated(", ".join(self.columns), 800)
         problem = f"the column {column} is missing{suggestion}; found: {names}; {rule}"
         return BadInput(f"{self.name}: {problem}")
 
@@ -217,7 +252,8 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         if separator == ";" and all(_DECIMAL_COMMA(text) for text in {*texts} - {*MISSING}):
             texts = [text.replace(",", ".") for text in texts]
         columns[name] = texts if raw else [None if x in MISSING[1:] else x for x in texts]
-    return RawTable(str(path), columns, RowNumbers([number for number, _ in rows], unit))
+    numbers = RowNumbers([number for number, _ in rows], unit)
+    return RawTable(str(path), columns, numbers, is_text=True)
 
 
 def _text_rows(path: Path) -> tuple[list[_Row], str]:
@@ -354,17 +390,21 @@ def _excel_text(cell: Any) -> str:
 
 
 def read_frame(path: Path, *, raw: bool = False) -> DataFrame:
-    """Returns a file as a DataFrame, whose index has the lines or rows of the file.
+    """Returns a file as a DataFrame, see `as_frame`; or its values as they are written (`raw`)."""
+    return as_frame(read_table(path, raw=raw), raw=raw)
+
+
+def as_frame(table: RawTable, *, raw: bool = False) -> DataFrame:
+    """Returns a table as a DataFrame, whose index has the lines or rows of the file.
 
     Numbers and truth values of text have their types, and what is missing is NaN; or the values are
-    texts as they are written (`raw`). Names of rows, which R adds, are in raw frames only.
+    as they were read (`raw`). Names of rows, which R adds, are in raw frames only.
     """
     from pandas import DataFrame
 
-    table = read_table(path, raw=raw)
     columns = {name: _cells(values) for name, values in table.columns.items()}
     frame = DataFrame(columns, index=list(table.numbers.values))
-    if path.suffix.lower() in (".parquet", ".jsonl"):
+    if not table.is_text:
         return frame.drop(columns="__index_level_0__", errors="ignore")  # of pandas
     if raw:
         return frame

@@ -16,6 +16,20 @@ _JOINERS = "\u200c\u200d"  # formatting characters that the spelling of some scr
 _FORMULA = tuple("=+-@＝＋－＠")  # a spreadsheet takes them for the start of a formula
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
+WITHOUT_SPACES = (
+    r"\u0e00-\u0fff"  # Thai, Lao, Tibetan
+    r"\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
+    r"\u1780-\u17ff\u19e0-\u19ff"  # Khmer
+    r"\u1950-\u19df\u1a20-\u1aaf\ua980-\ua9df\u1b00-\u1b7f"  # Tai, Javanese, Balinese
+    # Chinese, Japanese, Yi; not their enclosed Hangul letters and squared Latin ones
+    r"\u2e80-\u2fff\u3001-\u302d\u3030-\u312f\u3190-\u31ff\u3220-\u325f\u3280-\u32cb\u32d0-\u3370"
+    r"\u337b-\u337f\u33e0-\u33fe\u3400-\u4dbf\u4e00-\ua4cf\uf900-\ufaff\ufe30-\ufe4f"
+    # full-width signs, not digits and Latin letters; half-width kana
+    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff9f"
+    r"\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+"""Characters of scripts that write no spaces between words, with their punctuation, for a regex."""
+
 
 def visible(text: str) -> str:
     """Returns the text with every invisible character spelled out, e.g. `⟨U+202E⟩`.
@@ -91,6 +105,15 @@ def file_name(name: str, identity: str) -> str:
     """Returns a name for a file that is readable and differs for each identity."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name)[:60].strip("-").lower() or "model"
     return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()[:10]}"
+
+
+def folded(name: str) -> str:
+    """Returns a name without letter case, zeros before numbers, blanks and punctuation.
+
+    >>> folded("Region_01"), folded("right.context")
+    ('region1', 'rightcontext')
+    """
+    return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", name.casefold()))
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -216,6 +217,59 @@ class ModelInfo:
     name: str | None = None
     server: str | None = None
 
+
+# ---- tables of users -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How a user's own table is read, in this order; docs/specification.md, section 1."""
+
+    columns: tuple[str, ...] = ()
+    """which column is what, NAME=COLUMN, e.g. context=text target=form; a range of columns:
+    region=R01..R12"""
+    filter: tuple[str, ...] = ()
+    """rows to keep: COLUMN=VALUE[,VALUE] or COLUMN!=VALUE"""
+    good: str = ""
+    """with contrast, which rows are good: COLUMN=VALUE"""
+    contrast: tuple[str, ...] = ()
+    """columns whose values tell the contrasts apart, of which one row each is good"""
+    wide: tuple[str, ...] = ()
+    """columns that have the text of one condition each: a row becomes a row per column"""
+    split: tuple[str, ...] = ()
+    """column that names several conditions at once, COLUMN=SEPARATOR:NAME,NAME"""
+    gap: str = ""
+    """what stands for the missing word in a sentence (default: ___, [MASK], {} and the like)"""
+    separator: str = ""
+    """what separates the regions of a sentence (default: |)"""
+    critical: str = ""
+    """column with the position (from 1) or the word of the critical word of a sentence"""
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> TableOptions:
+        """Returns the options of a function of the Python API.
+
+        Lists may be given as one text, and `columns` as a mapping. `BadInput` for another option.
+        """
+        fields = cls.__dataclass_fields__
+        if unknown := given.keys() - fields.keys():
+            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(fields)}")
+        values = {}
+        for name, value in given.items():
+            if isinstance(value, Mapping):
+                value = [f"{key}={column}" for key, column in value.items()]
+            if fields[name].default == ():
+                value = (value,) if isinstance(value, str) else tuple(value)
+            values[name] = value
+        return cls(**values)
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the fields that are not the defaults, as `results.json` has them."""
+        return {name: value for name, value in vars(self).items() if value}
+
+
+AS_IT_IS = TableOptions()
+"""A table whose columns have the names of the specification."""
 
 # ---- designs -------------------------------------------------------------------------------------
 

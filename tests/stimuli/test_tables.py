@@ -153,12 +153,8 @@ BAD = {
                          "own.csv:7: the column attractor has 1 row as 'match ', 48 as 'match'"),
     "case of a level": (put("grammatical", "No"), "1 row as 'No', 48 as 'no', which differ in let"),
     "blank in an item": (put("item", "2 "), "own.csv:7: the column item has 1 row as '2 ', 3 as"),
-    "Region3": (named("region_3", "Region3"), "own.csv: the column 'Region3' is nearly 'region_3'"),
-    "region 3": (named("region_3", "region 3"), "'region 3' is nearly 'region_3': rename it"),
-    "Item": (named("item", "Item"), "the column 'Item' is nearly 'item': rename it to item, or to"),
     "itm": (named("item", "itm"), "the column 'itm' is nearly 'item'"),
     "items": (named("item", "items"), "the column 'items' is nearly 'item'"),
-    "blank in a name": (named("item", "item "), "the column 'item ' is nearly 'item'"),
     "swapped letters": (named("frequency", "conditoin"), "'conditoin' is nearly 'condition'"),
     "identical rows": (FILE + FILE.split("\n", 1)[1], "own.csv:98: the row is identical to line 2 "
                        "(96 repeated: lines 98, 99, 100, 101, 102 and 91 more): remove them, "),
@@ -168,7 +164,6 @@ BAD = {
     "NA as sentence": ("item,sentence\n1,NA\n2,B\n", "own.csv:2: the column sentence is empty"),
     "NA beside bars": ("item,sentence\n1,NA\n2,B|c\n", "own.csv:2: the column sentence is empty"),
     "NA in a pair": ("sen,wrong_sen\nA,NA\n", "own.csv:2: the column wrong_sen is missing"),
-    "a pair's column": ("sentence_good,Sentence_bad\nA,B\n", "is nearly 'sentence_bad'"),
 }  # fmt: skip
 """What is wrong for certain -> the file, the error."""
 
@@ -218,6 +213,27 @@ ODD = {
     "MultiBLiMP": (",phenomenon,sen,wrong_sen\n0,SV-#,A b.,A c.\n1,SV-P,D.,E.\n", "4 sent", []),
 }  # fmt: skip
 """What may be wrong -> the file, a part of the summary, the warnings."""
+
+
+SPELLED = {
+    "zeros, capitals": ("item,region_1,region_2,region_3", "Item,Region01,Region02,Region03",
+                        "columns     Item as item, Region01 as region_1, Region02 as regi"),
+    "blank": ("region_3", "region 3", "columns     region 3 as region_3"),
+    "blank at the end": ("item", "item ", "columns     item  as item"),
+}  # fmt: skip
+"""Known names -> their spelling in a file, what `check` says."""
+
+
+@pytest.mark.parametrize("case", SPELLED)
+def test_a_name_in_another_spelling_is_read_and_said(tmp_path, case, command):
+    known, spelled, line = SPELLED[case]
+    text = FILE
+    for name, other in zip(known.split(","), spelled.split(","), strict=True):
+        text = text.replace(name, other, 1)
+    path = written(tmp_path, ".csv", text)
+    out = command("check", path)[1]
+    assert line in out
+    assert stimuli.load(str(path)).fingerprint == stimuli.load(DESIGN, "own").fingerprint
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -82,6 +82,7 @@ class Analysis:
         region: number or name of the region; "" for rows as a whole; "all" for each by itself, in
             tables that begin with a column `suite`.
         not_compared: models that are not compared with the first one.
+        notes: how the rows were read.
     """
 
     response: str
@@ -96,6 +97,7 @@ class Analysis:
     by_level: DataFrame
     region: str
     not_compared: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def has_models(self) -> bool:

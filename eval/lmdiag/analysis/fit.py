@@ -164,7 +164,8 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     ]
     n_alone = len(regressions) // 2  # before the one with all predictors, and after it
     compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
-    notes = dict.fromkeys(note for rows in selections for note in rows.notes.values())
+    of_selections = (note for rows in selections for note in rows.notes.values())
+    notes = dict.fromkeys([*table.notes, *of_selections])
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from pandas import DataFrame, Series, to_numeric
 from lmdiag.analysis.procedures import (
     COMPUTED,
     ENTROPY,
+    PLACES,
     SURPRISAL,
     Procedure,
     Profile,
@@ -24,9 +25,10 @@ from lmdiag.analysis.procedures import (
 )
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.stats import Values
-from lmdiag.table_files import MISSING, plain_frame, read_frame
+from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.table_files import MISSING
 from lmdiag.text import shortened, suggest
-from lmdiag.types import BadInput
+from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
 
@@ -56,9 +58,12 @@ class HumanTable:
         frame: the rows; values may be text. The index has their numbers for messages.
         name: of the file, for messages.
         procedure: which columns place a row in its text.
+        notes: how the table was read.
     """
 
-    def __init__(self, frame: DataFrame, name: str, procedure: Profile) -> None:
+    def __init__(
+        self, frame: DataFrame, name: str, procedure: Profile, notes: Sequence[str] = ()
+    ) -> None:
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
         if doubled := frame.columns[frame.columns.duplicated()].tolist():
@@ -66,6 +71,7 @@ class HumanTable:
         self.frame = frame
         self.name = name
         self.procedure = procedure
+        self.notes = notes
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""
@@ -203,7 +209,10 @@ class HumanTable:
 
 
 def read_human(
-    data: str | Path | DataFrame, profile: str | None = None, chosen: Procedure | None = None
+    data: str | Path | DataFrame,
+    profile: str | None = None,
+    chosen: Procedure | None = None,
+    options: TableOptions = AS_IT_IS,
 ) -> HumanTable:
     """Returns a table of human measures.
 
@@ -211,28 +220,34 @@ def read_human(
         data: a table, see `lmdiag.table_files`, a DataFrame, or a run directory, whose items are
             the rows.
         profile, chosen: how it will be fitted, see `procedure_for`.
+        options: how the table is read.
 
     Raises:
         BadInput: the file cannot be read as a table, has no rows, or lacks a column.
     """
     if isinstance(data, str | Path):
         path = user_path(str(data))
-        frame = _read_rows(path)
         name = path.name
     else:
-        frame = plain_frame(data).set_axis(range(1, len(data) + 1))
+        path = data
         name = "rows"
-    return HumanTable(frame, name, procedure_for(frame.columns, profile, chosen))
+    frame, notes = _read_rows(path, options)
+    return HumanTable(frame, name, procedure_for(frame.columns, profile, chosen), notes)
 
 
-def _read_rows(path: Path) -> DataFrame:
-    """The rows of a file, or of a run's items; the index has their numbers in the file."""
+def _read_rows(
+    source: Path | DataFrame, options: TableOptions = AS_IT_IS
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """The rows of a file, a run's items or a table, and how they were read.
+
+    The index has their numbers in the file.
+    """
     from lmdiag.analysis.items import items_of
 
-    if not is_folder(path):
-        return read_frame(path, raw=True)
-    frame = items_of(path)
-    return frame.set_axis(range(1, len(frame) + 1))
+    is_file = isinstance(source, Path) and not is_folder(source)
+    rows = items_of(source) if isinstance(source, Path) and not is_file else source
+    frame, notes = read_frame_rows(rows, options, PLACES, copies=True, raw=True)
+    return frame if is_file else frame.set_axis(range(1, len(frame) + 1)), notes
 
 
 def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
@@ -261,7 +276,7 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
 
 def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
     """Surprisals of another table, joined by the columns that tell the rows of both."""
-    other = HumanTable(_read_rows(path), path.name, table.procedure)
+    other = HumanTable(_read_rows(path)[0], path.name, table.procedure)
     columns = [*other.frame.columns]
     numbers = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
     pairs = {name: name for name in columns if name in table.frame.columns}

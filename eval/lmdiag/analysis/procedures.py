@@ -10,13 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lmdiag.table_files import FILTER
 from lmdiag.types import BadInput
 
 SURPRISAL = "surprisal"
 """Name of the fitted surprisals in formulas; k words earlier: "surprisal_prev_k"."""
-
-FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
-"""Column, comparison and value of a condition."""
 
 ENTROPY = "entropy"
 """Name of the entropies before each word, of a model or in a column."""
@@ -170,13 +168,16 @@ class Profile(Procedure):
         return "|".join(f"{name}:{value}" for name, value in values.items() if value)
 
 
-_PLACES = {
+_PLACES_OF = {
     "text": ("text", "article", "trialid", "docid", "sentence"),
     "position": ("position", "zone", "ianum", "sentpos"),
     "word": ("word", "ia", "target"),
     "reader": ("reader", "subject", "participant", "subid", "WorkerId"),
 }
 """Field of `Procedure` -> columns that it may be, the first that a table has."""
+
+PLACES = frozenset(name for names in _PLACES_OF.values() for name in names)
+"""All of these columns."""
 
 PROFILES: Mapping[str, tuple[Profile, ...]] = {
     "wilcox2023": (Profile(
@@ -232,7 +233,7 @@ def procedure_for(
     values["filter"] = (*published.filter, *chosen.filter)
     if values["sentence"] not in (*columns, chosen.sentence):  # that of a profile's own tables
         values["sentence"] = ""
-    for field, names in _PLACES.items():
+    for field, names in _PLACES_OF.items():
         values[field] = values[field] or next((name for name in names if name in columns), "")
     values["response"] = values["response"] or values["formula"].partition("~")[0].strip()
     if not values["response"]:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from pandas import DataFrame, Series
 
 from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource, log_frequencies
-from lmdiag.analysis.procedures import COMPUTED, ENTROPY, FILTER, SURPRISAL
+from lmdiag.analysis.procedures import COMPUTED, ENTROPY, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.stats import Values
+from lmdiag.table_files import FILTER
 from lmdiag.types import BadInput
 
 _COMPARE = {

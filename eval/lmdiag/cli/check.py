@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from lmdiag.cli import options
-from lmdiag.types import DesignOptions
+from lmdiag.types import AS_IT_IS, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -18,6 +18,7 @@ def check_command(
     /,
     *,
     design: Annotated[DesignOptions, options.section("Design of own data")] = DesignOptions(),
+    table: Annotated[TableOptions, options.TABLE] = AS_IT_IS,
     allow_duplicates: bool = False,
     model: str | None = None,
 ) -> None:
@@ -33,7 +34,7 @@ def check_command(
     from lmdiag.text import visible
 
     for task in stimuli.tasks(file):
-        rows = stimuli.load(file, task, allow_duplicates=allow_duplicates)
+        rows = stimuli.load(file, task, allow_duplicates=allow_duplicates, **table.stored())
         check_columns({task: rows}, design)
         found = design_of(rows, design)
         lines = [*(_lines(rows, found) if found else [f"{task}: {len(rows):,} rows"])]
@@ -47,6 +48,9 @@ def _lines(rows: Stimuli, design: Design) -> Iterator[str]:
     columns = rows.columns()
     texts = [name for name in ("context", "target", "right_context", "sentence") if name in columns]
     yield f"{rows.task}: {design.n_rows:,} {design.form}"
+    for note in rows.notes:
+        step, _, text = note.partition(": ")
+        yield f"{step:<11} {text}"
     yield f"texts       {', '.join(name for name in texts if any(columns[name]))}"
     if rows.compared:
         yield f"compared    {len({*columns['contrast']}):,} contrasts of good and bad rows"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import fields as dataclass_fields
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 from cyclopts import Group, Parameter, Token
 
@@ -17,7 +18,7 @@ from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import Protocol, ScoringOptions, checked_ranks, checked_threshold
 from lmdiag.text import first_few
 from lmdiag.training_steps import training_step
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -29,6 +30,9 @@ RECORD = Parameter(name="*")
 def section(title: str) -> Parameter:
     """Returns the mark of a record whose options stand below a title in the help."""
     return Parameter(name="*", group=Group.create_ordered(title))
+
+
+TABLE = section("Reading a table of your own")
 
 
 def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
@@ -61,6 +65,26 @@ DataOfRuns = Annotated[
 ]
 Overwrite = Annotated[bool, Parameter(help="replace existing files")]
 Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, nothing else")]
+
+
+def _table_options(left_out: str) -> type:
+    """The options of a table without one, which a command has in its own form."""
+    from docstring_parser import parse_from_object
+
+    helps = {x.arg_name: x.description for x in parse_from_object(TableOptions).params}
+    kinds = get_type_hints(TableOptions)
+    fields = [
+        (x.name, Annotated[kinds[x.name], Parameter(help=helps[x.name])], x.default)
+        for x in dataclass_fields(TableOptions)
+        if x.name != left_out
+    ]
+    name = f"TableWithout{left_out.title()}"
+    module = {"__module__": __name__}
+    return make_dataclass(name, fields, frozen=True, kw_only=True, namespace=module)
+
+
+TableWithoutFilter = _table_options("filter")
+TableWithoutColumns = _table_options("columns")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.perturb import names
 from lmdiag.protocol import KNOBS, NEEDED, Knob, Protocol, QueryOptions, applicable, query_options
 from lmdiag.text import suggest, visible
-from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
+from lmdiag.types import AS_IT_IS, FOUND_DESIGN, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.multiverse import MemberRun
@@ -54,6 +54,7 @@ class Data:
     """keep one of identical rows of own data, instead of an error"""
     verbs: str | None = None
     """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
+    table: Annotated[TableOptions, options.TABLE] = AS_IT_IS
 
     def load(
         self, query: QueryOptions, scoring: options.Scoring, design: DesignOptions = FOUND_DESIGN
@@ -67,7 +68,7 @@ class Data:
         )  # fmt: skip
         return load_inputs(
             self.data, scoring.of(protocol), revision=self.data_revision, verbs=self.verbs,
-            allow_duplicates=self.allow_duplicates, design=design,
+            allow_duplicates=self.allow_duplicates, design=design, table=self.table,
         )  # fmt: skip
 
 
@@ -146,6 +147,9 @@ def run_command(
 
 def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
     """Prints what own rows are, if not `quiet`, and what looks wrong in them."""
+    for task, rows in inputs.stimuli.items():
+        for note in rows.notes:
+            say(f"lmdiag: {task}: {note}")
     for task, found in inputs.designs().items():
         if not quiet:
             say(f"lmdiag: {task}: {found.summary()}")

@@ -17,7 +17,7 @@ from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import suggest, visible
-from lmdiag.types import BadInput, DesignOptions
+from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.results import Results, Run
@@ -336,6 +336,7 @@ def analyse_command(
     response: str = "",
     design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
     formula: str = "",
+    table: Annotated[TableOptions, options.TABLE] = AS_IT_IS,
     task: str = "",
     data: options.DataOfRuns = None,
     chart: Path | None = None,
@@ -363,7 +364,7 @@ def analyse_command(
     tables = [path for path in runs if is_table_file(path)]
     sources = [*tables, *options.runs_in([path for path in runs if path not in tables], data)]
     analysed = lmdiag.analyse(
-        sources, task=task, response=response, formula=formula, **design.given()
+        sources, task=task, response=response, formula=formula, **design.given(), **table.stored()
     )
     if chart:
         plot = condition_plot("conditions", analysed)

@@ -19,6 +19,8 @@ from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, read_table
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
+_AS_IT_IS = options.TableWithoutFilter()
+
 
 def surprisal_command(
     file: Annotated[str, Parameter(allow_leading_hyphen=True)],
@@ -120,6 +122,7 @@ def fit_command(
     output: Path = Path("results"),
     overwrite: options.Overwrite = False,
     procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
+    table: Annotated[options.TableWithoutFilter, options.TABLE] = _AS_IT_IS,  # type: ignore[valid-type]
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> None:
     """Fits, prints and writes.
@@ -155,6 +158,7 @@ def fit_command(
         output=output,
         **vars(reading.batching),
         **vars(procedure),
+        **vars(table),
     )
     if as_json:
         print(json.dumps(result.to_json()))

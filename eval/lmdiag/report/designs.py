@@ -196,6 +196,7 @@ def _grid(
 
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     """Yields what a reader of the tables has to know."""
+    yield from analysis.notes
     for model, fit in analysis.mixed.items():
         name = f"mixed model{f' of {model}' if len(analysis.mixed) > 1 else ''}"
         if fit.warning:

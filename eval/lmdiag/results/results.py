@@ -17,7 +17,14 @@ from lmdiag.files import MAX_DOCUMENT, read_json
 from lmdiag.measures.scores import Statistic
 from lmdiag.protocol import Protocol
 from lmdiag.text import first_problem
-from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions, ModelInfo
+from lmdiag.types import (
+    AS_IT_IS,
+    FOUND_DESIGN,
+    BadInput,
+    DesignOptions,
+    ModelInfo,
+    TableOptions,
+)
 
 RESULTS = "results.json"
 PREDICTIONS = "predictions.parquet"
@@ -270,6 +277,7 @@ class Results:
             None where they were not asked for, and for a model behind a server, which has none.
         files: name -> SHA-256 of the files that the figures were computed from.
         design: how the items of the user's own data are analysed, as far as it was given.
+        table: how a table of the user's own data was read, likewise.
         warnings: what looks wrong in the user's own data, see `lmdiag.stimuli.design`.
         schema_version: of `results.json`; no other one is read.
     """
@@ -288,6 +296,7 @@ class Results:
     identity: dict[str, str | None] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     design: DesignOptions = FOUND_DESIGN
+    table: TableOptions = AS_IT_IS
     warnings: list[str] = field(default_factory=list)
     schema_version: Literal[1] = 1
 
@@ -316,6 +325,7 @@ class Results:
         """Returns plain JSON values."""
         document = asdict(replace(self, tasks={}))
         document["design"] = self.design.stored()
+        document["table"] = self.table.stored()
         document["protocol"]["match"] = "exact" if self.model.cased else "case-blind"
         document["tasks"] = {
             task: {setting: content.to_json() for setting, content in settings.items()}

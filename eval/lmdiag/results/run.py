@@ -265,7 +265,7 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     revision = results.data.revision if data is None else None
     loaded = {}
     how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": protocol.seed}
-    how["allow_duplicates"] = True
+    how |= {"allow_duplicates": True, **results.table.stored()}
     for task, facts in results.data.tasks.items():
         loaded[task] = stimuli.load(source, task, **how)
         fingerprint = loaded[task].fingerprint

@@ -12,7 +12,15 @@ from lmdiag.perturb import NONE, chosen, perturb, settings
 from lmdiag.protocol import Protocol, QueryOptions, query_options
 from lmdiag.questions import Setting
 from lmdiag.stimuli.design import Design, check_columns, design_of
-from lmdiag.types import DIAGNOSTICS, FOUND_DESIGN, BadInput, DesignOptions, ModelInfo
+from lmdiag.types import (
+    AS_IT_IS,
+    DIAGNOSTICS,
+    FOUND_DESIGN,
+    BadInput,
+    DesignOptions,
+    ModelInfo,
+    TableOptions,
+)
 
 if TYPE_CHECKING:
     from lmdiag.results import Results
@@ -29,6 +37,7 @@ class Inputs:
         verbs: (singular, plural) forms for EW and MW; empty without agreement.
         protocol: what decides the numbers.
         design: how the items of own data are analysed, which is stored with the runs.
+        table: how a table of own rows was read, likewise.
     """
 
     stimuli: Mapping[str, Stimuli]
@@ -36,6 +45,7 @@ class Inputs:
     verbs: Sequence[tuple[str, str]]
     protocol: Protocol
     design: DesignOptions
+    table: TableOptions = AS_IT_IS
 
     @property
     def fingerprint(self) -> str:
@@ -56,7 +66,7 @@ class Inputs:
         """Returns results with the design, and with what looks wrong in own rows."""
         designs = self.designs()
         lines = [f"{task}: {line}" for task, found in designs.items() for line in found.warnings]
-        return replace(results, design=self.design, warnings=lines)
+        return replace(results, design=self.design, table=self.table, warnings=lines)
 
     def asked_by(self, query: QueryOptions) -> Inputs:
         """Returns the same rows asked with other knobs.
@@ -88,6 +98,7 @@ def load_inputs(
     verbs: str | None = None,
     allow_duplicates: bool = False,
     design: DesignOptions = FOUND_DESIGN,
+    table: TableOptions = AS_IT_IS,
 ) -> Inputs:
     """Loads the rows of the protocol's tasks and perturbs them for each setting.
 
@@ -98,7 +109,7 @@ def load_inputs(
         revision: branch, tag or commit of a Hub data set.
         verbs: file of verb forms; None for those of the data set.
         allow_duplicates: see `lmdiag.stimuli.load`.
-        design: see `Inputs`.
+        design, table: see `Inputs`.
 
     Raises:
         BadInput: unknown data set, task or perturbation, invalid rows, a perturbation of a
@@ -114,7 +125,7 @@ def load_inputs(
         tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
     how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": seed}
-    how["allow_duplicates"] = allow_duplicates
+    how |= {"allow_duplicates": allow_duplicates, **table.stored()}
     loaded = {task: stimuli.load(data, task, **how) for task in tasks}
     _check_together(loaded)
     check_columns(loaded, design)
@@ -126,7 +137,8 @@ def load_inputs(
     pairs = []
     if any(rows.diagnostic.has_verbs for rows in loaded.values()):
         pairs = stimuli.load_verbs(verbs or data, revision=revision)
-    inputs = Inputs(loaded, asked, pairs, replace(protocol, verbs=len(pairs) or None), design)
+    protocol = replace(protocol, verbs=len(pairs) or None)
+    inputs = Inputs(loaded, asked, pairs, protocol, design, table)
     return inputs.asked_by(protocol)
 
 

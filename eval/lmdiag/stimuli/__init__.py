@@ -16,19 +16,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.forms import in_form
-from lmdiag.stimuli.mistakes import refuse_near_levels, without_mistakes
+from lmdiag.stimuli.mistakes import refuse_near_levels
+from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import check, converted
 from lmdiag.table_files import MEMORY, read_memory
 from lmdiag.text import suggest
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, TableOptions
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
 
@@ -53,6 +55,7 @@ def load(
     limit: int | None = None,
     seed: int = 0,
     allow_duplicates: bool = False,
+    **reading: Any,
 ) -> Stimuli:
     """Reads the stimuli of one task and checks them.
 
@@ -69,6 +72,8 @@ def load(
         limit: maximum number of rows, see `lmdiag.stimuli.rows.sample`.
         seed: of the sample.
         allow_duplicates: keep one of identical rows of own data, instead of an error.
+        reading: how a table of own rows is read, fields of `lmdiag.types.TableOptions`, e.g.
+            columns={"context": "text"}, filter="type=critical", wide=["match", "mismatch"].
 
     Raises:
         BadInput: unknown data set or task, a missing column, a row that breaks a rule; the message
@@ -76,6 +81,7 @@ def load(
     """
     if limit is not None and limit < 1:
         raise BadInput(f"--limit must be at least 1, not {limit}")
+    options = TableOptions.of(reading)
     if isinstance(data, str | Path):
         source = str(data)
         dataset = find(str(data), revision)
@@ -84,7 +90,7 @@ def load(
         if task not in known:
             there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"
             raise BadInput(f"{source} has {there}: choose from {', '.join(known) or 'none'}")
-        table = dataset.read(task, allow_duplicates=allow_duplicates)
+        table = dataset.read(task, options, allow_duplicates=allow_duplicates)
         commit = dataset.commit(task)
     else:
         source = MEMORY
@@ -92,8 +98,8 @@ def load(
         commit = None
         is_suite = isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
         table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
-        table = without_mistakes(table, task, allow_duplicates=allow_duplicates)
-    table = in_form(table, task)
+        table = read_items(table, task, options, allow_duplicates=allow_duplicates)
+    table = in_form(table, task, options)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
         raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
@@ -106,7 +112,8 @@ def load(
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
         numbers = numbers.of(kept)
-    return Stimuli.of(task, columns, source, commit, table.form, numbers)
+    rows = Stimuli.of(task, columns, source, commit, table.form, numbers)
+    return replace(rows, notes=table.notes)
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

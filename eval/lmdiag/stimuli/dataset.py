@@ -19,12 +19,12 @@ from lmdiag import diagnostics, files
 from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_task
 from lmdiag.stimuli.forms import PAIR_ALIASES, form_of, in_form
-from lmdiag.stimuli.mistakes import without_mistakes
+from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import concatenate
 from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, read_table
 from lmdiag.text import shortened, suggest
-from lmdiag.types import DIAGNOSTICS, BadInput
+from lmdiag.types import AS_IT_IS, DIAGNOSTICS, BadInput, TableOptions
 
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
@@ -96,7 +96,9 @@ class Dataset:
             return commit if isinstance(commit, str) else None
         return None
 
-    def read(self, config: str, *, allow_duplicates: bool = False) -> RawTable:
+    def read(
+        self, config: str, options: TableOptions = AS_IT_IS, *, allow_duplicates: bool = False
+    ) -> RawTable:
         """Reads all rows of a config; of identical ones, one is kept, if they are allowed."""
         patterns = self.configs[config]
         if self.is_hub:
@@ -108,11 +110,12 @@ class Dataset:
             raise BadInput(f"{self.name}: {problem}") from None
         if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        tables = [self._read_file(path, config, allow_duplicates) for path in paths]
-        return concatenate(tables)
+        how: Any = {"allow_duplicates": allow_duplicates}
+        tables = [read_items(read_file(path), config, options, **how) for path in paths]
+        return concatenate([*map(self._in_folder, paths, tables)])
 
-    def _read_file(self, path: Path, config: str, allow_duplicates: bool) -> RawTable:
-        table = without_mistakes(read_file(path), config, allow_duplicates=allow_duplicates)
+    def _in_folder(self, path: Path, table: RawTable) -> RawTable:
+        """The rows of a file, with what its place says of pairs."""
         if not self.by_file or table.form == "suites":
             return table
         if form_of(table.columns) != "minimal_pairs":

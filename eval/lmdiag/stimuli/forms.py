@@ -5,18 +5,16 @@ Sentences in regions, minimal pairs and the extended sets become one row per sen
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from lmdiag.diagnostics import CORE
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_rows
+from lmdiag.stimuli.regions import is_region, with_critical, with_regions, without_gaps
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import RawTable
-from lmdiag.types import BadInput
+from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 PAIR = ("sentence_good", "sentence_bad")
 """Columns of minimal pairs as BLiMP has them."""
@@ -28,20 +26,19 @@ PAIR_ALIASES: Mapping[str, str] = {
 }  # fmt: skip
 """Column of a published set of minimal pairs -> its name here."""
 
-_REGION = re.compile(r"region_([1-9]\d{0,3})").fullmatch
-
 
 def form_of(names: Collection[str]) -> str:
     """Returns the form that a table of these columns has; "" for rows with a blank."""
-    if any(column.required and column.name in names for column in CORE):
-        return ""
     pair = pair_columns(names)
-    if ("sentence" in names or any(map(_REGION, names))) and not set(pair) <= set(names):
+    has_sentences = "sentence" in names or any(map(is_region, names))
+    if "context" in names or ("target" in names and not has_sentences):
+        return ""
+    if has_sentences and not set(pair) <= set(names):
         return "sentences"
     return "" if set(pair).isdisjoint(names) else "minimal_pairs"
 
 
-def in_form(table: RawTable, task: str) -> RawTable:
+def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> RawTable:
     """Returns a table with its form, a row per sentence; a table of blanks as it is.
 
     Rows without names are named after the task.
@@ -50,73 +47,14 @@ def in_form(table: RawTable, task: str) -> RawTable:
         return table
     if task in EXTENDED_SETS and set(table.columns) == {TEXT}:
         return extended_rows(table, task)
-    form = form_of(table.columns)
+    table = without_gaps(table, options.gap)
+    form = "sentences" if "sentence" in table.chosen & {*table.columns} else form_of(table.columns)
     if form == "minimal_pairs":
         return _pair_rows(table, task)
-    return replace(_joined_regions(table) if form else table, form=form)
-
-
-def joined(
-    regions: Iterable[tuple[int, str]], names: Mapping[str, str], place: str
-) -> tuple[str, list[dict[str, Any]]]:
-    """Returns the sentence of some regions, and each region with its position in it.
-
-    Contents are stripped, empty ones left out, and the others joined by a blank, except before
-    punctuation that belongs to what precedes it: a comma does, an opening bracket or quotation
-    mark (categories Ps and Pi of Unicode) does not. Names are by number, as text.
-    """
-    text = ""
-    spans = []
-    for number, content in regions:
-        content = content.strip()
-        category = unicodedata.category(content[0]) if content else "P"
-        if text and (not category.startswith("P") or category in ("Ps", "Pi")):
-            text += " "
-        start = len(text)
-        text = text + content
-        name = names.get(str(number), "")
-        spans.append({"number": number, "name": name, "start": start, "end": len(text)})
-    if not text:
-        raise BadInput(f"{place}: regions do not join to a sentence: all are empty")
-    if problem := text_problem("sentence", text):
-        raise BadInput(f"{place}: content {problem}")
-    return text, spans
-
-
-def _joined_regions(table: RawTable) -> RawTable:
-    """Sentences of the columns `region_1`, ..., or of parts between bars; others as they are."""
-    numbers = {int(match[1]): match[0] for match in map(_REGION, table.columns) if match}
-    columns = {name: v for name, v in table.columns.items() if name not in numbers.values()}
-    rows: list[list[tuple[int, Any]]]
-    if numbers:
-        if "sentence" in columns:
-            both = f"the columns sentence and {numbers[min(numbers)]} are both there"
-            remedy = "leave sentence out, which is made of the regions"
-            raise BadInput(f"{table.name}: {both}: {remedy}")
-        contents = zip(*(table.columns[numbers[n]] for n in sorted(numbers)), strict=True)
-        rows = [list(zip(sorted(numbers), row, strict=True)) for row in contents]
-    elif any("|" in str(text) for text in columns["sentence"]):
-        texts = columns["sentence"]
-        if None in texts:
-            raise table.error(texts.index(None), "the column sentence is empty: write a sentence")
-        rows = [list(enumerate(str(text).split("|"), start=1)) for text in texts]
-    else:
-        return table
-    if "regions" in columns:
-        raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
-    sentences = []
-    spans = []
-    for row, regions in enumerate(rows):
-        for number, content in regions:
-            if content is None:
-                remedy = "write its words, or an empty text where the sentence has none there"
-                raise table.error(row, f"the column region_{number} is NA or NaN: {remedy}")
-            if not isinstance(content, str):
-                raise table.error(row, f"a region must be text, not {content!r:.60}")
-        text, spans_of_row = joined(regions, {}, table.where(row))
-        sentences.append(text)
-        spans.append(spans_of_row)
-    return replace(table, columns=columns | {"sentence": sentences, "regions": spans})
+    if not form:
+        return replace(table, form=form)
+    table = with_critical(with_regions(table, options.separator), options.critical)
+    return replace(table, form=form)
 
 
 def pair_columns(names: Collection[str]) -> tuple[str, str]:

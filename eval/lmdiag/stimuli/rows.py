@@ -38,6 +38,7 @@ class Stimuli:
         form: name of the form of data in `lmdiag.diagnostics` that the rows have, e.g. "sentences";
             "" for rows with a blank.
         numbers: of the rows in their file.
+        notes: how a user's own table was read, a line for each step that changed it.
     """
 
     task: str
@@ -47,6 +48,7 @@ class Stimuli:
     revision: str | None = None
     form: str = ""
     numbers: RowNumbers = UNNUMBERED
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(

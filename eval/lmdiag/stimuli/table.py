@@ -23,22 +23,29 @@ _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 _UNCHANGED = {"text": str, "number": float, "boolean": bool, "words": None}
 """Type of a column -> the type of values that need no conversion."""
 
-_BLANK = r"_{3,}|(?<!\w)__(?!\w)|\[BLANK\]|<blank>"
-"""How a blank is often written. Two underscores may be part of a name."""
+GAP = (
+    r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\w*\}|(?-i:\bX{4,}\b)"
+    r"|(?-i:\$[A-Z]{3,}\b)"
+)
+"""How the place of a word is often marked, without regard to letter case. Two underscores may be
+part of a name."""
 
-_SPLIT = "write what is left of the blank into context, and what follows it into right_context"
-_WHOLE = "write whole sentences, or give context and target to score a word at a blank"
+_SPLIT = (
+    "write what is left of it into context, and what follows it into right_context, or give "
+    "--columns sentence=context if the text has both sides"
+)
+_WHOLE = "write whole sentences, or give the word that is scored there in a column target"
 _ALONE = "which can never be one of the top words: give each word on its own, without spaces at its"
 
 _RULES = [
     (("id", "contrast"), r"^$", "is empty"),
-    (("context", "right_context"), _BLANK, f"has a blank in it, {{!r}}: {_SPLIT}"),
+    (("context", "right_context"), GAP, f"has a blank in it, {{!r}}: {_SPLIT}"),
     (("context",), r"\A\s*\Z", "is empty: write the text before the word"),
     (("context",), r"\s\Z", "ends in a space: remove it"),
     (("target",), r"\A\s*\Z", "is empty: name the word to score"),
     (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
     (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or leave the row out"),
-    (("sentence",), _BLANK, f"has a blank in it, {{!r}}: {_WHOLE}"),
+    (("sentence",), GAP, f"has a blank in it, {{!r}}: {_WHOLE}"),
     (("expected",), r"\A\Z", "has an empty word"),
     (("expected",), r"\A\s|\s\Z|[,;|]\s+\S", f"has {{1!r}}, {_ALONE} edges"),
 ]
@@ -72,7 +79,8 @@ def concatenate(parts: Sequence[RawTable]) -> RawTable:
         for name in names
     }
     places = [part.where(row) for part in parts for row in range(len(part))]
-    return RawTable(first.name, columns, places=places, form=first.form)
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    return RawTable(first.name, columns, places=places, form=first.form, notes=notes)
 
 
 def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
@@ -103,7 +111,8 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
         if there in columns and other not in columns:
             remedy = "give both, or leave both out if no rows are compared"
             raise BadInput(f"{table.name}: there is a column {there} but no {other}: {remedy}")
-    columns.setdefault("id", [f"{task}-{row + 1}" for row in range(len(table))])
+    names = table.row_names or range(1, len(table) + 1)
+    columns.setdefault("id", [f"{task}-{name}" for name in names])
     absent = [None] * len(table)
     core = {
         column.name: _values(table, column, columns.get(column.name, absent), core=True)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from lmdiag.elicitation import GLUED
 from lmdiag.models.tokens.vocabulary import control_ids
+from lmdiag.text import WITHOUT_SPACES
 from lmdiag.types import BadInput, Query
 
 if TYPE_CHECKING:
@@ -43,22 +44,8 @@ _CARRIERS = ("the", "a", "word", ",", ".", "1")
 _JOINED_CARRIERS = ("，", "。", "的", "1")
 """The same where no space stands before a word."""
 
-_WITHOUT_SPACES = (
-    r"\u0e00-\u0fff"  # Thai, Lao, Tibetan
-    r"\u1000-\u109f\ua9e0-\ua9ff\uaa60-\uaa7f"  # Burmese
-    r"\u1780-\u17ff\u19e0-\u19ff"  # Khmer
-    r"\u1950-\u19df\u1a20-\u1aaf\ua980-\ua9df\u1b00-\u1b7f"  # Tai, Javanese, Balinese
-    # Chinese, Japanese, Yi; not their enclosed Hangul letters and squared Latin ones
-    r"\u2e80-\u2fff\u3001-\u302d\u3030-\u312f\u3190-\u31ff\u3220-\u325f\u3280-\u32cb\u32d0-\u3370"
-    r"\u337b-\u337f\u33e0-\u33fe\u3400-\u4dbf\u4e00-\ua4cf\uf900-\ufaff\ufe30-\ufe4f"
-    # full-width signs, not digits and Latin letters; half-width kana
-    r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff9f"
-    r"\U0001b000-\U0001b16f\U00020000-\U0003ffff"
-)
-"""Characters of scripts that write no spaces between words, with their punctuation, for a regex."""
-
-_ENDS_JOINED = re.compile(rf"[{_WITHOUT_SPACES}]\d*\Z")
-_BEGINS_JOINED = re.compile(rf"[{_WITHOUT_SPACES}]")
+_ENDS_JOINED = re.compile(rf"[{WITHOUT_SPACES}]\d*\Z")
+_BEGINS_JOINED = re.compile(rf"[{WITHOUT_SPACES}]")
 
 
 class Spelling:

@@ -1,0 +1,205 @@
+"""Which column is what: columns that the user names, and names that are spelled in another way.
+
+What differs from a known name in letter case, zeros, blanks, dots or underscores is read as it. One
+letter's difference is refused with the remedy, and so are two sentences in a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from lmdiag.diagnostics import CORE, SENTENCES
+from lmdiag.stimuli.forms import PAIR, form_of
+from lmdiag.table_files import RawTable
+from lmdiag.text import folded
+from lmdiag.types import BadInput
+
+_BLANKS, _SENTENCES = ({column.name for column in core} for core in (CORE, SENTENCES))
+
+ITEM_COLUMNS = frozenset({*_BLANKS, *_SENTENCES, *PAIR, "region"})
+"""Known columns of stimuli; `region` stands for `region_1`, `region_2` and so on."""
+
+ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "contrast"})
+"""Known columns of tables of items and responses."""
+
+WORD_COLUMNS = frozenset({"text", "position", "word"})
+"""Known columns of tables with a row per word."""
+
+_NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | WORD_COLUMNS | {"participant", "response"}
+_NAMES |= {"count", "cloze", "condition"}
+_REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch
+
+_LONG = 8
+"""Letters of a name in which another letter is a slip; "mood" and "good" are two words."""
+
+_PARTNERS = (
+    ("good", "bad"), ("more", "less"), ("correct", "incorrect"), ("right", "wrong"),
+    ("grammatical", "ungrammatical"), ("gram", "ungram"), ("acceptable", "unacceptable"),
+    ("plausible", "implausible"), ("possible", "impossible"), ("positive", "negative"),
+    ("pos", "neg"), ("true", "false"), ("a", "b"), ("1", "2"), ("0", "1"),
+)  # fmt: skip
+"""Parts of the names of two columns of sentences; the first of them is often the good one."""
+
+
+def name_columns(
+    table: RawTable, given: Sequence[str], known: Collection[str], *, copies: bool = False
+) -> RawTable:
+    """Returns a table whose columns have the known names.
+
+    Args:
+        given: NAME=COLUMN, or region=COLUMN..COLUMN.
+        known: names that a difference of spelling is read as.
+        copies: keep a column under its own name, too, where formulas of the user may name it.
+
+    Raises:
+        BadInput: there is no such column or name.
+    """
+    chosen = _given_names(table, given)
+    sources = chosen | _spelled_names(table, known, chosen)
+    if not sources:
+        return table
+    columns: dict[str, Sequence[object]] = {}
+    for column, values in table.columns.items():
+        names = [name for name, source in sources.items() if source == column]
+        if not names or (copies and column not in sources):
+            names.append(f"{column}_data" if column in sources else column)
+        columns |= dict.fromkeys(names, values)
+    shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
+    if len(shown) > 8:
+        shown = [*shown[:3], "...", shown[-1]]
+    notes = [f"columns: {', '.join(shown)}"] if shown else []
+    return replace(table, columns=columns, chosen=frozenset(chosen)).noting(*notes)
+
+
+def _given_names(table: RawTable, given: Sequence[str]) -> dict[str, str]:
+    """Known name -> the column that the user says it is."""
+    names: dict[str, str] = {}
+    for text in given:
+        name, equals, column = text.partition("=")
+        if not equals or not column:
+            raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
+        known = _known_name(name, _NAMES)
+        if not known:
+            choice = ", ".join(sorted(_NAMES))
+            raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
+        parts = [table.column_of(part, "--columns") for part in _range(table, column)]
+        if known == "region":
+            parts = _between(table, parts)
+            names |= {f"region_{number}": part for number, part in enumerate(parts, start=1)}
+        elif len(parts) > 1:
+            raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
+        else:
+            names[known] = parts[0]
+    return names
+
+
+def _range(table: RawTable, column: str) -> list[str]:
+    """The two ends of a range, or one column, whose name may have dots."""
+    return [column] if column in table.columns else column.split("..", 1)
+
+
+def _between(table: RawTable, ends: Sequence[str]) -> list[str]:
+    """The columns from one to another: those of the same name but for its number, or else all."""
+    columns = [*table.columns]
+    first, last = sorted((columns.index(ends[0]), columns.index(ends[-1])))
+    stems = {re.sub(r"\d+", "", end) for end in ends}
+    inside = columns[first : last + 1]
+    return [x for x in inside if len(stems) > 1 or re.sub(r"\d+", "", x) in stems]
+
+
+def _known_name(name: str, known: Iterable[str]) -> str:
+    """The known name that a name is a spelling of; "" for none."""
+    if "region" in known and (match := _REGION(folded(name))):
+        return f"region_{match[1]}"
+    return next((x for x in known if folded(x) == folded(name)), "")
+
+
+def _spelled_names(
+    table: RawTable, known: Collection[str], chosen: Mapping[str, str]
+) -> dict[str, str]:
+    """Known name -> the one column that differs from it in spelling alone."""
+    claims: dict[str, list[str]] = {}
+    for column in table.columns:
+        name = _known_name(column, known)
+        if name and column not in chosen.values() and name not in chosen:
+            claims.setdefault(name, []).append(column)
+    if claims.keys() >= {*PAIR}:  # published sets have columns of any name
+        claims = {name: claims[name] for name in PAIR}
+    if any(name.startswith("region_") for name in (*claims, *chosen)):
+        claims.pop("sentence", None)
+    found = {}
+    for name, columns in claims.items():
+        if name in table.columns:
+            continue
+        if len(columns) > 1:
+            choice = " or ".join(f"{name}={column}" for column in columns)
+            both = " and ".join(columns)
+            raise BadInput(f"{table.name}: {both} are both {name}: give --columns {choice}")
+        values = table.columns[columns[0]]
+        if name != "id" or len({*map(str, values)}) == len(values):  # else it names items
+            found[name] = columns[0]
+    return found
+
+
+# ---- what is wrong -------------------------------------------------------------------------------
+
+
+def near_names(table: RawTable) -> list[str]:
+    """Returns what is wrong with names: one letter misses a known one, or two are of a kind.
+
+    Of a table whose form is known, these are the columns of its form that it does not have.
+    """
+    names = table.columns.keys()
+    form = form_of(names)
+    known = _BLANKS | _SENTENCES | {*PAIR}
+    if form == "minimal_pairs":
+        known = {*PAIR}  # published sets have columns of any name
+    elif form or {"context", "target"} <= names:
+        known = _SENTENCES if form else _BLANKS
+    if any(re.fullmatch(r"region_[1-9]\d*", name) for name in names):
+        known = known - {"sentence"}
+    pair = () if form or "context" in names else pair_of_sentences(names)
+    problems = []
+    if pair:
+        remedy = f"--columns sentence_good={pair[0]} sentence_bad={pair[1]}"
+        what = (
+            f"{pair[0]} and {pair[1]} are two sentences in a row: say which is good and which bad"
+        )
+        problems.append(f"{what}, {remedy}, or the other way round")
+    for name in names - {*pair}:
+        meant = next((x for x in sorted(known - names) if _is_near(name, x)), "")
+        if meant:
+            remedy = f"rename it to {meant}, or to another name"
+            problems.append(f"the column {name!r} is nearly {meant!r}: {remedy}")
+    return problems
+
+
+def pair_of_sentences(names: Iterable[str]) -> tuple[str, ...]:
+    """Returns two columns of sentences that differ in a part of their names; () without such.
+
+    >>> pair_of_sentences(["id", "sent_more", "sent_less"])
+    ('sent_more', 'sent_less')
+    """
+    by_name = {folded(name): name for name in names}
+    for stem in ("sentence", "sent", "sentences", "s"):
+        for first, second in _PARTNERS:
+            for pattern in ("{0}{1}", "{1}{0}"):
+                pair = [pattern.format(stem, part) for part in (first, second)]
+                if by_name.keys() >= {*pair}:
+                    return tuple(by_name[name] for name in pair)
+    return ()
+
+
+def _is_near(name: str, known: str) -> bool:
+    """Whether two names differ by one letter, or by two that are swapped."""
+    a, b = (re.sub(r"[\W_]+", "", text.casefold()) for text in (name, known))
+    if a == b or known == "id":
+        return False
+    if len(a) == len(b):
+        other = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
+        is_swap = len(other) == 2 and a[other[0]] == b[other[1]] and a[other[1]] == b[other[0]]
+        return is_swap or (len(other) == 1 and len(b) >= _LONG)
+    short, long = sorted((a, b), key=len)
+    return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))

@@ -1,0 +1,207 @@
+"""Parts of a sentence: its gap, its regions, its critical word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lmdiag.stimuli.table import GAP, text_problem
+from lmdiag.table_files import RawTable
+from lmdiag.text import WITHOUT_SPACES
+from lmdiag.types import BadInput
+
+is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
+"""Matches the name of a column of regions."""
+
+_QUOTES = "\u2018\u2019\u201c\u201d\u2026\u2014\u00b7"
+"""Marks that Chinese and Japanese share with other scripts."""
+
+_JOINED_END = re.compile(rf"[{WITHOUT_SPACES}]\d*[{_QUOTES}]*\Z")
+_JOINED_START = re.compile(rf"[{_QUOTES}]*[{WITHOUT_SPACES}]")
+
+_FOLLOWING = ("spill_1", "spill_2")
+"""Names of the words after the critical one."""
+
+
+# ---- gaps ----------------------------------------------------------------------------------------
+
+
+def without_gaps(table: RawTable, gap: str) -> RawTable:
+    """Returns sentences with a gap beside a column target as a context and a right context.
+
+    `BadInput` if only some of the sentences have one, or one has several.
+    """
+    sentences = table.columns.get("sentence", ())
+    if "target" not in table.columns or ("context" in table.columns and not gap):
+        return table
+    pattern = re.compile(re.escape(gap) if gap else GAP, 0 if gap else re.IGNORECASE)
+    found = [[*pattern.finditer(x)] if isinstance(x, str) else [] for x in sentences]
+    if not any(found):
+        if gap:
+            raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
+        return table
+    for row, gaps in enumerate(found):
+        if len(gaps) != 1:
+            n = f"{len(gaps)} gaps" if gaps else "no gap, as other rows have"
+            raise table.error(
+                row, f"the column sentence has {n}: mark the place of the target once"
+            )
+    parts = [(text, match) for text, (match,) in zip(sentences, found, strict=True)]
+    columns = {name: x for name, x in table.columns.items() if name != "sentence"}
+    columns["context"] = [text[: match.start()].rstrip() for text, match in parts]
+    columns["right_context"] = [text[match.end() :].strip() for text, match in parts]
+    marks = ", ".join(dict.fromkeys(match[0] for _, match in parts))
+    note = f"gap: {marks} in the sentence is the place of the target, context is what precedes it"
+    return replace(table, columns=columns).noting(note)
+
+
+# ---- regions -------------------------------------------------------------------------------------
+
+
+def joined(
+    regions: Iterable[tuple[int, str]], names: Mapping[str, str], place: str
+) -> tuple[str, list[dict[str, Any]]]:
+    """Returns the sentence of some regions, and each region with its position in it.
+
+    Contents are stripped, empty ones left out, and the others joined by a blank, except between two
+    characters of scripts without spaces, and before punctuation that belongs to what precedes it: a
+    comma does, an opening bracket or quotation mark (categories Ps and Pi of Unicode) does not.
+    Names are by number, as text.
+    """
+    text = ""
+    spans = []
+    for number, content in regions:
+        content = content.strip()
+        category = unicodedata.category(content[0]) if content else "P"
+        is_word = not category.startswith("P") or category in ("Ps", "Pi")
+        if text and is_word and not (_JOINED_END.search(text) and _JOINED_START.match(content)):
+            text += " "
+        start = len(text)
+        text = text + content
+        name = names.get(str(number), "")
+        spans.append({"number": number, "name": name, "start": start, "end": len(text)})
+    if not text:
+        raise BadInput(f"{place}: regions do not join to a sentence: all are empty")
+    if problem := text_problem("sentence", text):
+        raise BadInput(f"{place}: content {problem}")
+    return text, spans
+
+
+def with_regions(table: RawTable, separator: str) -> RawTable:
+    """Returns sentences of the columns `region_1`, ..., or of parts between separators.
+
+    Args:
+        separator: "" for a bar. Sentences without one stay as they are.
+    """
+    numbers = {int(match[1]): match[0] for match in map(is_region, table.columns) if match}
+    columns = {name: v for name, v in table.columns.items() if name not in numbers.values()}
+    rows: list[list[tuple[int, Any]]]
+    if numbers:
+        if "sentence" in columns:
+            both = f"the columns sentence and {numbers[min(numbers)]} are both there"
+            remedy = "leave sentence out, which is made of the regions"
+            raise BadInput(f"{table.name}: {both}: {remedy}")
+        contents = zip(*(table.columns[numbers[n]] for n in sorted(numbers)), strict=True)
+        rows = [list(zip(sorted(numbers), row, strict=True)) for row in contents]
+    elif any((separator or "|") in str(text) for text in columns["sentence"]):
+        texts = columns["sentence"]
+        if None in texts:
+            raise table.error(texts.index(None), "the column sentence is empty: write a sentence")
+        rows = [list(enumerate(str(text).split(separator or "|"), start=1)) for text in texts]
+    elif separator:
+        raise BadInput(f"{table.name}: --separator {separator}: no sentence has it")
+    else:
+        _refuse_separators(table)
+        return table
+    if "regions" in columns:
+        raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
+    sentences = []
+    spans = []
+    for row, regions in enumerate(rows):
+        for number, content in regions:
+            if content is None:
+                remedy = "write its words, or an empty text where the sentence has none there"
+                raise table.error(row, f"the column region_{number} is NA or NaN: {remedy}")
+            if not isinstance(content, str):
+                raise table.error(row, f"a region must be text, not {content!r:.60}")
+        text, spans_of_row = joined(regions, {}, table.where(row))
+        sentences.append(text)
+        spans.append(spans_of_row)
+    return replace(table, columns=columns | {"sentence": sentences, "regions": spans})
+
+
+def _refuse_separators(table: RawTable) -> None:
+    """Refuses sentences whose words or regions are separated by other characters than a bar."""
+    texts = [text.strip() for text in table.columns["sentence"] if isinstance(text, str)]
+    for mark in "*/_" if len(texts) > 1 else "":
+        if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
+            what = f"{mark} stands between words in every sentence, and would be read as text"
+            remedy = f"give --separator '{mark}' if it divides regions"
+            raise BadInput(f"{table.name}: the column sentence: {what}: {remedy}")
+
+
+# ---- the critical word ---------------------------------------------------------------------------
+
+
+def with_critical(table: RawTable, named: str) -> RawTable:
+    """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
+
+    Args:
+        named: column with its position among the words, from 1, or with the word itself.
+
+    Raises:
+        BadInput: a position beyond the sentence, a word that is not in it or several times.
+    """
+    if not named:
+        return table
+    column = table.column_of(named, "--critical")
+    if "regions" in table.columns:
+        raise BadInput(
+            f"{table.name}: --critical: the sentences have regions: name one by --region"
+        )
+    regions = []
+    for row, (text, value) in enumerate(
+        zip(table.columns["sentence"], table.columns[column], strict=True)
+    ):
+        text = text.strip() if isinstance(text, str) else ""
+        words = [match.span() for match in re.finditer(r"\S+", text)]
+        problem, start, end = _place_of(str(value if value is not None else ""), text, words)
+        if problem:
+            raise table.error(row, f"--critical: the column {column}: {problem}")
+        spans = [(start, end), *[span for span in words if span[0] >= end][: len(_FOLLOWING)]]
+        names = ("critical", *_FOLLOWING)
+        regions.append(
+            [
+                {"number": number, "name": name, "start": span[0], "end": span[1]}
+                for number, (name, span) in enumerate(zip(names, spans, strict=False), start=1)
+            ]
+        )
+    note = f"critical: {column} is the region critical; {' and '.join(_FOLLOWING)} follow it"
+    return replace(table, columns={**table.columns, "regions": regions}).noting(note)
+
+
+def _place_of(value: str, text: str, words: Sequence[tuple[int, int]]) -> tuple[str, int, int]:
+    """What is wrong with a critical word, or its start and end in the sentence."""
+    value = value.strip().removesuffix(".0")
+    if not value:
+        return "is empty: name the word or its position", 0, 0
+    if value.isdecimal():
+        number = int(value)
+        if not 1 <= number <= len(words):
+            return f"position {value} is not between 1 and {len(words)}, the last word", 0, 0
+        return "", *words[number - 1]
+    is_joined = re.search(f"[{WITHOUT_SPACES}]", value)
+    pattern = re.escape(value) if is_joined else rf"(?<!\w){re.escape(value)}(?!\w)"
+    found = [*re.finditer(pattern, text)] or [*re.finditer(pattern, text, re.IGNORECASE)]
+    if len(found) != 1:
+        times = f"is {len(found)} times" if found else "is not"
+        return f"{value!r} {times} in the sentence: give its position, from 1", 0, 0
+    start, end = found[0].span()
+    if is_joined:
+        return "", start, end
+    first = next(span for span in words if span[1] > start)
+    last = next(span for span in words if span[1] >= end)
+    return "", first[0], last[1]
