@@ -204,7 +204,7 @@ class LanguageModel:
         """Warns where the method that calls this was called; returns options without effect."""
         ineffective = without_effect(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)
-        for line in filter(None, (*ineffective.values(), remark, *lines)):
+        for line in filter(None, (*ineffective.values(), remark, self.model.warning, *lines)):
             warnings.warn(line, stacklevel=3)
         return ineffective
 

@@ -58,6 +58,7 @@ class LocalModel:
 
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
+        self.warning = self.parts.warning
         self._sentences = self.encoder.sentences()
         self.vocabulary = Vocabulary(self.parts.tokenizer)
         self._budget = _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET

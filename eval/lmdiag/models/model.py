@@ -24,10 +24,12 @@ class Model(Protocol):
     Attributes:
         info: what a run records about the model.
         prompt: text with `{context}` in it that stands around every context; "" for none.
+        warning: what looks wrong with its files; None for nothing.
     """
 
     info: ModelInfo
     prompt: str
+    warning: str | None
 
     @property
     def device(self) -> str:

@@ -62,11 +62,12 @@ class Inputs:
         found = {task: design_of(rows, self.design) for task, rows in self.stimuli.items()}
         return {task: design for task, design in found.items() if design}
 
-    def record(self, results: Results) -> Results:
-        """Returns results with the design, and with what looks wrong in own rows."""
+    def record(self, results: Results, warning: str | None) -> Results:
+        """Returns results with the design, and with what looks wrong in the model and in rows."""
         designs = self.designs()
         lines = [f"{task}: {line}" for task, found in designs.items() for line in found.warnings]
-        return replace(results, design=self.design, table=self.table, warnings=lines)
+        warnings = [*filter(None, [warning]), *lines]
+        return replace(results, design=self.design, table=self.table, warnings=warnings)
 
     def asked_by(self, query: QueryOptions) -> Inputs:
         """Returns the same rows asked with other knobs.

@@ -72,7 +72,7 @@ def run_model(
         processes: the processes that share the run; None for this one alone.
         loaded: the model with these options, on every process, if it is loaded.
         journal: that the run shares with others; None for one in its directory.
-        warns: print warnings of contexts with control tokens, and of `bos`.
+        warns: print warnings of contexts with control tokens, of `bos` and of the model.
 
     Returns:
         the finished run; None on all processes but the first.
@@ -103,13 +103,13 @@ def run_model(
             if processes.first:
                 (directory.path / results.REPORT).unlink(missing_ok=True)
                 made = save(directory.path, model, inputs, *answers, processes.count, took)
-                directory.finish(inputs.record(replace(made, n_verbs=n_verbs)))
+                directory.finish(inputs.record(replace(made, n_verbs=n_verbs), model.warning))
         if not processes.first:
             return None
         finished = results.read_results(directory.path)
         if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
             (directory.path / results.REPORT).unlink(missing_ok=True)
-            finished = inputs.record(finished)
+            finished = inputs.record(finished, model.warning)
             directory.finish(finished)
         return Run(directory.path, finished, dict(inputs.stimuli))
     finally:
@@ -119,15 +119,16 @@ def run_model(
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
     """The inputs with the protocol as it is for a model: its prompt, no option without effect.
 
-    Prints a line for each of these options, and, with `warns`, a remark on `bos`.
+    Prints a line for each of these options and, with `warns`, remarks on `bos` and on the model.
     """
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
     ineffective = without_effect(protocol, model.info, inputs.asks)
     protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in ineffective})
     lines = [*ineffective.values()]
-    if warns and (remark := bos_remark(protocol, model.info, inputs.asks)):
-        lines.append(f"warning: {remark}")
+    if warns:
+        remarks = (bos_remark(protocol, model.info, inputs.asks), model.warning)
+        lines += [f"warning: {remark}" for remark in remarks if remark]
     for line in lines if prints else ():
         print(f"lmdiag: {line}", file=sys.stderr)
     return replace(inputs, protocol=protocol)

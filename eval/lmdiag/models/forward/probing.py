@@ -7,6 +7,7 @@ time, by the plain model, and then together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +17,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.encoders import QuestionEncoder
-from lmdiag.models.tokens.questions import TokenRow
+from lmdiag.models.tokens.questions import PartialWord, TokenRow
 from lmdiag.types import BadInput, Query, Question
 
 _SHORT_PROBE = Question(Query("It is a"), ())
@@ -29,6 +30,19 @@ half precision, where 100 units would accept anything."""
 _COARSE_MEAN = 4.0
 """The same for the mean difference at a position in half precision."""
 
+_REPEATED_MEAN = 1.0
+"""The same for two readings of one row: half precision gives other numbers only where an
+accelerator adds in any order."""
+
+_WORDS = (
+    "The old man said that every morning a dog had been in the garden, and when it rained his two "
+    "daughters took their books to the house near the river, where nobody knew why they came. "
+)
+"""Part of a long text."""
+
+_LONG = 150
+"""Tokens of a row that hashed or chunked attention does not read as a short text."""
+
 _NARROWEST = 16
 """Packs of fewer tokens gain nothing."""
 
@@ -40,8 +54,10 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
     not hide an error.
 
     Raises:
-        BadInput: a causal model sees to the right.
+        BadInput: the model gives other numbers for the same text, or is causal and sees to the
+            right.
     """
+    check_repeatability(reader, encoder)
     probes = _rows(encoder, probe_questions(reader, encoder))
     rows = probes or _rows(encoder, (_SHORT_PROBE,))
     reader.layout, reader.projection_module = "equal", None
@@ -81,6 +97,45 @@ def probe_questions(reader: Reader, encoder: QuestionEncoder) -> list[Question]:
     ]
 
 
+def check_repeatability(reader: Reader, encoder: QuestionEncoder) -> None:
+    """Refuses a model that gives other numbers when it reads the same row again.
+
+    Dropout that a model's own code leaves on, and hashed attention, draw random numbers. A short
+    row is read twice, and one of `_LONG` tokens (fewer if the model reads fewer), since hashing and
+    chunks begin beyond short texts. Where no random numbers are drawn, the mean difference over the
+    vocabulary, at each of up to 16 positions, may be the rounding of the model's dtype.
+    """
+    for text, length in ((_SHORT_PROBE.query.context, 16), (_WORDS * 5, _LONG)):
+        blank = encoder.blank(Query(text))
+        row = blank.row(PartialWord((), int(encoder.masked)))
+        length = min(length, encoder.limit or length)
+        row = replace(row, ids=row.ids[:length], source=row.source[:length])
+        inputs, _ = reader.side_by_side([row])
+        step = math.ceil(len(row.ids) / 16)
+        reads = [(0, position) for position in range(0, len(row.ids), step)]
+        first = reader.run(inputs, reads)
+        generators = _generator_states(reader.device)
+        change = _mean_change(first, reader.run(inputs, reads))
+        tolerance = (_ROUNDING if is_precise(reader) else _REPEATED_MEAN) * _epsilon(reader)
+        if not torch.equal(generators, _generator_states(reader.device)):
+            tolerance = 0.0
+        if change > tolerance * _mean_size(first):
+            raise BadInput(
+                f"model {encoder.spelling.model_id} ({type(reader.model).__name__}) gives other "
+                f"numbers when it reads the same text again (by {change:.1g} nats on average over "
+                "the vocabulary): its code draws random numbers, as dropout or hashed attention "
+                "does; turn that off in its code or config.json, or choose another model"
+            )
+
+
+def _generator_states(device: torch.device) -> torch.Tensor:
+    """Returns the states of torch's generators of random numbers, which change if one is drawn."""
+    states = [torch.get_rng_state()]
+    if device.type != "cpu":
+        states.append(torch.get_device_module(device).get_rng_state(device))
+    return torch.cat(states)
+
+
 def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id: str) -> None:
     """Refuses a model that sees to the right, as XLNet and prefix language models do.
 
@@ -92,15 +147,14 @@ def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id
     `whole` has the (tokens, vocabulary) log-probabilities of the row, of four tokens or more, in
     nats, read without a projection module.
     """
-    size = max(1.0, float(whole[whole.isfinite()].abs().mean()))
-    tolerance = (_ROUNDING if is_precise(reader) else _COARSE_MEAN) * _epsilon(reader) * size
+    tolerance = (_ROUNDING if is_precise(reader) else _COARSE_MEAN) * _epsilon(reader)
+    tolerance *= _mean_size(whole)
     last, n_tokens = row.ids[-1], len(row.ids)
     other = next((token for token in reversed(row.ids) if token != last), 0)
     for ids in (row.ids[:2], row.ids[: n_tokens // 2], (*row.ids[:-1], other)):
         earlier = min(len(ids), n_tokens - 1)
         before, after = whole[:earlier], reader.whole(replace(row, ids=ids))[:earlier]
-        finite = before.isfinite() & after.isfinite()
-        change = float(torch.where(finite, (before - after).abs(), 0.0).mean(-1).max())
+        change = _mean_change(before, after)
         if change > tolerance:
             raise BadInput(
                 f"model {model_id} ({type(reader.model).__name__}) is not causal: a token changes "
@@ -108,6 +162,17 @@ def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id
                 "vocabulary), so that scores would depend on the other words asked; choose a "
                 "left-to-right model, or --kind masked if it was trained with a mask token"
             )
+
+
+def _mean_change(before: torch.Tensor, after: torch.Tensor) -> float:
+    """Returns the largest mean difference of two distributions at a position, in nats."""
+    finite = before.isfinite() & after.isfinite()
+    return float(torch.where(finite, (before - after).abs(), 0.0).mean(-1).max())
+
+
+def _mean_size(log_probs: torch.Tensor) -> float:
+    """Returns the mean size of log-probabilities, which rounding is proportional to; at least 1."""
+    return max(1.0, float(log_probs[log_probs.isfinite()].abs().mean()))
 
 
 def same(reader: Reader, log_probs: torch.Tensor, expected: torch.Tensor) -> bool:

@@ -29,6 +29,9 @@ from lmdiag.models.tokens.questions import TokenRow
 _AT_ONCE = 64
 """Distributions that are normalised at a time where only some of their items are wanted."""
 
+_USUAL = {"input_ids", "attention_mask", "position_ids", "decoder_input_ids", "encoder_outputs"}
+"""Arguments that models of transformers take."""
+
 ModelInputs = dict[str, Any]
 Reads = Sequence[tuple[int, int]]
 """(row, position) of each distribution that is wanted."""
@@ -63,7 +66,7 @@ class Reader:
         self.width = PACK_WIDTH
         self.projection_module: torch.nn.Module | None = None
         self.padding_index = padding_index(model)
-        self.accepted = frozenset(inspect.signature(model.forward).parameters)
+        self.accepted = _accepted(model)
         # Fills up short rows, masked. One that was added after training often has no embedding.
         n_embeddings = len(cast("torch.Tensor", model.get_input_embeddings().weight))
         self._pad = pad if pad is not None and pad < n_embeddings else 0
@@ -237,6 +240,23 @@ class Reader:
             parts.append(pick(log_probs, index, tokens[numbers].to(logits.device)))
             order.append(numbers)
         return torch.cat(parts)[torch.cat(order).argsort().to(logits.device)]
+
+
+def _accepted(model: PreTrainedModel) -> frozenset[str]:
+    """Returns the names of the arguments that a model's forward takes.
+
+    One with `**kwargs` passes them on to that of its base class or, in a model's own code, to a
+    model inside it.
+    """
+    names: set[str] = set()
+    is_own_code = not type(model).__module__.startswith("transformers.")
+    for base in type(model).__mro__:
+        parameters = inspect.signature(vars(base).get("forward", model.forward)).parameters
+        names |= parameters.keys()
+        if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters.values()):
+            break
+        names |= _USUAL if is_own_code else set()
+    return frozenset(names)
 
 
 def select_sources(encoded: Mapping[str, Any], numbers: Sequence[int]) -> ModelInputs:

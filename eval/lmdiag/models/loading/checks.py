@@ -19,6 +19,7 @@ from lmdiag.files import MAX_INDEX
 from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.models.loading.errors import first_line
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
+from lmdiag.models.loading.unused import check_unused
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
@@ -168,11 +169,14 @@ def check_weights(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerFast,
     report: dict[str, Any],
-) -> None:
-    """Refuses weights that are random, and a tokenizer that produces ids without an embedding.
+) -> str | None:
+    """Refuses weights that are random or left out, and ids of a tokenizer without an embedding.
 
     Added tokens that no text and no template contains may lie beyond (gemma-3's image token does).
-    `report` is transformers' own, on the weights that the checkpoint lacks.
+    `report` is transformers' own, on the weights that the checkpoint lacks, and on others.
+
+    Returns:
+        a warning of unused weights; None for none.
     """
     missing = sorted({*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])})
     if missing:
@@ -190,3 +194,4 @@ def check_weights(
             f"model {model_id}: its tokenizer has ids up to {largest} but the model only "
             f"{rows} embeddings: the tokenizer belongs to another model"
         )
+    return check_unused(model_id, model, report["unexpected_keys"])

@@ -57,6 +57,7 @@ class Parts:
         kind: masked, causal or seq2seq.
         commit: see `Checkpoint`.
         training_step: step of a training checkpoint if revision or folder name one.
+        warning: of weights that the model does not use; None for no warning.
     """
 
     model: PreTrainedModel
@@ -64,6 +65,7 @@ class Parts:
     kind: Kind
     commit: str
     training_step: int | None
+    warning: str | None = None
 
 
 def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
@@ -89,9 +91,9 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         tokenizer = check_tokenizer(model_id, tokenizer, kind)
         check_memory(checkpoint, options, device)
         model, report = _load_weights(checkpoint, config, kind, options, device)
-    check_weights(model_id, kind, model, tokenizer, report)
+    warning = check_weights(model_id, kind, model, tokenizer, report)
     reading.join()
-    return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step)
+    return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step, warning)
 
 
 def _compute_commit(checkpoint: Checkpoint) -> None:

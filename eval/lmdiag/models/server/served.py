@@ -59,6 +59,7 @@ class ServedModel:
 
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
+        self.warning: str | None = None
         self._sentences = self.encoder.sentences()
 
     @property
