@@ -45,8 +45,11 @@ from inspect_ai.scorer import (
 )
 from inspect_ai.solver import TaskState, generate
 
-DATA = str(Path(__file__).resolve().parents[1])
-"""The data set: the directory that this file is in, or set a Hub id here."""
+HUB_ID = "ORG/lmdiag"
+"""The data set on the Hub."""
+FOLDER = Path(__file__).resolve().parents[1]
+DATA = str(FOLDER) if (FOLDER / "provenance.json").is_file() else HUB_ID
+"""The data set: the directory that this file is in; elsewhere that of the Hub."""
 
 STARTS = ("Ġ", "▁", " ")
 """Marks of tokens that begin a word."""

@@ -1,14 +1,35 @@
-"""The contrasts of the lmdiag data set as tasks of lighteval.
-
-A document is a contrast, as in `lm-evaluation-harness/contrasts.py`, whose functions are used:
-`acc` is whether the target of the good row is more probable than that of every bad row, each after
-the context of its own row, and `sensitivity@0.01` whether by more than 0.01.
-
-With the data set directory `lmdiag` in the current folder:
-
-    lighteval accelerate "model_name=gpt2,dtype=float32" "lmdiag:cprag102|0" \\
-        --custom-tasks lmdiag/lighteval/diagnostics.py
 """
+name:
+Lmdiag
+
+dataset:
+ORG/lmdiag
+
+abstract:
+Psycholinguistic diagnostics (Ettinger 2020): contrasts from experiments on human language
+processing, where a good and a bad completion differ in one kind of knowledge: commonsense and
+pragmatic inference, event knowledge and semantic roles, negation. With the subject-verb agreement
+of Newman et al. (2021).
+
+languages:
+english
+
+tags:
+language-modeling, reasoning
+
+paper:
+https://doi.org/10.1162/tacl_a_00298
+"""
+# lighteval reads the docstring by its keys, and nothing else may stand in it.
+#
+# A document is a contrast, as in `lm-evaluation-harness/contrasts.py`, whose functions are used:
+# `acc` is whether the target of the good row is more probable than that of every bad row, each
+# after the context of its own row, and `sensitivity@0.01` whether by more than 0.01.
+#
+# With the data set directory `lmdiag` in the current folder:
+#
+#     lighteval accelerate "model_name=gpt2,dtype=float32" "lmdiag:cprag102|0" \
+#         --custom-tasks lmdiag/lighteval/diagnostics.py
 
 from __future__ import annotations
 
@@ -43,7 +64,9 @@ CONFIGS: Mapping[str, tuple[str, str]] = {
 @cache
 def contrasts() -> ModuleType:
     """Returns the module that makes documents for lm-evaluation-harness."""
-    file = Path(__file__).resolve().parents[1] / "lm-evaluation-harness/contrasts.py"
+    here = Path(__file__).resolve().parent
+    beside = here / "contrasts.py"
+    file = beside if beside.is_file() else here.parent / "lm-evaluation-harness/contrasts.py"
     module = ModuleType("lmdiag_contrasts")
     SourceFileLoader(module.__name__, str(file)).exec_module(module)
     return module

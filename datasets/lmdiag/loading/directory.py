@@ -38,7 +38,7 @@ COPIED = ("build.py", "loading", "demo", "lm-evaluation-harness", "lighteval", "
 """Copied into the data set: the loading scripts, the demo source, the task files."""
 BENCHMARKS = ("eval.yaml", "eval-lmdiag.yaml")
 """The tasks of the Hub's leaderboards, for the frameworks inspect-ai and lmdiag."""
-SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv", ".yaml")
+SUFFIXES = (".py", ".json", ".tsv", ".jsonl", ".csv", ".yaml", ".toml", ".md")
 """Kinds of files in these."""
 
 
