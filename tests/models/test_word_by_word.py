@@ -1,9 +1,11 @@
 """The words of whole sentences, asked by lmdiag and by an independent float64 reference."""
 
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
+import torch
 from families import SENTENCE_FAMILIES
 from reference import SentenceReference, double
 from sentence_texts import SENTENCES, SOME
@@ -129,3 +131,26 @@ def test_other_scripts(name, options, tmp_path):
     # with regions that begin inside words, some of them at a combining mark
     cuts = [tuple(n for n in range(2, len(text), 3) if text[n] != " ") for text in SCRIPTS]
     check(name, tmp_path, [*SCRIPTS, *map(Sentence, SCRIPTS, cuts)], **options)
+
+
+@pytest.mark.parametrize(("name", "n_words"), [("causal", 200_000), ("masked", 20_000)])
+def test_long_texts_take_linear_time(name, n_words, monkeypatch):
+    """Without the network; a masked model's rows, one per word, are made as they are read."""
+    model = load(f"demo:{name}", LoadOptions())
+    sizes = []
+
+    def read(rows, pick):
+        sizes.append(sum(len(row.ids) for row in rows))
+        return torch.full((sum(len(row.reads) for row in rows), 1), -1.0)
+
+    monkeypatch.setattr(model.reader, "read", read)
+    model.report = (shares := []).append
+    began = time.process_time()
+    encoded = model.encode(Sentence("the bird " * (n_words // 2)))
+    assert model.plan([encoded]) == [[0]]
+    (answer,) = model.answer([encoded], top=0)
+    assert time.process_time() - began < 120  # quadratic: ten minutes
+    assert len(answer.words) == n_words
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert max(sizes) < 3000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -59,6 +59,7 @@ class LocalModel:
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
         self.warning = self.parts.warning
+        self.report: Callable[[float], None] = lambda share: None
         self._sentences = self.encoder.sentences()
         self.vocabulary = Vocabulary(self.parts.tokenizer)
         self._budget = _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET
@@ -147,7 +148,7 @@ class LocalModel:
         try:
             if isinstance(batch[0], EncodedSentence):
                 sentences = cast("Sequence[EncodedSentence]", batch)
-                return [*self._scorer.answer(sentences, self._budget)]
+                return [*self._scorer.answer(sentences, self._budget, self.report)]
             blanks = cast("Sequence[EncodedQuestion]", batch)
             if self.words is not None:
                 return [*self.words.answer(blanks, top, self._verbs)]

@@ -6,7 +6,7 @@ a server that returns only its 20 most probable tokens, implements it in a modul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lmdiag.types import Answer, ModelInfo, Question, Sentence, SentenceAnswer
@@ -25,11 +25,13 @@ class Model(Protocol):
         info: what a run records about the model.
         prompt: text with `{context}` in it that stands around every context; "" for none.
         warning: what looks wrong with its files; None for nothing.
+        report: is called with the share of a long batch that is read so far; set by a run.
     """
 
     info: ModelInfo
     prompt: str
     warning: str | None
+    report: Callable[[float], None]
 
     @property
     def device(self) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 
 import torch
 
@@ -48,12 +47,15 @@ class SentenceScorer:
         elements = ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else ELEMENTS
         return max(1, elements // self.vocab_size)
 
-    def answer(self, batch: Sequence[EncodedSentence], budget: int) -> list[SentenceAnswer]:
+    def answer(
+        self, batch: Sequence[EncodedSentence], budget: int, report: Callable[[float], None]
+    ) -> list[SentenceAnswer]:
         """Returns the answers to a batch of sentences, in their order.
 
         Args:
             batch: the sentences.
             budget: tokens that go through the model together.
+            report: is called with the share of the batch that is read so far.
 
         Raises:
             BadInput: NaN or infinite logits; a boundary without any probability in unit `word`.
@@ -70,35 +72,47 @@ class SentenceScorer:
                 picked.append(entropies(log_probs)[reads])
             return torch.stack(picked, dim=1)
 
-        rows = [row for encoded in batch for row in encoded.rows]
         values: list[list[float]] = []
-        for chunk in filter(None, self._chunks(rows, len(batch), budget)):
+        n_reads = sum(encoded.n_reads for encoded in batch)
+        for chunk in self._chunks(batch, budget):
             values += self.reader.read(chunk, pick).tolist()
+            report(len(values) / n_reads)
         remaining = iter(values)
         return [self._answer(x, [*islice(remaining, x.n_reads)]) for x in batch]
 
     def _chunks(
-        self, rows: Sequence[TokenRow], n_sentences: int, budget: int
+        self, batch: Sequence[EncodedSentence], budget: int
     ) -> Iterator[Sequence[TokenRow]]:
-        """Cuts rows where they would take too much memory.
+        """Cuts the rows of a batch where they would take too much memory.
 
         A batch of several sentences of a causal model was planned to fit, common beginnings counted
-        once. What may not fit are a long text, and the many rows of masked models.
+        once. What may not fit are a long text, and the many rows of masked models, which are made
+        as they are read.
         """
-        if self.reader.causal and n_sentences > 1:
-            yield rows
-            return
-        most, parts = self.most_reads, list[TokenRow]()
-        for row in rows:
-            for start in range(0, len(row.reads), most):
-                reads = row.reads[start : start + most]
-                ids = row.ids[: reads[-1] + 1] if self.reader.causal else row.ids
-                parts.append(TokenRow(ids, reads, wanted=row.wanted[start : start + most]))
-        ends = [0, *accumulate(len(part.ids) for part in parts)]
-        n_chunks = math.ceil(ends[-1] / (_OVERFULL * budget))
-        for number in range(n_chunks):  # of about the same size
-            first, last = (ends[-1] * n / n_chunks for n in (number, number + 1))
-            yield parts[bisect_left(ends, first) : bisect_left(ends, last)]
+        rows = chain.from_iterable(encoded.encoder.rows(encoded) for encoded in batch)
+        length = sum(encoded.length for encoded in batch)
+        n_chunks = max(1, math.ceil(length / (_OVERFULL * budget)))
+        most = length / n_chunks  # of about the same size
+        if self.reader.causal and len(batch) > 1:
+            most = math.inf
+        chunk = []
+        n_tokens = 0
+        for part in chain.from_iterable(map(self._parts, rows)):
+            chunk.append(part)
+            n_tokens += len(part.ids)
+            if n_tokens >= most:
+                yield chunk
+                chunk = []
+                n_tokens = 0
+        if chunk:
+            yield chunk
+
+    def _parts(self, row: TokenRow) -> Iterator[TokenRow]:
+        """Cuts a row that has more reads than distributions can be held."""
+        for start in range(0, len(row.reads), self.most_reads):
+            reads = row.reads[start : start + self.most_reads]
+            ids = row.ids[: reads[-1] + 1] if self.reader.causal else row.ids
+            yield TokenRow(ids, reads, wanted=row.wanted[start : start + self.most_reads])
 
     def _answer(
         self, encoded: EncodedSentence, values: Sequence[Sequence[float]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any
 
@@ -113,6 +114,7 @@ def ask(
         with processes.shared_errors():
             for number in range(rank, len(batches), step):
                 batch = batches[number]
+                model.report = partial(_show_share, show, *reached[number : number + 2])
                 found = model.answer([encoded[i] for i in batch], top)
                 finished = dict(zip([keys[i] for i in batch], found, strict=True))
                 if journal:
@@ -123,6 +125,11 @@ def ask(
         for others in processes.gather(asked):
             answers |= others
     return [answers[key] for key in keys] if processes.first else []
+
+
+def _show_share(show: Callable[[float], None], start: int, end: int, share: float) -> None:
+    """Shows how far a batch is, of contexts from `start` to `end`."""
+    show(start + share * (end - start))
 
 
 def _unanswered(
@@ -146,7 +153,7 @@ def show_progress(
     label: str | None = "",
     *,
     unit: str = "contexts",
-) -> Iterator[Callable[[int], None]]:
+) -> Iterator[Callable[[float], None]]:
     """Shows a bar on a terminal (standard error); nothing elsewhere, as in the log of a job.
 
     Args:
@@ -168,7 +175,7 @@ def show_progress(
     with Progress(*columns, console=console, disable=not is_shown) as bar:
         task = bar.add_task(visible(label or ""), total=total, completed=done, rate=unit)
 
-        def update(now: int) -> None:
+        def update(now: float) -> None:
             rate = (now - done) / max(time.monotonic() - started, 1e-9)
             bar.update(task, completed=now, rate=f"{rate:.1f} {unit}/s")
 

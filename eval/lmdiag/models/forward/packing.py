@@ -61,17 +61,18 @@ def plan_batches(
     else:
         if packed:  # a sentence of one token with nothing before it has no rows
             order.sort(key=lambda number: [row.ids for row in encoded[number].rows[:1]])
-        batches, tree, total = [[]], Pack(shares=True), 0
+        batches, tree, alone = [[]], Pack(shares=True), 0
         for number in order:
+            shares = packed and encoded[number].length <= limit  # a long text fills a batch
             for _ in range(2):  # the second time in a new batch
-                for row in encoded[number].rows if packed else ():
+                for row in encoded[number].rows if shares else ():
                     tree.add(row.ids)
-                total = len(tree.ids) if packed else total + encoded[number].length
-                is_full = len(batches[-1]) >= count if count else total > limit
+                alone += 0 if shares else encoded[number].length
+                is_full = len(batches[-1]) >= count if count else len(tree.ids) + alone > limit
                 if not (batches[-1] and is_full):
                     break
                 batches.append([])
-                tree, total = Pack(shares=True), 0
+                tree, alone = Pack(shares=True), 0
             batches[-1].append(number)
     batches = [batch for batch in batches if batch]
     return sorted(batches, key=lambda batch: -sum(encoded[number].length for number in batch))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,7 @@ class ServedModel:
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
         self.warning: str | None = None
+        self.report: Callable[[float], None] = lambda share: None
         self._sentences = self.encoder.sentences()
 
     @property

@@ -174,10 +174,10 @@ class SentenceEncoder:
     def rows(self, encoded: EncodedSentence) -> Iterator[TokenRow]:
         """Yields one row per window of a causal model, and one per token of a masked one."""
         before, n_tokens = len(self.opening), len(encoded.ids)
-        stops: list[int] = []  # for each token, the number of the token after its word
+        stops = [n_tokens] * n_tokens  # for each token, the number of the token after its word
         stop = n_tokens
         for span in reversed(encoded.spans):
-            stops = [stop] * (span.last - span.first) + stops
+            stops[span.first : span.last] = [stop] * (span.last - span.first)
             stop = span.first if span.opens else stop
         for start, end, first, last in self.windows(n_tokens):
             if self.mask is None:  # the last token is in a row only if what follows it is read
