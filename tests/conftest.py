@@ -36,6 +36,20 @@ def pytest_configure(config):
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skips a test that makes links where the system does not allow it, as Windows mostly."""
+    try:
+        return (yield)
+    except OSError as error:
+        if "privilege" not in str(error):
+            raise
+        pytest.skip(f"no links here: {error}")
+
+
+pytest_runtest_setup = pytest_runtest_call
+
+
 def built(factory, name, source, *configs):
     """Builds a data set directory, once for all processes of the session, and returns it."""
     base = factory.getbasetemp()

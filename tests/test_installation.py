@@ -1,6 +1,7 @@
 """Files outside the package are found in a clone and in an installation; a source distribution, and
 the wheel that pip makes of it, are enough to run everything."""
 
+import errno
 import shutil
 import sys
 import sysconfig
@@ -9,9 +10,11 @@ import venv
 from pathlib import Path
 
 import pytest
-from launched import finished
+from launched import finished, outcome
 
-from lmdiag.files import resource_path
+from lmdiag.files import resource_path, take_lock
+from lmdiag.hub.requests import RunRequest
+from lmdiag.leaderboard.board import Board
 from lmdiag.types import BadInput
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,3 +107,47 @@ def test_an_installation_runs_the_demo_from_another_folder(installed, tmp_path, 
     assert [(run / "report.html").is_file() for run in runs] == [True] * 3
     shown = lmdiag("report", str(runs[0].relative_to(tmp_path)), "--format", "markdown")
     assert "CPRAG-102" in shown
+
+
+# ---- other systems -------------------------------------------------------------------------------
+
+
+def test_a_file_system_without_locks_has_a_marker_and_one_warning(tmp_path, monkeypatch, capsys):
+    """As some clusters' home directories; the marker of a killed process does not count."""
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    code = "import os, sys, filelock; x = filelock.SoftFileLock(sys.argv[1]).acquire(); os._exit(0)"
+    finished(sys.executable, "-c", code, tmp_path / ".lock.soft")
+    assert (tmp_path / ".lock.soft").exists()
+    for _ in range(2):
+        with take_lock(tmp_path / ".lock", "busy"), pytest.raises(BadInput, match="busy"):
+            take_lock(tmp_path / ".lock", "busy")
+    assert not (tmp_path / ".lock.soft").exists()
+    error = capsys.readouterr().err
+    assert error.startswith(f"lmdiag: warning: {tmp_path} is on a file system without locks; ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["windows", "no-locks"])
+def test_a_run_is_the_same_on_another_system(system, tmp_path):
+    """See `tests/systems`: without the modules of POSIX, and without locks."""
+    paths, cache = str(ROOT / "tests/systems"), str(tmp_path / "cache")
+    command = [sys.executable, "-m", "lmdiag", "run", "--model", "demo:masked", "--data", "demo"]
+    command += ["--tasks", "neg136", "--quiet", "--output"]
+    finished(*command, tmp_path / "here")
+    finished(*command, tmp_path / system, PYTHONPATH=paths, SYSTEM=system, LMDIAG_CACHE=cache)
+    assert outcome(tmp_path / system) == outcome(tmp_path / "here")
+
+
+def test_windows_has_no_runs_of_a_leaderboard(tmp_path, monkeypatch):
+    board = Board(tmp_path, data="demo")
+    request = RunRequest(model="org/model", commit="0" * 40, dtype="float32")
+    assert board.signature  # builds the data here
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(BadInput, match=r"limits that Windows does not have: .* with --no-run$"):
+        board.run_missing([request], print)

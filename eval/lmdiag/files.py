@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import codecs
 import ctypes
-import fcntl
+import errno
 import json
 import logging
 import math
 import os
+import platform
 import re
 import signal
 import sys
 import sysconfig
+import threading
+import time
 import traceback
 import uuid
+import zlib
 from base64 import b64encode
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
@@ -34,6 +38,7 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from filelock import AcquireReturnProxy
 
 MAX_DOCUMENT = 64_000_000
 """Bytes of a JSON document that is read as a whole, e.g. results.json (a full run has 0.2 MB)."""
@@ -279,17 +284,15 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """Opens a temporary file that replaces `path` when the block ends without an error.
 
     At any moment the old or the new content is there, complete; an `OSError` leaves the old file.
-    What a killed process leaves behind, without a lock, `clear_drafts` removes.
+    What a killed process leaves behind `clear_drafts` removes.
     """
-    draft = path.with_name(f".{path.name}.draft-{uuid.uuid4().hex}")
+    draft = path.with_name(f".{path.name}.draft-{_host()}{os.getpid():08x}{uuid.uuid4().hex[:16]}")
     try:
         with draft.open("wb") as file:
-            with suppress(OSError):  # file systems without locks
-                fcntl.flock(file, fcntl.LOCK_EX)
             yield file
             file.flush()
             os.fsync(file.fileno())
-            draft.replace(path)
+        draft.replace(path)  # after it is closed: Windows does not rename an open file
     finally:
         draft.unlink(missing_ok=True)
 
@@ -301,11 +304,64 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def clear_drafts(folder: Path) -> None:
-    """Removes the temporary files that killed processes left in a folder."""
+    """Removes the temporary files that killed processes left in a folder.
+
+    Those of another machine, whose processes cannot be seen from here, are removed after a day.
+    """
+    from psutil import pid_exists
+
     for path in folder.glob(".*.draft-" + "[0-9a-f]" * 32):
-        with suppress(OSError), path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
+        host, process = path.name[-32:-24], int(path.name[-24:-16], 16)
+        with suppress(OSError):
+            is_old = time.time() - path.stat().st_mtime > 86_400
+            if is_old if host != _host() else not pid_exists(process):
+                path.unlink()
+
+
+def _host() -> str:
+    """Returns eight hexadecimal digits for the name of this machine."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""Errors of a file system without locks, as of the home directories of some clusters."""
+
+
+def take_lock(path: Path, busy: str | None = None) -> AcquireReturnProxy[Any]:
+    """Takes the lock that a file stands for, and returns the context at whose end it is released.
+
+    On a file system without locks, a second file is the lock while it exists, and a line says so.
+
+    Args:
+        path: the file, which is made.
+        busy: message of `BadInput` where another process holds the lock; None to wait for it.
+    """
+    from filelock import FileLock, SoftFileLock, Timeout
+
+    timeout = -1 if busy is None else 0
+    try:
+        try:
+            return FileLock(path, fallback_to_soft=False).acquire(timeout)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+            marker = Path(f"{path}.soft")
+            _warn_of_missing_locks(path.parent.stat().st_dev, marker)
+            return SoftFileLock(marker).acquire(timeout)
+    except Timeout:
+        raise BadInput(str(busy)) from None
+
+
+_SYSTEMS_WITHOUT_LOCKS = set[int]()
+
+
+def _warn_of_missing_locks(device: int, marker: Path) -> None:
+    """Says once for a file system, whose device number is given, what stands for its locks."""
+    if device not in _SYSTEMS_WITHOUT_LOCKS:
+        _SYSTEMS_WITHOUT_LOCKS.add(device)
+        line = f"{marker.parent} is on a file system without locks; {marker.name} is used instead"
+        advice = "remove it if a command that was killed on another machine has left it there"
+        print(f"lmdiag: warning: {line}: {advice}", file=sys.stderr, flush=True)
 
 
 _TOKENS = (
@@ -436,8 +492,19 @@ def redact_output() -> None:
 
 
 def end_with_parent(parent: int) -> None:
-    """Makes the system kill this process when its parent ends, whose id is given; Linux only."""
+    """Makes this process end with its parent, whose id is given, however that ends."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:  # it ended in the meantime
             os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+
+
+def _end_after(parent: int) -> None:
+    """Waits for the end of the parent of this process, then ends this one."""
+    from psutil import pid_exists
+
+    while os.getppid() == parent and pid_exists(parent):  # on Windows, its id stays
+        time.sleep(1)
+    os._exit(1)

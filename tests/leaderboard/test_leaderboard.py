@@ -229,6 +229,7 @@ def test_a_run_that_fails_has_a_reason_and_the_others_are_run(
     script, seconds, reason, board, monkeypatch
 ):
     """A shell script runs in place of `python -m lmdiag run`."""
+    pytest.importorskip("resource")
     program = board.runs.with_name("program")
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
@@ -266,6 +267,7 @@ UPLOADS = {
 
 def test_uploads_and_files_of_strangers_are_not_used(board, hub, api, monkeypatch):
     """In a checkout with modules and a folder that have the names of a library and of the model."""
+    pytest.importorskip("resource")
     checkout, reasons = board.runs.with_name("checkout"), []
     for case, (files, reason) in UPLOADS.items():
         name = f"org/{case}"

@@ -148,6 +148,9 @@ def test_names_stay_readable_and_differ(tmp_path, monkeypatch):
         (("EleutherAI/pythia-70m", "step1000"), "EleutherAI--pythia-70m@step1000"),
         (("bert-base-uncased", None, "my BERT"), "my--BERT"),
         (("./runs/a/final/", None), "runs--a--final"),
+        (("Con", None), "_Con"),  # a device on Windows, as is nul.txt
+        (("me/model", None, "nul.txt"), "_nul.txt"),
+        (("con/sole", None), "con--sole"),
         ((str(tmp_path / "runs/a/step1000"), None), "a--step1000"),
     ):
         assert model_slug(*names) == folder

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pytest
 from launched import outcome
@@ -40,6 +39,15 @@ def folder(finished, tmp_path):
     return folder
 
 
+def draft_of_a_killed_process(path):
+    """The name of a temporary file of a process that has ended; 4194305 is never a process."""
+    with replacing(path.with_name("other")):
+        (draft,) = path.parent.glob(".other.draft-*")
+    path.with_name("other").unlink()
+    name = draft.name.replace(f"{os.getpid():08x}", f"{4194305:08x}")
+    return draft.with_name(name.replace("other", path.name))
+
+
 @pytest.mark.parametrize("lost", ["predictions.parquet", "report.html", "results.json"])
 def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
     command, arguments, finished, folder, lost
@@ -48,7 +56,7 @@ def test_what_is_missing_is_made_again_and_what_is_left_over_is_removed(
     (folder / lost).unlink()
     if lost == "results.json":  # as a killed run leaves it
         (folder / "run.json").write_text(json.dumps(identity))
-        (folder / f".results.json.draft-{'0' * 32}").write_text("{")
+        draft_of_a_killed_process(folder / "results.json").write_text("{")
         (folder / "journal").mkdir()
         (folder / "journal/00000-1-1.jsonl").write_text("torn")
     code, out, _ = command(*arguments, folder.parents[1])
@@ -107,7 +115,8 @@ def test_files_of_others_are_never_taken(command, arguments, folder):
     """Nor the temporary files of a living process; those of a killed one are removed."""
     for path in folder.iterdir():
         path.unlink()
-    thesis, dead = folder / ".draft-of-my-thesis", folder / f".report.html.draft-{'0' * 32}"
+    thesis = folder / ".draft-of-my-thesis"
+    dead = draft_of_a_killed_process(folder / "report.html")
     thesis.write_text("years of work")
     dead.write_text("torn")
     with replacing(folder / "results.json"):
@@ -123,14 +132,16 @@ def test_files_of_others_are_never_taken(command, arguments, folder):
 
 @pytest.mark.slow
 def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(command, arguments, finished):
+    resource = pytest.importorskip("resource")
     output = command.folder / "results"
-    limits, handler = getrlimit(RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     for kilobytes in (0, 1, 8, 32):
-        setrlimit(RLIMIT_FSIZE, (kilobytes * 1024, limits[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, limits[1]))
         try:
             error = command.refused(*arguments, output, code=1)
         finally:
-            setrlimit(RLIMIT_FSIZE, limits)
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert "file too large; what was saved is kept" in error
     signal.signal(signal.SIGXFSZ, handler)
     assert command(*arguments, output)[0] == 0

@@ -21,6 +21,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from inspect import BoundArguments
 from typing import Any, NoReturn
 
@@ -122,7 +123,10 @@ def _send_again(lost: sys.UnraisableHookArgs) -> None:
     """Repeats a signal whose exception was raised in a callback or destructor, which ignores it."""
     if isinstance(lost.exc_value, KeyboardInterrupt):
         number = _exit_code(lost.exc_value) - 128
-        threading.Timer(0.01, os.kill, (os.getpid(), number)).start()
+        # on Windows, os.kill would end the process without its exception
+        is_windows = sys.platform == "win32"
+        send = signal.raise_signal if is_windows else partial(os.kill, os.getpid())
+        threading.Timer(0.01, send, (number,)).start()
     else:
         sys.__unraisablehook__(lost)
 

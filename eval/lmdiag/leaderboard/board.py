@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -22,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from filelock import FileLock, Timeout
 
 from lmdiag import files, results, stimuli
 from lmdiag.hub.requests import RunRequest
@@ -151,10 +149,8 @@ class Board:
             BadInput: another command holds them.
         """
         self.runs.mkdir(parents=True, exist_ok=True)
-        try:
-            return FileLock(self.runs / ".lock").acquire(timeout=0)
-        except Timeout:
-            raise BadInput(f"another lmdiag leaderboard is at work in {self.runs}") from None
+        busy = f"another lmdiag leaderboard is at work in {self.runs}: wait for it"
+        return files.take_lock(self.runs / ".lock", busy)
 
     def run_missing(self, requests: Iterable[RunRequest], say: Callable[[str], None]) -> None:
         """Runs every request that has no finished run.
@@ -190,7 +186,9 @@ class Board:
 
         Raises:
             TimeoutExpired: it took too long, and was ended.
+            BadInput: see `_memory_limit`.
         """
+        limit = _memory_limit(self.device)
         with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty:
             data = self.data
             folder = None
@@ -203,13 +201,14 @@ class Board:
             child = subprocess.Popen(
                 self._command(request, data), env=child_environment(), cwd=folder, stderr=log,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
-                preexec_fn=partial(_prepare_child, os.getpid(), free_memory(self.device)),
+                preexec_fn=limit,
             )  # fmt: skip
             try:
                 code = child.wait(self.seconds)
             finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)  # with all that it has started
+                if sys.platform != "win32":
+                    with suppress(ProcessLookupError):
+                        os.killpg(child.pid, signal.SIGKILL)  # with all that it has started
                 child.wait()
             log.seek(max(0, log.seek(0, os.SEEK_END) - _MAX_LOG))
             lines = log.read().decode("utf-8", "replace").strip().splitlines()
@@ -228,7 +227,7 @@ class Board:
         }  # fmt: skip
         # -P: no file in the current directory takes the place of a module
         command = [sys.executable, "-P", "-m", "lmdiag.leaderboard.child"]
-        command += [str(self.most_parameters), request.model, request.commit]
+        command += [str(os.getpid()), str(self.most_parameters), request.model, request.commit]
         command += ["run", "--quiet", "--tasks", *self.tasks]
         command += [word for name, value in options.items() if value for word in (name, value)]
         if files.is_file(folder / RESULTS):
@@ -236,11 +235,24 @@ class Board:
         return command
 
 
-def _prepare_child(board: int, memory: int | None) -> None:
-    """Makes a child end with the board, whose process id is given, and limits its memory."""
-    files.end_with_parent(board)
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+def _memory_limit(device: str | None) -> Callable[[], None] | None:
+    """Returns what a child calls first to limit its memory, see `free_memory`; None for no limit.
+
+    Raises:
+        BadInput: on Windows, whose processes have no such limits.
+    """
+    if sys.platform == "win32":
+        raise BadInput(
+            "the runs of a leaderboard need limits that Windows does not have: use Linux, macOS or "
+            "WSL, or build the site of finished runs with --no-run"
+        )
+    else:
+        import resource
+
+        memory = free_memory(device)
+        if memory is None:
+            return None
+        return partial(resource.setrlimit, resource.RLIMIT_DATA, (memory, memory))
 
 
 def free_memory(device: str | None) -> int | None:

@@ -1,17 +1,18 @@
 """The child process of one request: checks of its model by what the Hub has, then `lmdiag run`.
 
-The board starts it as `python -P -m lmdiag.leaderboard.child MOST MODEL COMMIT run ...`, in an
-empty directory and within limits: what a stranger wrote is read here, and not by the board.
+The board starts it as `python -P -m lmdiag.leaderboard.child BOARD MOST MODEL COMMIT run ...`,
+in an empty directory and within limits: what a stranger wrote is read here, and not by the board.
 """
 
 from __future__ import annotations
 
 import os
+import runpy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmdiag.files import MAX_INDEX, parse_json, plain_errors, read_bytes
+from lmdiag.files import MAX_INDEX, end_with_parent, parse_json, plain_errors, read_bytes
 from lmdiag.types import BadInput
 
 _WEIGHTS, _INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -100,14 +101,19 @@ def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int])
     return names
 
 
-def main(most: str, model: str, commit: str, *command: str) -> None:
-    """Checks the model of a request, then becomes `lmdiag` with a command."""
+def main(board: str, most: str, model: str, commit: str, *command: str) -> None:
+    """Checks the model of a request, then becomes `lmdiag` with a command.
+
+    It ends with the process of the board, whose id is given.
+    """
+    end_with_parent(int(board))
     if commit:
         try:
             check_model(model, commit, int(most))
         except BadInput as error:
             sys.exit(f"lmdiag: error: {error}")
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "lmdiag", *command])
+    sys.argv = ["lmdiag", *command]
+    runpy.run_module("lmdiag", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

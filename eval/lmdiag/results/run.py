@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 IDENTITY = "run.json"
 """Whose run an unfinished one is."""
 
+LOCK = ".lock"
+"""Held while a run is under way."""
+
 
 # ---- the directory -------------------------------------------------------------------------------
 
@@ -50,11 +54,9 @@ class RunDirectory:
     """
 
     def __init__(self, path: Path) -> None:
-        from filelock import FileLock
-
         self.path = path
         self.journal = path / "journal"
-        self._lock = FileLock(path / ".lock")
+        self._lock = ExitStack()
 
     def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
         """Takes the directory for a run; returns whether a finished one is already there.
@@ -66,16 +68,10 @@ class RunDirectory:
             BadInput: another process is at work here, the directory belongs to another run, or
                 its files are damaged.
         """
-        from filelock import Timeout
-
         self.path.mkdir(parents=True, exist_ok=True)
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise BadInput(
-                f"another lmdiag run is at work in {self.path}: "
-                "wait for it, or choose another --output"
-            ) from None
+        busy = f"another lmdiag run is at work in {self.path}: "
+        busy += "wait for it, or choose another --output"
+        self._lock.enter_context(files.take_lock(self.path / LOCK, busy))
         files.clear_drafts(self.path)
         if overwrite:
             self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
@@ -98,7 +94,7 @@ class RunDirectory:
                 if not isinstance(owner, dict):
                     raise BadInput(f"{file}: expected an object, not {type(owner).__name__}")
             return owner
-        if others := {path.name for path in self.path.iterdir()} - {".lock"}:
+        if others := {path.name for path in self.path.iterdir()} - {LOCK, f"{LOCK}.soft"}:
             is_run = others <= {PREDICTIONS, REPORT, self.journal.name}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
@@ -127,7 +123,7 @@ class RunDirectory:
 
     def close(self) -> None:
         """Releases the directory."""
-        self._lock.release()
+        self._lock.close()
 
     def _remove(self, *names: str) -> None:
         """Removes files, and the journal."""

@@ -60,6 +60,10 @@ def combine(fingerprints: Mapping[str, str]) -> str:
     )
 
 
+_DEVICE = r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)"
+"""Beginnings of names that no file or folder has on Windows."""
+
+
 def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
     """Returns the folder name of a model.
 
@@ -82,7 +86,9 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
             text = "/".join(path.parts[-2:]) if is_step else path.name
     unsafe = r"[^A-Za-z0-9._+-]+"
     slug = re.sub(unsafe, "--", text).strip("-.") or "model"
-    return slug if revision is None else f"{slug}@{re.sub(unsafe, '--', revision)}"
+    if revision is not None:
+        slug = f"{slug}@{re.sub(unsafe, '--', revision)}"
+    return f"_{slug}" if re.match(_DEVICE, slug) else slug
 
 
 def protocol_slug(protocol: Protocol) -> str:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.files import is_folder, resource_path, user_path
+from lmdiag.files import is_folder, resource_path, take_lock, user_path
 from lmdiag.types import BadInput
 
 BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
@@ -46,8 +46,6 @@ def cached(name: str) -> Path:
     If several processes call it at the same time, one builds and the others wait. `BadInput` if
     the source files cannot be fetched, or the cache cannot be written.
     """
-    from filelock import FileLock
-
     columns = {name: diagnostic.columns for name, diagnostic in diagnostics.built_in().items()}
     digest = hashlib.sha256(repr((diagnostics.CORE, columns)).encode())
     for inside, path in script("directory").published_files():  # scripts and demo source
@@ -57,7 +55,7 @@ def cached(name: str) -> Path:
         return folder
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{folder}.lock"):
+        with take_lock(Path(f"{folder}.lock")):
             if not folder.is_dir():  # another process may have built it meanwhile
                 items = "demo" if name == "demo" else "published"
                 line = f"lmdiag: building the {items} items in {folder} (only the first time)"
