@@ -332,7 +332,7 @@ CHECKED = {"README.md": check_readme, "protocol.md": check_protocol,
            "analysis.md": check_analysis, "migration.md": check_migration}  # fmt: skip
 """Page -> what is checked besides the outputs that it shows."""
 RUN = ["README.md", "running.md", "python.md", "own-data.md", "analysis.md", "migration.md"]
-RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md"]
+RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md", "cloze.md"]
 
 
 @pytest.mark.slow
@@ -355,6 +355,8 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, demo_dir, tmp_pa
     shutil.copytree("datasets/lmdiag/demo/refining-tse/data/blimp", "blimp")
     if page == "migration.md":
         printed(main, ["template"])
+    if page == "README.md":
+        printed(main, ["template", "--cloze", "responses.csv"])
     outputs = run_page(page)
     check_shown(page, outputs)
     assert all(out for text, out in outputs.items() if "print(" in text)

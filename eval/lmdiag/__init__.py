@@ -1,6 +1,6 @@
 """Psycholinguistic diagnostics for masked, causal and encoder-decoder language models.
 
-`run`, `load_stimuli`, `load_model`, `measure`, `compare`, `analyse`, `fit`, `load_run` and
+`run`, `load_stimuli`, `load_model`, `measure`, `compare`, `analyse`, `fit`, `cloze`, `load_run` and
 `load_multiverse` are the Python API (`lmdiag.api`); nothing is imported before it is used.
 """
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lmdiag.api import (
         analyse,
+        cloze,
         compare,
         fit,
         load_model,
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "__version__", "analyse", "compare", "fit", "load_model", "load_multiverse", "load_run",
-    "load_stimuli", "measure", "run",
+    "__version__", "analyse", "cloze", "compare", "fit", "load_model", "load_multiverse",
+    "load_run", "load_stimuli", "measure", "run",
 ]  # fmt: skip
 
 

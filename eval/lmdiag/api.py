@@ -22,12 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from lmdiag import perturb
+from lmdiag.analysis.cloze import (
+    MEASURES,
+    TOP,
+    ClozeAnalysis,
+    analyse_norms,
+    norms_of_run,
+    read_norms,
+)
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import log_frequencies, read_human, read_surprisals
 from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, model_column
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.selection import check_table
-from lmdiag.comparison import compare_runs, side_of, unlike_first
+from lmdiag.comparison import Pair, compare_pairs, compare_runs, side_of, unlike_first
 from lmdiag.display import (
     Analysed,
     Comparisons,
@@ -39,6 +47,8 @@ from lmdiag.display import (
 )
 from lmdiag.display import load_finished as load_run
 from lmdiag.elicitation import wording_of
+from lmdiag.files import is_folder, user_path
+from lmdiag.measures.scores import build, floats, objects
 from lmdiag.protocol import (
     Predictions,
     Protocol,
@@ -50,8 +60,9 @@ from lmdiag.protocol import (
     without_effect,
 )
 from lmdiag.questions import Setting
-from lmdiag.results import Run
+from lmdiag.results import FigureKey, Run
 from lmdiag.runs.asking import control_warning, predict, row_texts
+from lmdiag.runs.journal import kept_answers
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli import load as load_stimuli
@@ -69,9 +80,9 @@ if TYPE_CHECKING:
     Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
 
 __all__ = [
-    "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse", "Measures",
-    "TaskPredictions", "analyse", "compare", "fit", "load_model", "load_multiverse", "load_run",
-    "load_stimuli", "measure", "run",
+    "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse",
+    "Measures", "TaskPredictions", "analyse", "cloze", "compare", "fit", "load_model",
+    "load_multiverse", "load_run", "load_stimuli", "measure", "run",
 ]  # fmt: skip
 
 
@@ -118,6 +129,7 @@ class LanguageModel:
         run: int = 0,
         seed: int = 0,
         top: int = 5,
+        output: str | Path | None = None,
         batch_size: int | None = None,
         quiet: bool = True,
     ) -> TaskPredictions:
@@ -129,6 +141,7 @@ class LanguageModel:
             run: number of the shuffle, for the shuffled perturbations.
             seed: of the shuffles.
             top: length of the lists of top words.
+            output: folder that keeps the answers, so that no question is asked twice.
             batch_size: contexts in a batch; None for what suits the device.
             quiet: no progress bar.
 
@@ -149,7 +162,11 @@ class LanguageModel:
         asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
         label = None if quiet else self.info.id
-        (answered,), _ = predict(self.model, [setting], top=top, batch_size=batch_size, label=label)
+        facts = [repr(sorted(query_options(self.options).items())), self.model.prompt]
+        with kept_answers(Path(output) if output else None, self.info, "blanks", facts) as journal:
+            (answered,), _ = predict(
+                self.model, [setting], top=top, batch_size=batch_size, label=label, journal=journal
+            )
         return TaskPredictions(**vars(answered) | asked, stimuli=stimuli)
 
     def surprisals(
@@ -302,6 +319,89 @@ def fit(
     if not sources:
         raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
     return fit_surprisals(table, sources)
+
+
+def cloze(
+    responses: str | Path | DataFrame | Run | Sequence[str | Path | Run],
+    *,
+    models: str | LanguageModel | Iterable[str | LanguageModel] = (),
+    response: str = "",
+    keep_case: bool = False,
+    output: str | Path | None = None,
+    batch_size: int | None = None,
+    quiet: bool = True,
+    **reading: Any,
+) -> ClozeAnalysis:
+    """Compares what people said at blanks with what models expect (specification, section 4).
+
+    Args:
+        responses: a table with a row per response, or per word with its count or cloze, see
+            `lmdiag.analysis.cloze.read_norms`: a file or a DataFrame; or finished runs of words
+            with a column cloze or target_cloze, or their directories.
+        models: models that are asked, in order; those that are named are asked in unit word.
+        response, keep_case: see `read_norms`.
+        output: folder that keeps models' answers, so that no question is asked twice.
+        batch_size: contexts in a batch; None for what suits the device.
+        quiet: no progress bar.
+        reading: how the table is read, fields of `lmdiag.types.TableOptions`, e.g. filter.
+
+    Raises:
+        BadInput: a column or value cannot be used (column and row are named), there are neither
+            models nor runs, or the runs have different words.
+    """
+    from pandas import DataFrame
+
+    sources: list[Any] = [*responses] if isinstance(responses, list | tuple) else [responses]
+    notes = list[str]()
+    answered = dict[str, Predictions]()
+    if not models:
+        if any(isinstance(x, DataFrame) or is_table_file(x) for x in sources):
+            raise BadInput("name the models that are asked, --model MODEL")
+        runs = [x if isinstance(x, Run) else load_run(x) for x in sources]
+        norms, _ = norms_of_run(runs[0])
+        for run in runs:
+            others, predictions = norms_of_run(run)
+            if others.stimuli.fingerprint != norms.stimuli.fingerprint:
+                raise BadInput(f"{runs[0].path} and {run.path} have different words")
+            _add(answered, model_column(run), predictions)
+            notes.append(f"{model_column(run)}: {run.results.signature}")
+        return _with_comparisons(analyse_norms(norms, answered, notes))
+    if len(sources) > 1 or isinstance(sources[0], Run) or is_folder(user_path(str(sources[0]))):
+        raise BadInput("give one table for the models to be asked, or runs without models")
+    options = TableOptions.of(reading)
+    norms = read_norms(sources[0], options, response=response, keep_case=keep_case)
+    for given in [models] if isinstance(models, str | LanguageModel) else models:
+        model = load_model(given, unit="word") if isinstance(given, str) else given
+        asked = model.predict(
+            norms.stimuli, top=TOP, output=output, batch_size=batch_size, quiet=quiet
+        )
+        name = model.info.name or model.info.id
+        _add(answered, name, asked)
+        notes.append(f"{name}: {model.info.kind}, unit {asked.unit}, {model.info.dtype}")
+    return _with_comparisons(analyse_norms(norms, answered, notes))
+
+
+def _add(answered: dict[str, Predictions], name: str, predictions: Predictions) -> None:
+    if name in answered:
+        raise BadInput(f"two models are called {name}: give one of them another name")
+    answered[name] = predictions
+
+
+def _with_comparisons(analysis: ClozeAnalysis) -> ClozeAnalysis:
+    """Compares the first model with each of the others, item by item."""
+    scores = {
+        (model, name): build(name, objects([*range(len(items))]), floats(items[name]), statistic)
+        for model, items in analysis.items.groupby("model")
+        for name, statistic in MEASURES.items()
+    }
+    first, *others = analysis.models
+    pairs = [
+        Pair(FigureKey("cloze", "none", name), scores[first, name], scores[other, name], number)
+        for number, other in enumerate(others, start=1)
+        for name in MEASURES
+        if name != "cross_entropy" and all(len(scores[x, name].items) for x in (first, other))
+    ]
+    return replace(analysis, comparisons=compare_pairs(pairs, seed=0))
 
 
 def run(

@@ -38,6 +38,7 @@ COMMANDS = {
     "surprisal": ("texts", "write the surprisal of every word of a text as a table"),
     "score": ("runs", "compute the measures from predictions of any program"),
     "fit": ("texts", "fit human measures such as reading times with and without surprisals"),
+    "cloze": ("cloze", "compare what people say at a blank with what models expect"),
     "compare": ("runs", "compare two or more runs on the same rows, with paired statistics"),
     "items": ("runs", "write the items of runs as one table for R, Excel or pandas"),
     "analyse": ("runs", "test the conditions of items: effects, cell means, mixed models"),
@@ -53,8 +54,10 @@ COMMANDS = {
 }
 """Command -> the module that has its function NAME_command, and one line of help."""
 
+_KEPT = "the answers of models are kept in --output; run the same command again to continue"
 _STOPPED = {
-    "fit": "the answers of models are kept in --output; run the same command again to continue",
+    "fit": _KEPT,
+    "cloze": _KEPT,
     "publish": "files sent so far stay on the Hub; run the same command again to send the rest",
     "submit": "pull requests opened so far stay on the Hub; run the command again for the rest",
     "leaderboard": "finished runs and answers saved so far are kept; run the same command again to "

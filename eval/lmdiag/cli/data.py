@@ -47,6 +47,7 @@ def template_command(
     *,
     design: Literal["2", "2x2"] | None = None,
     regions: bool = False,
+    cloze: bool = False,
     items: options.Count | None = None,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -56,13 +57,17 @@ def template_command(
         file: file to write; its name must end in .csv, .tsv or .jsonl
         design: write items in the conditions of a design, with one or two factors
         regions: write sentences with regions, in the conditions of a design
+        cloze: write people's responses, for lmdiag cloze
         items: number of items of a design, up to 24 (default: 3)
     """
     is_design = bool(design or regions)
     options.check_new_file(file, (".csv", ".tsv", ".jsonl"), overwrite=overwrite)
     if items is not None and (not is_design or items > _MOST_ITEMS):
         raise BadInput(f"--items is for --design or --regions, up to {_MOST_ITEMS}")
-    path = files.resource_path("cards", f"starter.{'design' if is_design else 'rows'}.jsonl")
+    if cloze and is_design:
+        raise BadInput("--cloze is for responses: leave --design and --regions out")
+    kind = "cloze" if cloze else "design" if is_design else "rows"
+    path = files.resource_path("cards", f"starter.{kind}.jsonl")
     rows = [row for _, row in files.read_json_lines(path)]
     if is_design:
         rows = [row for row in rows if int(row["item"]) <= (items or 3)]

@@ -27,6 +27,7 @@ from lmdiag.measures.contrasts import (
 )
 from lmdiag.measures.rows import (
     accuracy,
+    cloze_correlations,
     correlations,
     determiner_match,
     rank,
@@ -39,8 +40,8 @@ from lmdiag.measures.suites import part_bits, suite_measures
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Labels", "Scores", "Statistic", "Trials",
-    "accuracy", "agreement", "choice_measures", "correlations", "determiner_match", "human",
-    "part_bits", "probability_difference", "quartiles", "rank", "sensitivity",
-    "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",
-    "within_category_boost",
+    "accuracy", "agreement", "choice_measures", "cloze_correlations", "correlations",
+    "determiner_match", "human", "part_bits", "probability_difference", "quartiles", "rank",
+    "sensitivity", "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word",
+    "with_expected", "within_category_boost",
 ]  # fmt: skip

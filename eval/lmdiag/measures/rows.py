@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lmdiag.measures.scores import Columns, Floats, Labels, Scores, Statistic, Trials, build, floats
+from lmdiag.measures.scores import (
+    Columns,
+    Floats,
+    Items,
+    Labels,
+    Scores,
+    Statistic,
+    Trials,
+    build,
+    floats,
+)
 
 
 def accuracy(trials: Trials, k: Sequence[int], levels: Mapping[str, Labels]) -> list[Scores]:
@@ -140,16 +150,25 @@ def rank(trials: Trials) -> list[Scores]:
 
 
 def correlations(trials: Trials) -> list[Scores]:
-    """Returns Spearman and Pearson of the target's log-probability with its cloze probability.
-
-    Over rows; the values are (n, 2), log-probability in nats. A probability of zero has no finite
-    log-probability, so such rows are left out of Pearson, and have the lowest rank in Spearman.
-    """
+    """Returns the correlations of the target's log-probability with its cloze probability."""
     if not trials.has("log_prob"):
         return []
-    cloze = floats(trials.rows["target_cloze"])
-    finite = np.where(np.isinf(trials.log_prob), np.nan, trials.log_prob)
+    return cloze_correlations(trials.ids, trials.log_prob, floats(trials.rows["target_cloze"]))
+
+
+def cloze_correlations(ids: Items, log_prob: Floats, cloze: Floats) -> list[Scores]:
+    """Returns Spearman and Pearson of log-probability and cloze probability, over words.
+
+    The values are (n, 2). A probability of zero has no finite log-probability, so such words are
+    left out of Pearson, and have the lowest rank in Spearman.
+
+    Args:
+        ids: of the words, (n,).
+        log_prob: in any unit, (n,); NaN where unknown, which is left out.
+        cloze: share of people's responses, (n,).
+    """
+    finite = np.where(np.isinf(log_prob), np.nan, log_prob)
     return [
-        build("spearman", trials.ids, np.column_stack([trials.log_prob, cloze]), "spearman"),
-        build("pearson", trials.ids, np.column_stack([finite, cloze]), "pearson"),
+        build("spearman", ids, np.column_stack([log_prob, cloze]), "spearman"),
+        build("pearson", ids, np.column_stack([finite, cloze]), "pearson"),
     ]

@@ -30,6 +30,10 @@ _SPELLED = {
     "position_bias": "position bias",
     "labels_mass": "mass on labels",
     "within_category_boost": "within-category boost",
+    "top_agrees": "top word agrees, %",
+    "cross_entropy": "cross-entropy, bits",
+    "divergence": "divergence, bits",
+    "spearman_pooled": "Spearman, pooled over words",
 }
 """Measures with another spelling; all others go by their name in the results, in words."""
 

@@ -8,17 +8,19 @@ a record that does not have the fields of an answer.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
 import zlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from lmdiag.files import readable
-from lmdiag.types import Answer, SentenceAnswer
+from lmdiag.results import model_slug
+from lmdiag.types import Answer, ModelInfo, SentenceAnswer
 
 
 class Journal:
@@ -75,3 +77,23 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
             self._file.close()
+
+
+def kept_answers(
+    output: Path | None, info: ModelInfo, what: str, facts: Sequence[str]
+) -> AbstractContextManager[Journal | None]:
+    """Returns the journal of what a model is asked outside of runs; None to keep nothing.
+
+    Args:
+        output: folder of all models, so that an interrupted command resumes and a finished one is
+            not asked again.
+        info: of the model.
+        what: the beginning of the name of its folder.
+        facts: what decides the answers beside the model.
+    """
+    if output is None:
+        return nullcontext()
+    of_model = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
+    identity = json.dumps([*of_model, *facts])
+    name = f"{what}-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
+    return Journal(output / model_slug(info.id, info.revision, info.name) / name, owner=identity)

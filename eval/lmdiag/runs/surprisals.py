@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,9 +12,8 @@ from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.procedures import ENTROPY, SURPRISAL
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.protocol import bos_remark
-from lmdiag.results import model_slug
 from lmdiag.runs.asking import ask, control_warning
-from lmdiag.runs.journal import Journal
+from lmdiag.runs.journal import kept_answers
 from lmdiag.types import Sentence
 
 if TYPE_CHECKING:
@@ -102,12 +98,8 @@ def ask_about_words(
     columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
     texts = table.running_texts()
     info = model.info
-    facts = [info.id, info.commit, info.dtype, str(info.quantization), str(info.server)]
-    facts += [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
-    identity = json.dumps(facts)
-    name = f"words-{hashlib.sha256(identity.encode()).hexdigest()[:12]}"
-    slug = model_slug(info.id, info.revision, info.name)
-    with Journal(output / slug / name, owner=identity) if output else nullcontext() as journal:
+    facts = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
+    with kept_answers(output, info, "words", facts) as journal:
         words = word_surprisals(
             model, [*texts.values()], entropy=ENTROPY in columns, batch_size=batch_size,
             journal=journal, label=label,

@@ -179,7 +179,7 @@ def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, dia
     return drawing.layered(data, diagonal, cells, height=300)
 
 
-def cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
+def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Yields the probability of each target against its human cloze probability, per run."""
     if data.runs[0].results.protocol.elicitation == "choice":
         return

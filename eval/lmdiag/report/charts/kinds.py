@@ -14,7 +14,7 @@ from lmdiag.diagnostics.base import Perturbation
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.conditions import regions
 from lmdiag.report.charts.drawing import MUTED, distinct, line_plot, meanings
-from lmdiag.report.charts.items import cloze, scatter
+from lmdiag.report.charts.items import scatter, target_cloze
 from lmdiag.report.charts.task_runs import TaskRuns, drawn, figure_plots
 from lmdiag.report.items import run_scores
 from lmdiag.report.selections import ReportFigures, figures_of_sets
@@ -191,7 +191,7 @@ def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Any
 
 
 CHART_KINDS: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {
-    "figures": _figures, "levels": _levels, "scatter": scatter, "cloze": cloze,
+    "figures": _figures, "levels": _levels, "scatter": scatter, "cloze": target_cloze,
     "shuffles": _shuffles, "cutoffs": _cutoffs, "regions": regions,
 }  # fmt: skip
 """Kind of a declared chart -> the function that makes it."""

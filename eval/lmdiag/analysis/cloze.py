@@ -1,0 +1,400 @@
+"""Cloze norms: what people say at a blank, and what models expect there.
+
+The measures are those of docs/specification.md, section 4 (Cloze norms).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pandas import DataFrame, Series, concat, to_numeric
+from pydantic_core import to_jsonable_python
+
+from lmdiag import stats
+from lmdiag.analysis.items import items_of_predictions
+from lmdiag.files import user_path
+from lmdiag.measures import cloze_correlations
+from lmdiag.stimuli.reading import read_rows
+from lmdiag.stimuli.regions import without_gaps
+from lmdiag.stimuli.rows import Stimuli
+from lmdiag.stimuli.table import check
+from lmdiag.table_files import RawTable
+from lmdiag.text import first_few
+from lmdiag.types import AS_IT_IS, BadInput, TableOptions
+
+if TYPE_CHECKING:
+    from lmdiag.measures import Statistic
+    from lmdiag.protocol import Predictions
+    from lmdiag.results import Run
+
+MEASURES: Mapping[str, Statistic] = {
+    "mass": "mean", "top_agrees": "proportion", "cross_entropy": "mean", "divergence": "mean",
+    "spearman": "mean",
+}  # fmt: skip
+"""Measure of an item -> how its values become the figure of a model."""
+
+POOLED = "spearman_pooled"
+"""The correlation over the words of all items."""
+
+TOP = 10
+"""Words of a model that are asked for at each blank."""
+
+ITEM = ["item", "context", "right_context"]
+"""Columns that tell items apart."""
+
+_WORDS = ("response", "word", "target")
+_SHARES = ("cloze", "target_cloze")
+_KNOWN = frozenset((*ITEM, "sentence", "participant", "count", *_WORDS, *_SHARES))
+_RULE = "a row is a response (item, context, response), or a word with its count or cloze"
+_FINAL = re.compile(r"[\s.,;:!?…。，、；：！？]+\Z")
+_ROUNDING = 0.005
+"""How far a published share may be from the counted one."""
+
+
+class ClozeNorms(NamedTuple):
+    """What people said.
+
+    Attributes:
+        stimuli: a row per item and word, with the columns item, context, right_context, target (the
+            word), cloze (its share of the responses to the item) and, where it is known, count.
+        is_cased: whether words that differ in letter case alone differ.
+        notes: what was read, changed and left out.
+    """
+
+    stimuli: Stimuli
+    is_cased: bool
+    notes: Sequence[str] = ()
+
+
+def plain_word(text: str, is_cased: bool) -> str:
+    """Returns a response without outer blanks, final punctuation and, unless cased, capitals.
+
+    >>> plain_word(" Wooden spoon. ", False)
+    'wooden spoon'
+    """
+    word = _FINAL.sub("", text.strip())
+    return word if is_cased else word.lower()
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def read_norms(
+    source: str | Path | DataFrame,
+    options: TableOptions = AS_IT_IS,
+    *,
+    response: str = "",
+    keep_case: bool = False,
+) -> ClozeNorms:
+    """Returns the words of a table with a row per response, or per word with its count or cloze.
+
+    Args:
+        source: a file or a DataFrame with the columns context (or sentence, with a gap), and
+            response or word; item (else each context is one), right_context, and count or cloze are
+            optional.
+        options: how it is read.
+        response: column of the responses or words; "" for `response`, `word` or `target`.
+        keep_case: whether Goal and goal are two words.
+
+    Raises:
+        BadInput: a column is missing, or a value cannot be used (column and row are named).
+    """
+    path = user_path(str(source)) if isinstance(source, str | Path) else source
+    table = read_rows(path, options, _KNOWN, raw=True)
+    word = table.column_of(response, "--response") if response else ""
+    word = word or next((name for name in _WORDS if name in table.columns), "")
+    if not word:
+        raise table.lacks(_WORDS[0], f"{_RULE}; --response names the column of responses")
+    table = replace(table, columns={**table.columns, "target": table.columns[word]})
+    table = without_gaps(table, options.gap)
+    rows = _rows(table)
+    notes = [*table.notes]
+    if "item" not in table.columns:
+        notes.append("no column item: each context is an item")
+    responses = rows["target"]
+    rows["target"] = [plain_word(text, keep_case) for text in responses]
+    is_empty = rows["target"] == ""
+    if empty := np.flatnonzero(is_empty).tolist():
+        notes.append(f"empty responses left out: {len(empty)} ({table.numbers.text(empty)})")
+    changed = responses[~is_empty & (responses != responses.str.lower())]
+    if len(changed) and not keep_case:
+        lower = {plain_word(text, True) for text in responses}
+        always = [*dict.fromkeys(x for x in changed if plain_word(x, False) not in lower)]
+        never = f"; never written so: {first_few(always, 5)} (--keep-case)" if always else ""
+        notes.append(f"responses with capitals read in lower case: {len(changed):,}{never}")
+    rows = rows[~is_empty]
+    if rows.empty:
+        raise BadInput(f"{table.name} has no responses: {_RULE}")
+    _check(table, rows)
+    words = _counted(table.name, rows)
+    words.insert(0, "id", words["item"] + ": " + words["target"])
+    stimuli = Stimuli.of("cloze", words.to_dict("list"), table.name)
+    return ClozeNorms(stimuli, keep_case, notes)
+
+
+def _rows(table: RawTable) -> DataFrame:
+    """The rows of a table: item, context, right_context, target, and count or cloze."""
+    columns = table.columns
+    share = next((name for name in _SHARES if name in columns), "")
+    if "context" not in columns:
+        raise table.lacks("context", _RULE)
+    absent = [""] * len(table)
+    rows = DataFrame({
+        name: ["" if x in (None, "NA") else str(x).strip() for x in columns.get(name, absent)]
+        for name in (*ITEM, "target")
+    })  # fmt: skip
+    if "item" not in columns:
+        rows["item"] = rows["context"]
+    if not share and "count" not in columns:
+        return rows.assign(count=1)
+    column = share or "count"
+    values = to_numeric(Series(columns[column], dtype=object), errors="coerce").astype(float)
+    most = 1.0 if share else float(2**53)
+    if (wrong := np.flatnonzero(~values.between(0, most))).size:
+        wanted = "a share from 0 to 1" if share else "a number from 0 up"
+        problem = f"the column {column}: expected {wanted}, not {columns[column][wrong[0]]!r}"
+        raise table.error(int(wrong[0]), problem)
+    return rows.assign(**{"cloze" if share else "count": values})
+
+
+def _check(table: RawTable, rows: DataFrame) -> None:
+    """Refuses an item with several contexts, and texts that no model is asked."""
+    place = rows["context"] + "\n" + rows["right_context"]
+    of_item = place.groupby(rows["item"])
+    if (other := rows.index[place != of_item.transform("first")]).size:
+        item = rows["item"][other[0]]
+        first = table.where((rows["item"] == item).idxmax())
+        rule = "give each context an item of its own, or choose rows by --filter"
+        raise table.error(other[0], f"another context of item {item} than in {first}: {rule}")
+    places = [table.where(row) for row in rows.index]
+    columns = rows[["context", "right_context", "target"]].to_dict("list") | {"id": places}
+    check(columns, RawTable(table.name, columns, places=places))
+
+
+def _counted(name: str, rows: DataFrame) -> DataFrame:
+    """The words of each item, the most frequent first; ties in the order of the table."""
+    amount = "cloze" if "cloze" in rows else "count"
+    words = rows.groupby([*ITEM, "target"], sort=False)[amount].sum().reset_index()
+    by_item = words.groupby(ITEM, sort=False)[amount]
+    total = by_item.transform("sum")
+    if amount == "count":
+        words["cloze"] = words["count"] / total
+    elif (above := total > 1 + _ROUNDING * by_item.transform("size") + 1e-9).any():
+        item = words["item"][above].iloc[0]
+        rule = "it is the share of a word; a table of single responses has no column cloze"
+        raise BadInput(f"{name}: cloze of item {item} adds up to {total[above].iloc[0]:g}: {rule}")
+    return words.iloc[np.lexsort([-words["cloze"], by_item.ngroup()])]
+
+
+def norms_of_run(run: Run) -> tuple[ClozeNorms, Predictions]:
+    """Returns the words of a run with their cloze probabilities, and what was predicted.
+
+    Of an item with several contexts, each is an item: 7.1, 7.2.
+
+    Raises:
+        BadInput: no task, or several, have words with a column cloze or target_cloze.
+    """
+    tasks = [
+        task
+        for task, rows in run.stimuli.items()
+        if rows.asks_words and {*_SHARES} & rows.columns().keys()
+    ]
+    if len(tasks) != 1:
+        problem = f"{', '.join(tasks)} have" if tasks else "no task has"
+        rule = "give a run of one set of words with a column cloze, or a table of responses"
+        raise BadInput(f"{run.path}: {problem} cloze probabilities: {rule}")
+    rows = run.stimuli[tasks[0]]
+    words = _rows(RawTable(f"{run.path}", rows.columns(), places=rows.columns()["id"]))
+    place = words.groupby("item")["context"].transform(lambda texts: texts.factorize()[0] + 1)
+    several = place.groupby(words["item"]).transform("max") > 1
+    words["item"] = words["item"].where(~several, words["item"] + "." + place.map(str))
+    columns = {"id": rows.columns()["id"], **words.to_dict("list")}
+    norms = Stimuli.of("cloze", columns, str(run.path))
+    return ClozeNorms(norms, run.results.model.cased), run.predictions[tasks[0]]["none", 0]
+
+
+# ---- measures -----------------------------------------------------------------------------------
+
+
+def item_measures(
+    cloze: stats.Values, log_prob: stats.Values, top_share: float
+) -> dict[str, float]:
+    """Returns the measures of an item; NaN where undefined.
+
+    mass: sum of p over the words that people gave. top_agrees: whether the model's most probable
+    word is a most frequent response. cross_entropy: -sum q log2 p, bits. divergence: this minus the
+    entropy of q. These are undefined where the shares do not add up to 1 (but for rounding), since
+    words are missing, and all but top_agrees where p of a word is not known. spearman: of q and p
+    over the words with a known p, at least three.
+
+    Args:
+        cloze: share of the responses of each word, q, (n,).
+        log_prob: of each word in nats, (n,); NaN where it is not known.
+        top_share: share of the responses of the model's most probable word; NaN where it has none.
+    """
+    q = cloze[cloze > 0]
+    nats = log_prob[cloze > 0]
+    is_complete = abs(q.sum() - 1) <= _ROUNDING * len(q) + 1e-9
+    is_known = is_complete and bool(np.isfinite(nats).all())
+    has_top = is_complete and not math.isnan(top_share)
+    cross_entropy = float(-(q * nats).sum() / math.log(2)) if is_known else math.nan
+    pairs = np.column_stack([log_prob, cloze])[~np.isnan(log_prob)]
+    return {
+        "mass": float(np.exp(nats).sum()) if is_known else math.nan,
+        "top_agrees": float(top_share >= q.max() - 1e-12) if has_top else math.nan,
+        "cross_entropy": cross_entropy,
+        "divergence": cross_entropy + float((q * np.log2(q)).sum()),
+        "spearman": stats.point(pairs, "spearman") if len(pairs) >= 3 else math.nan,
+    }
+
+
+@dataclass(frozen=True)
+class ClozeAnalysis:
+    """What people said, and what models expect.
+
+    Attributes:
+        words: a row per model, item and word: item, context, right_context, word, count (where it
+            is known), cloze, probability, surprisal (bits), rank, state (scored, censored,
+            unscorable), model.
+        items: a row per model and item: item, context, right_context, the measures, model.
+        top_words: a row per model, item and word of the model's list: item, context,
+            right_context, word, probability, is_said (by people), model.
+        figures: a row per model and measure: model, measure, statistic, value, n (items; of
+            spearman_pooled words), ci_low, ci_high.
+        notes: what was read and left out, and how models were asked.
+        name: of the file or run.
+        comparisons: of the first model with each of the others, see `lmdiag.comparison.Comparison`;
+            the difference in cross-entropy is that in divergence.
+    """
+
+    words: DataFrame
+    items: DataFrame
+    top_words: DataFrame
+    figures: DataFrame
+    notes: Sequence[str]
+    name: str
+    comparisons: Sequence[Any] = ()
+
+    @property
+    def models(self) -> list[str]:
+        """The names of the models."""
+        return list(self.figures["model"].unique())
+
+    def missed(self, model: str) -> DataFrame:
+        """Returns the words that people say, the least probable for the model first."""
+        words = self.words[(self.words["model"] == model) & (self.words["cloze"] > 0)]
+        words = words.dropna(subset="surprisal")
+        return words.sort_values("surprisal", ascending=False, kind="stable")
+
+    def unsaid(self, model: str) -> DataFrame:
+        """Returns the model's top words that nobody said, the most probable first.
+
+        Pieces of words and punctuation marks, which lists in unit token have, are left out.
+        """
+        words = self.top_words[(self.top_words["model"] == model) & ~self.top_words["is_said"]]
+        words = words[words["word"].str.contains(r"^(?!##).*\w")]
+        return words.sort_values("probability", ascending=False, kind="stable")
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per model and measure; see `figures`."""
+        return self.figures.copy()
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns all figures as plain values; undefined is None."""
+        models = []
+        for name, figures in self.figures.groupby("model", sort=False):
+            values = figures.set_index("measure")[["value", "n", "ci_low", "ci_high"]]
+            n_items = int((self.items["model"] == name).sum())
+            models.append({"name": name, "items": n_items} | values.to_dict("index"))
+        unsaid = concat([self.unsaid(model) for model in self.models])
+        records = {
+            name: table.astype(object).where(table.notna(), None).to_dict("records")
+            for name, table in {"words": self.words, "unsaid": unsaid}.items()
+        }
+        document = {"models": models, **records, "notes": self.notes}
+        document["comparisons"] = [
+            vars(x) | {"first": self.models[0], "second": self.models[x.second]}
+            for x in self.comparisons
+        ]
+        plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
+        return plain
+
+    def _repr_html_(self) -> str:
+        return str(self.to_frame().to_html(index=False))
+
+
+def analyse_norms(
+    norms: ClozeNorms, models: Mapping[str, Predictions], notes: Sequence[str] = ()
+) -> ClozeAnalysis:
+    """Returns what models expect where people gave their responses.
+
+    Args:
+        norms: what people said.
+        models: name -> predictions of the rows of the norms.
+        notes: how the models were asked.
+    """
+    parts = [_of_model(norms, name, predictions) for name, predictions in models.items()]
+    words, items, tops = (concat(tables, ignore_index=True) for tables in zip(*parts, strict=True))
+    figures = DataFrame([row for name in models for row in _figures(name, words, items)])
+    lines = [*norms.notes, *notes, *_left_out(words, items)]
+    return ClozeAnalysis(words, items, tops, figures, lines, norms.stimuli.source)
+
+
+def _of_model(norms: ClozeNorms, name: str, of: Predictions) -> tuple[DataFrame, ...]:
+    """The tables of words, items and top words of one model."""
+    table = items_of_predictions(of, norms.stimuli).rename(columns={"target": "word"})
+    table = table.assign(model=name, right_context=norms.stimuli.columns()["right_context"])
+    columns = ["word", "count", "cloze", "probability", "surprisal", "rank", "state", "model"]
+    words = table[[*ITEM, *table.columns.intersection(columns, sort=False)]]
+    is_cased = norms.is_cased and (of.model is None or of.model.cased)
+    items = []
+    tops = []
+    for key, group in words.groupby(ITEM, sort=False):
+        said = {plain_word(x.word, is_cased): x.cloze for x in group.itertuples()}
+        row = group.index[0]
+        listed = of.top_words[row] or []
+        shares = [said.get(plain_word(word, is_cased), 0.0) for word in listed]
+        nats = np.array([of.log_prob[row] for row in group.index], dtype=float)
+        place = dict(zip(ITEM, key, strict=True)) | {"model": name}
+        measures = item_measures(group["cloze"].to_numpy(), nats, (shares or [math.nan])[0])
+        items.append(place | measures)
+        known = np.exp(of.top_log_probs[row] or [math.nan] * len(listed))
+        tops += [
+            place | {"word": word, "probability": p, "is_said": share > 0}
+            for word, p, share in zip(listed, known.tolist(), shares, strict=True)
+        ]
+    columns = [*ITEM, "word", "probability", "is_said", "model"]
+    return words, DataFrame(items), DataFrame(tops, columns=columns)
+
+
+def _figures(name: str, words: DataFrame, items: DataFrame) -> Iterator[dict[str, Any]]:
+    """Yields the measures of a model: over items, and the correlation over all words."""
+    bounds = {"ci_low": math.nan, "ci_high": math.nan}
+    for measure, statistic in MEASURES.items():
+        values = items.loc[items["model"] == name, measure].dropna().to_numpy()
+        row = {"model": name, "measure": measure, "statistic": statistic}
+        row |= asdict(stats.estimate(values, statistic))
+        yield row | bounds if statistic == "mean" and len(values) < stats.FEWEST else row
+    known = words[words["model"] == name]
+    bits, cloze = known[["surprisal", "cloze"]].to_numpy(float).T
+    pairs = cloze_correlations(known.index.to_numpy(object), -bits, cloze)[0].values
+    pooled = {"value": stats.point(pairs, "spearman"), "n": len(pairs)}
+    yield {"model": name, "measure": POOLED, "statistic": "spearman", **pooled, **bounds}
+
+
+def _left_out(words: DataFrame, items: DataFrame) -> Iterator[str]:
+    """Yields the words without a probability, and the items without a measure."""
+    for (model, state), lost in words[words["state"] != "scored"].groupby(["model", "state"]):
+        names = [f"{x.word} (item {x.item})" for x in lost.itertuples()]
+        yield f"{model}: {len(lost)} {state} words, never counted as 0: {first_few(names, 5)}"
+    for model, of_model in items.groupby("model", sort=False):
+        if lost := of_model["item"][of_model["divergence"].isna()].tolist():
+            why = "the shares do not add up to 1, or a word has no probability"
+            what = f"{len(lost)} of {len(of_model)} items have no mass and no divergence"
+            yield f"{model}: {what}, since {why}: {first_few(lost, 5)}"

@@ -1,0 +1,79 @@
+"""`lmdiag cloze`: what people say at a blank, and what models expect there."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import lmdiag
+from lmdiag.cli import options, say
+from lmdiag.files import write_atomically
+from lmdiag.models.loading.options import Loading, Serving
+from lmdiag.protocol import Unit
+from lmdiag.table_files import WRITTEN_SUFFIXES, write_table
+from lmdiag.types import AS_IT_IS, TableOptions
+
+
+def cloze_command(
+    source: tuple[Path, ...],
+    /,
+    *,
+    model: tuple[str, ...] = (),
+    response: str = "",
+    keep_case: bool = False,
+    unit: Unit = "word",
+    out: Path | None = None,
+    report: Path | None = None,
+    output: Path = Path("results"),
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+    table: Annotated[TableOptions, options.TABLE] = AS_IT_IS,
+    loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
+    serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
+    batching: Annotated[options.Batching, options.section("Running")] = options.Batching(),
+) -> None:
+    """Compares, prints and writes.
+
+    Args:
+        source: table with a row per response (item, context, response), or per word with its count
+            or cloze; or directories of finished runs of words with a column cloze
+        model: models that are asked: Hub ids, local folders, demo:masked or demo:causal
+        response: column of the responses, e.g. of corrected ones (default: response or word)
+        keep_case: count words that differ in letter case as different words, and ask them so
+        unit: unit of the probabilities and of the model's list; token behind a server
+        out: write a row per model, item and word into this file (.csv, .tsv or .parquet)
+        report: write a page with the chart and the items, e.g. cloze.html
+        output: directory that keeps the models' answers: what was interrupted resumes
+    """
+    for file, suffixes in ((report, (".html",)), (out, WRITTEN_SUFFIXES)):
+        if file:
+            options.check_new_file(file, suffixes, overwrite=overwrite)
+    from lmdiag.report import cloze as shown
+    from lmdiag.report.terminal import output_console, print_section
+
+    keywords = vars(loading) | vars(serving) | {"unit": unit}
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
+        result = lmdiag.cloze(
+            source,
+            # each is loaded when its turn comes
+            models=model and (lmdiag.load_model(name, **keywords) for name in model),
+            response=response,
+            keep_case=keep_case,
+            output=output,
+            **vars(batching),
+            **table.stored(),
+        )
+    if as_json:
+        print(json.dumps(result.to_json(), allow_nan=False))
+    else:
+        print_section(shown.cloze_section(result), output_console())
+    if out:
+        write_table(result.words, out)
+        say(f"Saved in {out}")
+    if report:
+        write_atomically(report, shown.cloze_page(result).encode())
+        say(f"Saved in {report}")

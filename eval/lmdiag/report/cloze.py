@@ -1,0 +1,177 @@
+"""Cloze norms beside what models expect: tables, the chart, and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+from pandas import DataFrame
+
+from lmdiag.analysis.cloze import ITEM, ClozeAnalysis
+from lmdiag.report import numbers
+from lmdiag.report.charts import Plot, drawing
+from lmdiag.report.charts.items import axis_of
+from lmdiag.report.comparisons import comparison_grids, notes
+from lmdiag.report.grid import Grid, GridRow, Section, cell_of, figure_grid, text_grid
+from lmdiag.report.labels import measure_label
+from lmdiag.report.page import environment, frame
+from lmdiag.results import Figure
+from lmdiag.text import visible
+
+_MOST_ITEMS = 300
+_MOST_MARKS = 4_000
+_MOST_WORDS = 8
+"""Items of a page, marks of a chart, and words of a list of an item."""
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def model_grid(analysis: ClozeAnalysis) -> Grid:
+    """Returns a row of figures per model."""
+    rows = []
+    names = [measure_label(measure) for measure in analysis.figures["measure"].unique()]
+    for model, figures in analysis.figures.groupby("model", sort=False):
+        cells = []
+        for row in figures.itertuples():
+            value, low, high = (
+                None if isnan(x) else x for x in (row.value, row.ci_low, row.ci_high)
+            )
+            cells.append(cell_of(Figure(value, row.n, low, high, statistic=row.statistic)))
+        rows.append(GridRow((visible(str(model)),), 0, tuple(cells)))
+    return figure_grid("People and models", ("model",), names, rows)
+
+
+def pair_grids(analysis: ClozeAnalysis) -> Iterator[Grid]:
+    """Yields the first model against each other one: a row per measure."""
+    for number, other in enumerate(analysis.models[1:], start=1):
+        of_pair = [x for x in analysis.comparisons if x.second == number]
+        for grid in comparison_grids(of_pair, "first", "second"):
+            pair = f"{visible(analysis.models[0])} and {visible(other)}"
+            yield grid._replace(title=f"{pair}, over the same items")
+
+
+def word_grids(analysis: ClozeAnalysis, model: str, most: int) -> Iterator[Grid]:
+    """Yields the words of people that a model ranks lowest, and its words that nobody said."""
+    lists = {
+        "words that people say and the model ranks lowest": analysis.missed(model),
+        "top words that nobody said": analysis.unsaid(model),
+    }
+    for title, words in lists.items():
+        rows = []
+        for word in words.head(most).to_dict("records"):
+            cells = {"item": visible(str(word["item"]))}
+            if "cloze" in word:
+                cells["cloze"] = numbers.probability(word["cloze"])
+            rows.append(((word["word"],), cells | {"p": numbers.probability(word["probability"])}))
+        if rows:
+            yield text_grid(title, ("word",), rows, ("item",))
+
+
+def cloze_lines(analysis: ClozeAnalysis) -> Iterator[str]:
+    """Yields what was read, and how the figures were computed."""
+    yield from analysis.notes
+    yield (
+        "mass: probability of all words that people gave; divergence: cross-entropy less the "
+        "entropy of the responses; Spearman by item: over words, at least three"
+    )
+    yield "pooled Spearman: words of an item depend on each other, so there is no interval"
+    yield "95% intervals over items: t, and Wilson's for top word agrees; none below 8 items"
+    if analysis.comparisons:
+        yield "the difference in cross-entropy is that in divergence"
+        yield from notes(analysis.comparisons)
+
+
+def cloze_section(analysis: ClozeAnalysis) -> Section:
+    """Returns what a terminal shows."""
+    lists = [
+        grid._replace(title=f"{visible(model)}: {grid.title}")
+        for model in analysis.models
+        for grid in word_grids(analysis, model, 5)
+    ]
+    tables = [model_grid(analysis), *pair_grids(analysis), *lists]
+    return Section("", tables, [*cloze_lines(analysis)])
+
+
+# ---- charts -------------------------------------------------------------------------------------
+
+
+def cloze_plots(analysis: ClozeAnalysis) -> list[Plot]:
+    """Returns the chart of cloze against probability, with a mark per model and word."""
+    words = analysis.words[analysis.words["cloze"] > 0].dropna(subset="probability")
+    caption = "Probability of each word against its share of the responses, on logarithmic axes."
+    if len(words) > _MOST_MARKS:
+        caption += f" A random sample of {_MOST_MARKS:,} of {len(words):,} words."
+        words = words.sample(_MOST_MARKS, random_state=0).sort_index()
+    columns = {"cloze": words["cloze"], "probability": words["probability"], "rank": words["rank"]}
+    table = DataFrame(columns).assign(
+        item=[_anchor(item) for item in words["item"]],
+        **{name: words[name].map(visible) for name in ("context", "word", "model")},
+    )
+    names = [*map(visible, analysis.models)]
+    axes = {
+        "x": axis_of("x", "cloze", "share of people's responses", table["cloze"], False),
+        "y": axis_of("y", "probability", "model's probability", table["probability"], False),
+    }
+    low = max(axis["scale"]["domain"][0] for axis in axes.values())
+    ends = DataFrame({"cloze": [low, 1.0], "probability": [low, 1.0]})
+    line = alt.Chart(drawing.inline(ends)).mark_line(color=drawing.MUTED, strokeWidth=1)
+    looks = drawing.series("model", names, color=drawing.COLORS, shape=drawing.SHAPES)
+    shown = drawing.tooltip(table, ["item", "context", "word", "cloze", "probability", "rank"])
+    marks = alt.Chart(name="items").mark_point(size=42, strokeWidth=1.3, cursor="pointer")
+    layers = line.encode(**axes), marks.encode(**axes, **looks, tooltip=shown)
+    chart = drawing.layered(table, *layers, height=300)
+    caption += " On the line both are equal."
+    return [Plot("cloze-norms", "cloze", caption, chart)]
+
+
+# ---- the page -----------------------------------------------------------------------------------
+
+
+def _anchor(item: object) -> str:
+    return f"item-{visible(str(item))}"
+
+
+def listed_items(analysis: ClozeAnalysis) -> list[dict[str, Any]]:
+    """Returns the items of a page, from the largest mean divergence on; undefined ones last.
+
+    `people` and `models` have the most frequent and the most probable words, each with its share
+    and whether both have it.
+    """
+    divergence = analysis.items.pivot(index=ITEM, columns="model", values="divergence")
+    means = divergence.mean(axis=1).sort_values(ascending=False, kind="stable")
+    said = dict(tuple(analysis.words.drop_duplicates([*ITEM, "word"]).groupby(ITEM)))
+    tops = dict(tuple(analysis.top_words.groupby([*ITEM, "model"])))
+    items = []
+    for key in means.index[:_MOST_ITEMS]:
+        lists = [tops.get((*key, model), analysis.top_words.iloc[:0]) for model in analysis.models]
+        shared = {word.lower() for of in lists for word in of["word"][of["is_said"]]}
+        people = said[key].assign(is_said=[x.lower() in shared for x in said[key]["word"]])
+        columns = {"cloze": people, **{str(number): of for number, of in enumerate(lists)}}
+        bars = [
+            of[["word", name if name in of else "probability", "is_said"]].head(_MOST_WORDS)
+            for name, of in columns.items()
+        ]
+        first, *others = [of.itertuples(index=False, name=None) for of in bars]
+        items.append({
+            "anchor": _anchor(key[0]), "label": key[0], "context": key[1], "right_context": key[2],
+            "divergences": divergence.loc[key, analysis.models].tolist(),
+            "people": [*first], "models": [[*of] for of in others],
+        })  # fmt: skip
+    return items
+
+
+def cloze_page(analysis: ClozeAnalysis) -> str:
+    """Returns the page."""
+    return environment().get_template("cloze.html.j2").render(
+        title="What people say and what models expect", name=Path(analysis.name).name,
+        models=analysis.models, grid=model_grid(analysis),
+        n_items=len(analysis.items) // len(analysis.models),
+        pairs=[*pair_grids(analysis)],
+        lists={model: [*word_grids(analysis, model, 10)] for model in analysis.models},
+        items=listed_items(analysis), plots=cloze_plots(analysis),
+        remarks=[*cloze_lines(analysis)], **frame("report", charts=True),
+    )  # fmt: skip
