@@ -32,7 +32,7 @@ from lmdiag.files import (
     readable,
     replacing,
 )
-from lmdiag.text import csv_cell, first_few, folded, shortened, suggest, truncated, visible
+from lmdiag.text import column_like, csv_cell, first_few, shortened, suggest, truncated, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -198,12 +198,12 @@ class RawTable:
 
         `BadInput` if there is none; the option is named.
         """
-        alike = [column for column in self.columns if folded(column) == folded(name)]
-        if name not in self.columns and len(alike) != 1:
+        column = column_like(name, self.columns)
+        if column not in self.columns:
             names = ", ".join(filter(None, self.columns))
             problem = f"no column {name!r}{suggest(name, self.columns)}; there are {names:.800}"
             raise BadInput(f"{self.name}: {option}: {problem}")
-        return name if name in self.columns else alike[0]
+        return column
 
     def lacks(self, column: str, rule: str) -> BadInput:
         """Returns the error that a column is missing: what may be meant, and what is there."""

@@ -116,6 +116,17 @@ def folded(name: str) -> str:
     return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", name.casefold()))
 
 
+def column_like(name: str, columns: Iterable[str]) -> str:
+    """Returns the one column that a name is a spelling of; the name itself without such.
+
+    >>> column_like("Condition", ["item", "condition"]), column_like("list", ["item"])
+    ('condition', 'list')
+    """
+    names = [*columns]
+    alike = [column for column in names if folded(column) == folded(name)]
+    return alike[0] if name not in names and len(alike) == 1 else name
+
+
 def suggest(name: str, choices: Iterable[str]) -> str:
     """Returns ` (did you mean 'x'?)` for the choice closest to a name; "" if none is close.
 

@@ -339,3 +339,24 @@ def test_what_cannot_be_analysed_is_one_line(options, message):
         analyse_table(design(TWO, 6, seed=1), **options)
     with pytest.raises(BadInput, match="no column item"):
         analyse_table(design(TWO, 6, seed=1).drop(columns="item"))
+
+
+def test_the_surprisal_of_a_region_is_the_sum_over_its_words():
+    """Item 1: 5 + 9 and 3 + 7 + 8; item 2: 5 + 11 and 3 + 9 + 8; two readers have the same."""
+    rows = [(1, "a", [5, 9]), (1, "b", [3, 7, 8]), (2, "a", [5, 11]), (2, "b", [3, 9, 8])]
+    table = pd.DataFrame(
+        {"item": item, "cond": cond, "word_index": place, "region": "np", "surprisal": bits,
+         "rt": 100 * place, "subject": reader}
+        for item, cond, words in rows for place, bits in enumerate(words, 1) for reader in (1, 2)
+    )  # fmt: skip
+    found = analyse_table(table, region="np")
+    assert (found.effects.estimate[0], [*found.cells["mean"]]) == (4, [15, 19])
+    assert found.notes == (
+        "surprisal: sum over the words of an item and cell, 20 rows make 8 sums",
+    )
+    found = analyse_table(table, response="rt")
+    assert [*found.cells["mean"]] == [150, 200]
+    assert found.notes == ("rt: mean over the rows of an item and cell, 20 rows of 4 cells",)
+    verb = table.assign(region="verb")
+    with pytest.raises(BadInput, match="choose a region with --region from np, verb"):
+        analyse_table(pd.concat([table, verb]))

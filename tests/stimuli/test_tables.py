@@ -180,11 +180,15 @@ ODD = {
         "attractor is missing in 1 of 96 rows (line 7)",
         "left out, since they have no row in some cells of grammatical x attractor: 1 of 24"]),
     "missing item": (put("item", ""), FULL, ["item is missing in 1 of 96", "left out"]),
-    "list": (OTHER.to_csv(index=False), "x list (1, 2, 3, 4); covariate: frequency", [
-        "no item has all cells of grammatical x attractor x list, so no effects are tested: give "
-        "--conditions grammatical attractor (24 items)"]),
+    "list": (OTHER.to_csv(index=False), f"{FULL}; follows from item: list", []),
+    "nested": (
+        "item,block,cond,sentence\n" + "".join(f"{i},{b},{c},{i} {c}.\n" for i in range(1, 7)
+        for b in ["xy"[i % 2]] for c in (b + "1", b + "2")),
+        "conditions: none; covariate: block; not a condition: cond", [
+            "cond has other levels at each level of block (x: x1, x2; y: y1, y2): choose one by "
+            "--filter block=x"]),
     "verb": (DESIGN.assign(verb=[f"v{i % 7}" for i in range(96)]).to_csv(index=False),
-             f"{FULL}; not used: verb", []),
+             f"{FULL}; not used (7 levels): verb", []),
     "number of the attractor": (DESIGN.assign(n=[1, 2] * 48).to_csv(index=False),
                                 f"{FULL}; follows from the conditions: n", []),
     "one value": (DESIGN.assign(n=1).to_csv(index=False), f"{FULL}; not used (one value): n", []),
@@ -195,7 +199,7 @@ ODD = {
         .to_csv(index=False), FULL, []),
     "no cell": (FILE.rsplit("\n", 2)[0], FULL, ["left out, since they have no row in some cells of "
                 "grammatical x attractor: 1 of 24 items (24)"]),
-    "item number used again": (put("item", "11"), FULL.replace("covariate", "not used"), [
+    "item number used again": (put("item", "11"), "(match, mismatch); not used (7 l", [
         "left out", "item 11, yes, mismatch has 2 texts (lines 7, 43): their mean is analysed"]),
     "no column item": (named("item", "item_nr"), "96 sentences in up to 3 regions; not used: item_"
                        "nr; break-down: grammatical, attractor, frequency",

@@ -21,9 +21,11 @@ from lmdiag.analysis.effects import (
 )
 from lmdiag.analysis.items import PARTS, SCORES
 from lmdiag.analysis.linear import LinearFit, fit_mixed
+from lmdiag.analysis.regression import grouping_columns, names_in
+from lmdiag.analysis.words import rows_of_words
 from lmdiag.perturb import NONE
-from lmdiag.stimuli.design import find_conditions, level_texts
-from lmdiag.text import in_order, shortened, visible
+from lmdiag.stimuli.design import find_conditions, level_texts, why_no_conditions
+from lmdiag.text import column_like, in_order, shortened, visible
 from lmdiag.types import BadInput, Coding
 
 Orders = Mapping[str, Sequence[object]]
@@ -161,13 +163,22 @@ def analyse_table(
             with all cells, a column `by` that differs within items, or the formula cannot be
             fitted.
     """
-    orders = levels or {}
+    columns = [*map(str, table.columns)]  # the user may spell them in another way
+    conditions = [column_like(name, columns) for name in conditions]
+    by, item, response = (x and column_like(x, columns) for x in (by, item, response))
+    orders = {column_like(name, columns): order for name, order in (levels or {}).items()}
     named = [*conditions, *filter(None, [by]), *orders]
     if region == _ALL and formula:
         raise BadInput("a formula is fitted to one region: choose it with --region")
-    table = _with_model_and_item(_of_region(_prepared(table, item, named), region))
+    prepared = _prepared(table, item, named)
+    table = _with_model_and_item(_of_region(prepared, region, [*named, *names_in(formula)]))
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
+    note = ""
+    if "item" in table:
+        cells = [_column(table, name) for name in conditions or _conditions_of(table)]
+        keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
+        table, note = rows_of_words(table, response, keys, names_in(formula))
     is_required = bool(by or not formula)
     means = _means(table, conditions, response, orders, required=is_required, each=region == _ALL)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
@@ -191,6 +202,7 @@ def analyse_table(
         by_level=_tests_by_level(scores, table, by, factors) if by else DataFrame(),
         region=region,
         not_compared=unlike,
+        notes=tuple(filter(None, [note])),
     )
 
 
@@ -219,10 +231,17 @@ def _prepared(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
     return table
 
 
-def _of_region(table: DataFrame, region: str) -> DataFrame:
-    """The rows of a region; of every one, with `suite` for its name, so that each is by itself."""
-    has_regions = set(PARTS) <= set(table.columns)
-    if not region and not (has_regions and table["number"].nunique() > 1):
+def _of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
+    """The rows of a region; of every one, with `suite` for its name, so that each is by itself.
+
+    Where none is given, a table with several of them within its items needs one, unless the column
+    itself is named as a condition or in a formula.
+    """
+    part = "number" if set(PARTS) <= set(table.columns) else "region"
+    if not region and (part not in table or part in named):
+        return table
+    items = table["item"] if "item" in table else Series(0, table.index)
+    if not region and table[part].groupby(items).nunique().max() < 2:
         return table
     columns = [name for name in ("number", "name", "region") if name in table]
     if not columns:
@@ -309,10 +328,15 @@ def _factors(table: DataFrame, names: Iterable[str], orders: Orders) -> DataFram
 
 def _conditions_of(table: DataFrame) -> list[str]:
     """The conditions that are found among the columns of the data; see `find_conditions`."""
+    return find_conditions(_data_of(table))
+
+
+def _data_of(table: DataFrame) -> DataFrame:
+    """The columns of the data, by the user's names."""
     users = {f"{name}{_DATA}": name for name in _OWN if f"{name}{_DATA}" in table}
     never = {*_RUN_COLUMNS, *users.values(), *(PARTS if {*PARTS} <= {*table.columns} else ())}
     data = table.drop(columns=[name for name in never if name in table])
-    return find_conditions(data.rename(columns=users))
+    return data.rename(columns=users)
 
 
 def _means(
@@ -351,10 +375,7 @@ def _means_of_suite(
         raise BadInput("the table has no column item, which names the items of the design")
     names = list(conditions) or _conditions_of(table)
     if not names:
-        raise BadInput(
-            "no column with 2 to 6 levels differs within items: name the conditions with "
-            "--conditions, and the items in the column item"
-        )
+        raise BadInput(why_no_conditions(_data_of(table)))
     columns = ["item", *(_column(table, name) for name in names)]
     levels = [_levels(table, name, orders) for name in names]
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:

@@ -27,6 +27,12 @@ ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "c
 WORD_COLUMNS = frozenset({"text", "position", "word"})
 """Known columns of tables with a row per word."""
 
+WORD_PLACES = (
+    "wordindex", "wordposition", "wordnumber", "wordnr", "wordno", "wordid", "wordorder",
+    "position", "zone", "ianum", "sentpos", "wordidx", "tokenid", "tokenindex",
+)  # fmt: skip
+"""Names of columns with the place of a word in its sentence, folded."""
+
 _NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | WORD_COLUMNS | {"participant", "response"}
 _NAMES |= {"count", "cloze", "condition"}
 _REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch

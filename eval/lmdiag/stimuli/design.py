@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import combinations
+from itertools import combinations, product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
+from lmdiag.stimuli.columns import WORD_PLACES
 from lmdiag.stimuli.rows import Stimuli
-from lmdiag.text import first_few, in_order, suggest, visible
+from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 if TYPE_CHECKING:
@@ -23,11 +25,25 @@ NO_CONDITIONS = {column.name for column in (*CORE, *SENTENCES)} - {"condition", 
 NO_CONDITIONS |= {"word", "region", "regions", "formulas"}
 """Columns that are conditions only where they are named."""
 
+NO_CONDITION = (
+    "no column with 2 to 6 levels differs within items: name the conditions with --conditions, and "
+    "the items in the column item"
+)
+"""What is said of a table without conditions if there is no better reason."""
+
 _MOST = 6
 """Levels of a condition that is found."""
 
 _RARE, _SHARE = 3, 0.25
 """A level with so many rows or fewer, and less than this share of another's, may be misspelt."""
+
+TEXT_COLUMNS = ("context", "target", "right_context", "sentence")
+"""Columns of the text that a model reads."""
+
+_LISTS = re.compile(
+    r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|order|script|subj|participant|session).*"
+).fullmatch
+"""Matches names of what items are distributed over, which is hardly a condition."""
 
 _FORMS = {"": "words in context", "sentences": "sentences", "minimal_pairs": "sentences of pairs"}
 
@@ -80,22 +96,82 @@ def level_texts(column: Series) -> Series:
 def find_conditions(table: DataFrame) -> list[str]:
     """Returns the columns that are conditions of a design, of a table with a column item.
 
-    A condition has 2 to 6 levels, and at least half of the items have all of them; other columns
-    are covariates or text. A column that follows from other conditions is left out, as one that
-    names their cells does.
+    A condition has 2 to 6 levels; at least half of the items have all of them, and other texts at
+    each. Other columns are covariates or text. A column that follows from other conditions is left
+    out, as one that names their cells does, and one that follows from them within each item, as the
+    list of a Latin square.
     """
-    n_values = table.drop(columns=[name for name in NO_CONDITIONS if name in table]).nunique()
-    few = [name for name in n_values.index if 2 <= n_values[name] <= _MOST + 1]
+    names = _candidates(table)
+    n_values = table[names].nunique()
+    few = [name for name in names if 2 <= n_values[name] <= _MOST + 1]
     levels = table[few].apply(level_texts).assign(item=table["item"])
     n_levels = levels[few].nunique()
     n_levels = n_levels[n_levels.between(2, _MOST)]
     has_all = levels.groupby("item")[[*n_levels.index]].nunique().eq(n_levels)
     found = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
+    texts = _texts(table)
+    found = [name for name in found if _texts_differ(levels, name, texts)]
+
+    many = [name for name in names if n_values[name] > _MOST and folded(name).startswith("cond")]
+    levels[many] = table[many]
+    lists = [name for name in found if _LISTS(folded(name))]
+    others = [name for name in (*found, *many) if name not in (*lists, "good")]
+    found = [name for name in found if name not in lists or not _rotates(levels, name, others)]
     chosen: list[str] = []
     for name in sorted(found, key=lambda name: (n_levels[name], name == "good")):
-        if not _follows(levels, name, chosen):
+        if not _follows(levels, name, chosen) and not _rotates(levels, name, chosen):
             chosen = [*(x for x in chosen if not _follows(levels, x, [name])), name]
     return [name for name in found if name in chosen]
+
+
+def _candidates(table: DataFrame) -> list[str]:
+    """The columns that may be conditions: not texts, and not the places of words."""
+    never = {*NO_CONDITIONS, "item"}
+    return [name for name in table if name not in never and folded(name) not in WORD_PLACES]
+
+
+def why_no_conditions(table: DataFrame) -> str:
+    """Returns why no column of a table is a condition, and what to do."""
+    names = _candidates(table)
+    levels = table[names].apply(level_texts).assign(item=table["item"])
+    by_item = levels.groupby("item")[names].nunique()
+    inner = [name for name in names if by_item[name].median() >= 2]
+    outer = [name for name in names if by_item[name].max() <= 1]
+    for name, block in product(inner, outer):
+        parts = {x: in_order(part[name].dropna().unique()) for x, part in levels.groupby(block)}
+        sizes = levels.groupby([block, "item"])[name].nunique()
+        is_full = [(sizes[x] == len(part)).mean() >= 0.5 for x, part in parts.items()]
+        if 2 <= len(parts) <= _MOST and all(is_full) and len({*parts.values()}) == len(parts):
+            shown = "; ".join(f"{x}: {', '.join(part)}" for x, part in parts.items())
+            has = f"{name} has other levels at each level of {block} ({shown})"
+            return f"{has}: choose one by --filter {block}={next(iter(parts))}"
+    for name in inner:
+        if (n := levels[name].nunique()) > _MOST and levels[name].duplicated().mean() >= 0.5:
+            return many_levels(name, n)
+    return NO_CONDITION
+
+
+def many_levels(name: str, n: int) -> str:
+    """Returns the advice on a column with too many levels to be taken for a condition."""
+    remedy = f"keep some by --filter {name}=A,B, divide them by --split"
+    return f"{name} has {n} levels, more than {_MOST}: name it by --conditions {name}, {remedy}"
+
+
+def _texts(table: DataFrame) -> Series | None:
+    """The text of each row; None for a table without texts."""
+    names = [name for name in TEXT_COLUMNS if name in table]
+    return table[names].fillna("").astype(str).agg(" ".join, axis=1) if names else None
+
+
+def _texts_differ(levels: DataFrame, name: str, texts: Series | None) -> bool:
+    """Whether at least half of the items that have several levels have other texts at each."""
+    if texts is None:
+        return True
+    cells = levels[["item", name]].assign(text=texts).dropna()
+    of_levels = cells.groupby(["item", name])["text"].agg(lambda x: "\n".join(sorted({*x})))
+    sizes = of_levels.groupby("item").agg(["size", "nunique"])
+    several = sizes[sizes["size"] > 1]
+    return bool((several["nunique"] > 1).mean() >= 0.5) if len(several) else True
 
 
 def _follows(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
@@ -103,11 +179,17 @@ def _follows(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
     return bool(others) and levels.groupby([*others])[name].nunique().max() <= 1
 
 
+def _rotates(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
+    """Whether a column follows from others within each item, but in another way in other items."""
+    within_items = _follows(levels, name, ["item", *others])
+    return bool(others) and within_items and not _follows(levels, name, others)
+
+
 def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None:
     """Checks that the rows of some task have the columns of a design; `BadInput` if not."""
     known = dict.fromkeys(name for rows in stimuli.values() for name in rows.columns())
     for name in design.columns():
-        if name not in known:
+        if column_like(name, known) not in known:
             close = suggest(name, known)
             raise BadInput(f"no column {name!r}{close}: choose from {', '.join(known)}")
     if design.region and all(rows.regions is None for rows in stimuli.values()):
@@ -125,8 +207,10 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
 
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
-    columns, item = stimuli.columns(), options.item or "item"
-    never = {*NO_CONDITIONS, item} - {*options.conditions}
+    columns = stimuli.columns()
+    item = column_like(options.item or "item", columns)
+    named = [column_like(name, columns) for name in options.conditions]
+    never = {*NO_CONDITIONS, item} - {*named}
     filled = {name: x for name, x in columns.items() if any(y not in (None, "") for y in x)}
     names = [name for name in filled if name not in never]
     form = _FORMS[stimuli.form]
@@ -138,9 +222,12 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         near = [name for name in names if name.lower().startswith("item")][:1]
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
         return Design(len(stimuli), form, others=others, warnings=hints)
-    texts = {name: level_texts(Series(columns[name], dtype=object)) for name in names}
-    levels = DataFrame(texts).assign(item=level_texts(Series(columns[item], dtype=object)))
-    found = [x for x in options.conditions if x in names] or find_conditions(levels)
+    level_columns = {name: level_texts(Series(columns[name], dtype=object)) for name in names}
+    item_names = level_texts(Series(columns[item], dtype=object))
+    levels = DataFrame(level_columns).assign(item=item_names)
+    texts = {name: columns[name] for name in TEXT_COLUMNS if name in columns}
+    table = levels.assign(**texts)
+    found = [x for x in named if x in names] or find_conditions(table)
     counts = {name: levels[name].value_counts() for name in found}
     sizes = levels.groupby(["item", *found]).size().reset_index(name="rows")
     cells = {
@@ -154,21 +241,25 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         levels={x: {k: int(n[k]) for k in in_order(n.index)} for x, n in counts.items()},
         cells=cells,
         n_complete=len(_complete(levels, found)),
-        others={name: _use(levels, name, found) for name in names if name not in found},
-        warnings=[*_warnings(stimuli, levels, found, is_given=bool(options.conditions))],
+        others={name: _use(table, name, found) for name in names if name not in found},
+        warnings=[*_warnings(stimuli, table, levels, found, is_given=bool(named))],
     )
 
 
-def _use(levels: DataFrame, name: str, found: Sequence[str]) -> str:
+def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:
     """What a column beside the conditions is."""
-    n = levels[name].nunique()
+    n = table[name].nunique()
     if n < 2:
         return "not used (one value)"
-    if levels.groupby("item")[name].nunique().max() <= 1:
+    if table.groupby("item")[name].nunique().max() <= 1:
         return "covariate"
-    if _follows(levels, name, found) or any(_follows(levels, name, [x]) for x in found):
+    if _follows(table, name, found) or any(_follows(table, name, [x]) for x in found):
         return "follows from the conditions"
-    return "not a condition" if n <= _MOST else "not used"
+    if n > _MOST:
+        return f"not used ({n:,} levels)"
+    if not _texts_differ(table, name, _texts(table)):
+        return "same texts at each level"
+    return "follows from item" if _rotates(table, name, found) else "not a condition"
 
 
 def _complete(levels: DataFrame, conditions: Sequence[str]) -> Any:
@@ -183,7 +274,7 @@ def _complete(levels: DataFrame, conditions: Sequence[str]) -> Any:
 
 
 def _warnings(
-    stimuli: Stimuli, levels: DataFrame, found: Sequence[str], *, is_given: bool
+    stimuli: Stimuli, table: DataFrame, levels: DataFrame, found: Sequence[str], *, is_given: bool
 ) -> Iterator[str]:
     """Yields what looks wrong in a design."""
     for name in ["item", *found]:
@@ -201,13 +292,16 @@ def _warnings(
                 has = f"{n} row{'s' if n > 1 else ''} ({shown})"
                 yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
     for name in [] if is_given else levels:
-        if name not in found and _use(levels, name, found) == "not a condition":
+        if found and name not in found and _use(table, name, found) == "not a condition":
             n_all = len(_complete(levels, [name]))
             of = ", ".join(f"{level} {n}" for level, n in levels[name].value_counts().items())
             yield (
                 f"{name} is not taken for a condition: {n_all} of {levels['item'].nunique()} items "
                 f"have all of its levels (rows: {of}); correct it, or name it by --conditions"
             )
+    if not found and stimuli.compared is False:
+        reason = why_no_conditions(table)
+        yield from [reason] if reason != NO_CONDITION else []
     if found:
         yield from _cell_warnings(levels, found)
         if not stimuli.compared:  # else a contrast may have several bad rows
