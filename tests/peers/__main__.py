@@ -2,6 +2,7 @@
 
     PYTHONPATH=tests python -m peers ettinger SCORER DATASETS DATA
     PYTHONPATH=tests python -m peers lm_eval MODEL DATA
+    PYTHONPATH=tests python -m peers lm_syneval MODEL DATA
     PYTHONPATH=tests python -m peers minicons
     PYTHONPATH=tests python -m peers logs RUN LOGS
 
@@ -19,6 +20,7 @@ import math
 import os
 import re
 import sys
+import tempfile
 from collections import Counter
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +28,7 @@ from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 from invented_runs import predictions_of
 from reference import SentenceReference
@@ -238,6 +241,55 @@ def lm_eval(folder, data):
         yield from contrast_rows(task, logged, names, model.predict(stimuli).log_prob)
 
 
+def lm_syneval(folder, data):
+    """Compares the harness's task of Marvin and Linzen's pairs with `agreement`, pair by pair.
+
+    The harness has a task per template and number, `lm_syneval__agreement__TEMPLATE__sing_...`,
+    for sentences that TEMPLATE_all has here. It compares whole sentences, as `lmdiag run` does with
+    minimal pairs; `agreement` compares the verbs alone, after what stands before them.
+    """
+    import lm_eval
+    import yaml
+    from lm_eval.tasks import TaskManager
+
+    tasks = Path(lm_eval.__file__).parent / "tasks/lm_syneval"
+    config = yaml.safe_load((tasks / "_template_yaml").read_text("utf-8"))
+    names = {path.stem.split("__")[2] for path in tasks.glob("lm_syneval__agreement__*.yaml")}
+    model = lmdiag.load_model(folder, dtype="float32", bos="always")
+    stimuli = lmdiag.load_stimuli(data, "agreement")
+    rows = pd.DataFrame(dict(stimuli.columns())).assign(verb=model.predict(stimuli).log_prob)
+    rows = rows[rows["source"] == "marvin_linzen"]
+    assert {f"{name}_all" for name in names} == {*rows["template"]}
+    texts = rows["context"] + " " + rows["target"] + " " + rows["right_context"]
+    rows["sentence"] = (texts.str[0].str.upper() + texts.str[1:]).str.replace(" .", ".")
+    for template, of_template in rows.groupby("template"):
+        pairs = of_template.pivot(index="contrast", columns="good", values=["sentence", "verb"])
+        with tempfile.TemporaryDirectory() as temporary:
+            file = Path(temporary, "pairs.jsonl")
+            sentences = {"sentence_good": pairs["sentence", True]}
+            sentences["sentence_bad"] = pairs["sentence", False]
+            pd.DataFrame(sentences).to_json(file, orient="records", lines=True)
+            source = {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(file)}}}
+            samples = lm_eval.simple_evaluate(
+                model="hf",
+                model_args=f"pretrained={folder},dtype=float32,softmax_dtype=float32",
+                tasks=[config | source | {"task": template}],
+                task_manager=TaskManager(include_defaults=False),
+                device="cpu",
+                log_samples=True,
+                bootstrap_iters=0,
+            )["samples"][template]
+            sums = np.reshape(model.predict(lmdiag.load_stimuli(str(file))).log_prob, (-1, 2))
+        outcomes = [bool(sample["acc"]) for sample in samples]
+        of_lmdiag = {
+            "sentences": (sums[:, 0] > sums[:, 1]).tolist(),
+            "verbs alone": (pairs["verb", True] > pairs["verb", False]).tolist(),
+        }
+        for what, values in of_lmdiag.items():
+            figure = f"{template.removesuffix('_all')}: {what}"
+            yield outcomes_row(figure, zip(pairs.index, outcomes, values, strict=True))
+
+
 def logs(run_folder, folder):
     """Compares what lighteval or Inspect logged of our tasks with a run of lmdiag.
 
@@ -350,14 +402,15 @@ def minicons():
 def main(name, *arguments):
     """Prints a comparison, and keeps it in place of an earlier one of this name."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    comparisons = {call.__name__: call for call in (ettinger, lm_eval, minicons, logs)}
+    comparisons = {call.__name__: call for call in (ettinger, lm_eval, lm_syneval, minicons, logs)}
     figures = [" | ".join(row) for row in comparisons[name](*arguments)]
     print(*figures, sep="\n")
     if name == "logs" or (arguments and Path(arguments[-1]).is_file()):
         return
     program = "run_diagnostics_bert.py, commit 3754528b861f"
     if name != "ettinger":
-        program = f"{name.replace('_', '-')} {version(name)}"
+        distribution = {"lm_syneval": "lm_eval"}.get(name, name)
+        program = f"{distribution.replace('_', '-')} {version(distribution)}"
     records = json.loads(RECORDS.read_text("utf-8"))
     records[name] = {"program": program, "figures": figures}
     RECORDS.write_text(json.dumps(records, indent=1, sort_keys=True) + "\n", "utf-8")
