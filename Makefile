@@ -5,6 +5,7 @@
 # make setup  .venv with pinned versions and the package, editable; the other commands call it
 # make docs   the documentation site, in build/site; warnings are errors
 # make dist   wheel and source distribution, in dist, and checks of both
+# make fuzz   damaged files for all readers, for some MINUTES: tracebacks, hangs, memory
 # make bench  speed compared with a plain PyTorch loop
 # make demo-models  train the two demo models again and replace their weights in the package
 
@@ -18,7 +19,10 @@ PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -
 # Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="blanks --rounds 3"
 ARGS ?=
 
-.PHONY: run setup test types quick check nightly docs dist demo-models bench clean
+# Of make fuzz.
+MINUTES ?= 5
+
+.PHONY: run setup test types quick check nightly docs dist demo-models bench fuzz clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -78,6 +82,9 @@ demo-models: setup
 
 bench: setup
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: setup
+	PYTHONPATH=tests $(BIN)/python -m fuzzing $(MINUTES)
 
 clean:
 	rm -rf $(VENV) demo build dist
