@@ -16,6 +16,9 @@ EXTRAS := $(VENV)/docs-done $(VENV)/release-done
 PYTHON ?= $(firstword $(foreach name,python3.11 python3 python,$(shell $(name) -c \
 	'import sys, ensurepip; print(sys.executable) if sys.version_info >= (3, 11) else None' 2>/dev/null)))
 
+# A path to eval/, as all tools read it, instead of setuptools' import hook.
+EDITABLE := --no-build-isolation --config-settings editable_mode=compat --editable
+
 # Further arguments, e.g. make test ARGS="-k neg136", make bench ARGS="blanks --rounds 3"
 ARGS ?=
 
@@ -34,7 +37,7 @@ $(SETUP): setup.cfg pyproject.toml constraints.txt
 	@"$(PYTHON)" -m venv $(VENV)
 	@test -t 1 || quiet=--quiet; \
 	$(BIN)/python -m pip install $$quiet --constraint constraints.txt pip setuptools && \
-	$(BIN)/python -m pip install $$quiet --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	$(BIN)/python -m pip install $$quiet --constraint constraints.txt $(EDITABLE) '.[dev]'
 	@touch $@
 
 run: setup
@@ -64,7 +67,7 @@ nightly: setup
 # The extras of setup.cfg that only these two commands need.
 $(EXTRAS): $(VENV)/%-done: $(SETUP)
 	@echo "Installing what make needs for $*"
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[$*]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt $(EDITABLE) '.[$*]'
 	@touch $@
 
 docs: $(VENV)/docs-done

@@ -64,6 +64,8 @@ PRIMES = "\n".join([
 """Rows of tables as Huang et al. (2024) and Misra et al. (2020) have them."""
 STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
 """Model of the Hub -> demo model that is run in its place."""
+MODULE = ["lmdiag", "run"]
+"""What a launcher runs, by `-m` or as `eval/run.py`."""
 SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests below."""
 NOT_RUN = ("pip", "lm_eval", "lighteval", "inspect", "syntaxgym", "make ", "hf")
@@ -125,11 +127,13 @@ def test_every_command_is_accepted_by_its_program():
     found = [text for page in PAGES for _, text in blocks(page, "bash", "console")]
     for command in (c for text in found if not text.startswith(SCRIPTS) for c in commands(text)):
         words = shlex.split(command)
-        if "eval/run.py" in words:
-            index = words.index("eval/run.py")
+        if words[0] in launchers:  # before the options of `lmdiag run`
+            index = words.index("--model")
             start = 2 if words[1] == "launch" else 1
-            launchers[words[0]].parse_args(words[start : index + 1])
-            words = ["lmdiag", "run", *words[index + 1 :]]
+            known = launchers[words[0]].parse_args(words[start:index])
+            is_script = known.training_script == "eval/run.py"
+            assert is_script or [known.training_script, *known.training_script_args] == MODULE
+            words = ["lmdiag", "run", *words[index:]]
         if words[1:2] == [BUILD]:
             words = ["lmdiag", "build", *words[2:]]
         if not command.startswith(NOT_RUN):

@@ -2,6 +2,7 @@
 the wheel that pip makes of it, are enough to run everything."""
 
 import errno
+import os
 import shutil
 import sys
 import sysconfig
@@ -49,20 +50,41 @@ def sdist(source):
     return built
 
 
-@pytest.fixture(scope="module")
-def installed(sdist, tmp_path_factory):
-    """The programs of an environment in which pip made a wheel of the source distribution.
+PIP = ["install", "--no-deps", "--no-index", "--quiet"]
+"""No dependencies: they are those of the environment of the tests, so nothing is downloaded."""
+FIND = f"from lmdiag.files import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
 
-    Its dependencies are those of the environment of the tests, so that nothing is downloaded.
-    """
+
+@pytest.fixture(scope="module")
+def wheel(sdist, source):
+    pip = [sys.executable, "-m", "pip", "wheel", *PIP[1:], "--no-build-isolation"]
+    finished(*pip, "--wheel-dir", source / "dist", sdist)
+    (built,) = (source / "dist").glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """The programs of an environment with the wheel that pip made of the source distribution."""
     place = tmp_path_factory.mktemp("installed") / "venv"
     venv.create(place, symlinks=True)
     (site,) = place.glob("lib/*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    install = [sys.executable, "-m", "pip", "--python", place / "bin/python", "install"]
-    options = ["--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--ignore-installed"]
-    finished(*install, *options, sdist)
+    pip = [sys.executable, "-m", "pip", "--python", place / "bin/python", *PIP]
+    finished(*pip, "--ignore-installed", wheel)
     return place / "bin"
+
+
+@pytest.mark.parametrize("scheme", ["--user", "--target"])
+def test_every_scheme_of_pip_has_the_files(scheme, wheel, tmp_path):
+    python = sys._base_executable
+    place = [tmp_path / "target"] if scheme == "--target" else []
+    user = {"PYTHONUSERBASE": str(tmp_path), "PIP_BREAK_SYSTEM_PACKAGES": "1"}
+    pip = [sys.executable, "-m", "pip", "--python", python, *PIP, "--no-compile"]
+    finished(*pip, scheme, *place, wheel, **user)
+    user["PYTHONPATH"] = os.pathsep.join([sysconfig.get_path("purelib"), *map(str, place)])
+    paths = finished(python, "-P", "-c", FIND, **user).splitlines()
+    assert [Path(path).is_relative_to(tmp_path) for path in paths] == [True] * len(FOLDERS)
 
 
 def test_the_source_distribution_has_every_file(sdist, source):
@@ -77,17 +99,15 @@ def test_the_source_distribution_has_every_file(sdist, source):
 
 def test_an_installation_has_the_files_of_the_source_and_finds_them(installed, source):
     (site,) = installed.parent.glob("lib/*/site-packages")
-    share = installed.parent / "share/lmdiag"
     for folder in (*FOLDERS, "eval/lmdiag"):
         for file in filter(Path.is_file, (source / folder).rglob("*")):
             path = file.relative_to(source)
             in_package = folder.startswith("eval")
-            place = site / path.relative_to("eval") if in_package else share / path
+            place = site / path.relative_to("eval") if in_package else site / "lmdiag" / path
             assert place.is_file(), f"add {path} to setup.cfg"
             assert place.read_bytes() == file.read_bytes(), path
-    code = f"from lmdiag.files import resource_path as path\nfor f in {FOLDERS}: print(path(f))"
-    paths = [str(share / folder) for folder in FOLDERS]
-    assert finished(installed / "python", "-I", "-c", code).splitlines() == paths
+    paths = [str(site / "lmdiag" / folder) for folder in FOLDERS]
+    assert finished(installed / "python", "-I", "-c", FIND).splitlines() == paths
 
 
 @pytest.mark.slow
@@ -107,6 +127,15 @@ def test_an_installation_runs_the_demo_from_another_folder(installed, tmp_path, 
     assert [(run / "report.html").is_file() for run in runs] == [True] * 3
     shown = lmdiag("report", str(runs[0].relative_to(tmp_path)), "--format", "markdown")
     assert "CPRAG-102" in shown
+    launch = [installed / "python", "-m", "accelerate.commands.launch", "-m", "lmdiag", "run"]
+    options = ["--quiet", "--model", "demo:masked", "--data", "lmdiag", "--output", "launched"]
+    finished(*launch, *options, cwd=tmp_path, LMDIAG_CACHE=str(tmp_path / "cache"))
+    assert outcome(tmp_path / "launched") == outcome(tmp_path / "results3")
+    load = f"{FIND}\nimport evaluate; print(evaluate.load(str(path(FOLDERS[1]))).name)"
+    shown = finished(
+        installed / "python", "-c", load.replace("FOLDERS", str(FOLDERS)), cwd=tmp_path
+    )
+    assert "cloze_diagnostics" in shown.splitlines()[-1]
 
 
 # ---- other systems -------------------------------------------------------------------------------

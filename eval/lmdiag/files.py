@@ -19,7 +19,6 @@ import platform
 import re
 import signal
 import sys
-import sysconfig
 import threading
 import time
 import traceback
@@ -71,17 +70,18 @@ def real_path(path: Path) -> Path:
 def resource_path(*parts: str) -> Path:
     """Returns the path of a file that is not Python, e.g. `resource_path("cards", "base.css")`.
 
-    An editable install has `cards/`, `metrics/` and `datasets/` in the root of the repository, any
-    other under `share/lmdiag` (setup.cfg, `[options.data_files]`); `BadInput` if neither has it.
+    The build puts `cards/`, `metrics/` and `datasets/` into the package (setup.cfg, `package_dir`);
+    in a clone they are in its root. `BadInput` if there is no such file.
     """
-    roots = (Path(__file__).resolve().parents[2], Path(sysconfig.get_path("data"), "share/lmdiag"))
-    for root in roots:
-        path = root.joinpath(*parts)
-        if path.exists():
-            return path
-    looked = f"missing from this installation (looked in {roots[0]} and {roots[1]})"
-    remedy = "install lmdiag again, or run `make setup` in a clone"
-    raise BadInput(f"{'/'.join(parts)} is {looked}: {remedy}")
+    from importlib.resources import files
+
+    package = Path(str(files("lmdiag")))
+    root = package if is_folder(package / "cards") else package.parents[1]
+    path = root.joinpath(*parts)
+    if not path.exists():
+        problem = f"{'/'.join(parts)} is missing from this installation (looked in {root})"
+        raise BadInput(f"{problem}: install lmdiag again, or run `make setup` in a clone")
+    return path
 
 
 @contextmanager

@@ -8,15 +8,20 @@ from typing import Any
 import datasets
 import evaluate
 
-from lmdiag import diagnostics
-from lmdiag.evaluation import beyond_lists
-from lmdiag.evaluation import evaluate as figures
-from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
-from lmdiag.results.predictions import normalised, of_records
-from lmdiag.stimuli import Stimuli
-from lmdiag.stimuli.table import converted
-from lmdiag.table_files import RawTable
-from lmdiag.types import BadInput
+try:  # `evaluate` would otherwise advise to install the package `lmdiag`, another project
+    from lmdiag import diagnostics
+    from lmdiag.evaluation import beyond_lists
+    from lmdiag.evaluation import evaluate as figures
+    from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
+    from lmdiag.results.predictions import normalised, of_records
+    from lmdiag.stimuli import Stimuli
+    from lmdiag.stimuli.table import converted
+    from lmdiag.table_files import RawTable
+    from lmdiag.types import BadInput
+except ImportError as error:
+    raise ImportError(
+        f"this metric needs the package lm-diagnostics, which has the import name lmdiag ({error})"
+    ) from error
 
 _DESCRIPTION = """
 Measures of psycholinguistic diagnostics for language models: accuracy@k against human responses,

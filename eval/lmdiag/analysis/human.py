@@ -347,8 +347,8 @@ def log_frequencies(texts: Iterable[str], language: str) -> Values:
         from wordfreq import word_frequency
     except ImportError:
         raise BadInput(
-            "word frequencies need the package wordfreq: `pip install 'lmdiag[words]'`, or give a "
-            "column log_frequency, or other columns by --controls"
+            "word frequencies need the package wordfreq: `pip install '.[words]'` in a clone of "
+            "lmdiag, or give a column log_frequency, or other columns by --controls"
         ) from None
     try:
         known = {text: word_frequency(text, language) for text in dict.fromkeys(texts)}

@@ -114,7 +114,7 @@ def nested_test(full: LinearFit, part: LinearFit) -> dict[str, Any]:
 def fit_mixed(
     formula: str, table: DataFrame, *, reml: bool = True, coding: Coding = "treatment"
 ) -> LinearFit:
-    """Fits a linear mixed model by `mixedlm` (the extra `lmdiag[mixed]`).
+    """Fits a linear mixed model by `mixedlm` (the extra `mixed`).
 
     Args:
         formula: in lme4's notation, e.g. "surprisal ~ a * b + (1 + a || subject) + (1 | item)".
@@ -165,7 +165,7 @@ def _parsed(formula: str, table: DataFrame) -> Any:
         import mixedlm
     except ImportError:
         raise BadInput(
-            "a formula needs the package mixedlm: install it with `pip install 'lmdiag[mixed]'`"
+            "a formula needs the package mixedlm: `pip install '.[mixed]'` in a clone of lmdiag"
         ) from None
     try:
         parsed = mixedlm.parse_formula(formula)

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag import evaluation, results
+from lmdiag import __version__, evaluation, results
 from lmdiag.files import without_secrets
 from lmdiag.protocol import Predictions, QueryOptions, bos_remark, without_effect
 from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
     from lmdiag.runs.inputs import Inputs
 
-_PACKAGES = ("lmdiag", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
+_PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,8 @@ def save(
         model=replace(info, **change_texts(asdict(info), without_secrets)),
         data=DataInfo(without_secrets(first.source), first.revision, fingerprint, data),
         protocol=protocol,
-        versions={x: version(x) for x in _PACKAGES} | {"python": platform.python_version()},
+        versions={"lmdiag": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in _PACKAGES},
         device=Device(model.device, n_processes),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
