@@ -13,8 +13,10 @@ from lmdiag.models import LoadOptions, load
 from lmdiag.models.answers import best
 from lmdiag.models.forward import probing
 from lmdiag.models.forward.packing import pack_contexts, plan_batches
+from lmdiag.models.forward.sizes import Sizes, sizes_for
 from lmdiag.models.tokens.questions import Blank, EncodedQuestion, PartialWord, TokenRow
-from lmdiag.types import BadInput, Query, Question
+from lmdiag.runs import asking
+from lmdiag.types import BadInput, Query, Question, Sentence
 from models.toys import alone, ask, asked, bert, check_same, gpt2, refusal
 
 TOKENIZER = wordpiece("a", "the", "robin", "is", "bird", "tree", "##s", ".", "near")
@@ -87,6 +89,9 @@ def test_every_question_is_in_one_batch(contexts, budget, count, packed, causal)
             assert sum(map(len, rows)) <= budget + (max(map(len, contexts)) if packed else 0)
 
 
+QUESTIONS = some_questions(25)
+
+
 class TestLayout:
     def test_rows_beyond_the_width_of_a_pack(self, family_dir):
         reader = (model := load(str(family_dir("bert")))).reader
@@ -95,6 +100,26 @@ class TestLayout:
         assert {len(row.ids) > 24 for row in rows} == {True, False}
         packed, reader.layout = reader.read(rows), "alone"
         assert (packed - reader.read(rows)).abs().max() < CLOSE
+
+    @pytest.mark.parametrize("name", ["bert", "gpt2"])
+    def test_numbers_do_not_depend_on_sizes(self, name, family_dir):
+        """Of packs, batches, and what is normalised together; those of an accelerator, too."""
+        model = load(str(family_dir(name)))
+        reader, of_accelerator = model.reader, sizes_for("cuda")
+        sentences = [Sentence(question.query.context, entropy=True) for question in QUESTIONS]
+        expected = asking.ask(model, QUESTIONS, top=5), asking.ask(model, sentences, top=0)
+        for sizes in (
+            of_accelerator, Sizes(48, True, 16, 2**12, 2**12, 3, 2),
+            Sizes(400, True, 256, 2**16, 2**16, 500, 100),
+        ):  # fmt: skip
+            reader.sizes, reader.width = sizes, sizes.width
+            probing.choose_layout(reader, model.encoder)
+            assert reader.layout == ("packed" if sizes.packs else "equal")
+            check_same(asking.ask(model, QUESTIONS, top=5), expected[0])
+            for found, same in zip(asking.ask(model, sentences, top=0), expected[1], strict=True):
+                assert found.entropies == pytest.approx(same.entropies, abs=CLOSE)
+                for word, same_word in zip(found.words, same.words, strict=True):
+                    assert word.log_prob == pytest.approx(same_word.log_prob, abs=CLOSE)
 
     @pytest.mark.parametrize(
         ("positions", "change", "layout"),

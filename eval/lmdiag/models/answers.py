@@ -11,13 +11,11 @@ import numpy as np
 import torch
 
 from lmdiag.models.agreement import agreement_values
+from lmdiag.models.forward.sizes import sizes_for
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, Query, WordScore
-
-_AT_ONCE_ON_CPU, _AT_ONCE = 4, 256
-"""Distributions whose entropies are computed at a time: few stay in the cache of a processor."""
 
 
 def answers(
@@ -128,7 +126,7 @@ def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     Args:
         log_probs: (distributions, vocabulary), nats, whose type the result has.
     """
-    size = _AT_ONCE_ON_CPU if log_probs.device.type == "cpu" else _AT_ONCE
+    size = sizes_for(log_probs.device.type).entropies
     least = torch.finfo(log_probs.dtype).min  # 0 times -inf is not defined
     parts = []
     for start in range(0, len(log_probs), size):

@@ -30,9 +30,6 @@ from lmdiag.protocol import refuse_for_sentences
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
-_BUDGET, _BUDGET_ON_CPU = 16_384, 1536
-"""Tokens in a batch, halved until they fit; on processors, what suits their caches."""
-
 
 @dataclass(eq=False)
 class LocalModel:
@@ -62,7 +59,6 @@ class LocalModel:
         self.report: Callable[[float], None] = lambda share: None
         self._sentences = self.encoder.sentences()
         self.vocabulary = Vocabulary(self.parts.tokenizer)
-        self._budget = _BUDGET_ON_CPU if self.reader.device.type == "cpu" else _BUDGET
 
     @property
     def device(self) -> str:
@@ -109,10 +105,11 @@ class LocalModel:
         return self._sentences.encode(question)
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
+        budget = self.reader.sizes.budget
         reads_all = self.reader.causal and any(isinstance(x, EncodedSentence) for x in encoded)
         return plan_batches(
             encoded,
-            budget=min(self._budget, self._scorer.most_reads) if reads_all else self._budget,
+            budget=min(budget, self._scorer.most_reads) if reads_all else budget,
             count=batch_size,
             packed=self.reader.layout == "packed",
             causal=self.reader.causal,
@@ -148,7 +145,7 @@ class LocalModel:
         try:
             if isinstance(batch[0], EncodedSentence):
                 sentences = cast("Sequence[EncodedSentence]", batch)
-                return [*self._scorer.answer(sentences, self._budget, self.report)]
+                return [*self._scorer.answer(sentences, self.report)]
             blanks = cast("Sequence[EncodedQuestion]", batch)
             if self.words is not None:
                 return [*self.words.answer(blanks, top, self._verbs)]

@@ -17,9 +17,6 @@ from lmdiag.models.tokens.sentences import EncodedSentence
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
-ELEMENTS_ON_CPU, ELEMENTS = 2**26, 2**29
-"""Logits that are held at a time, on processors and on accelerators."""
-
 _OVERFULL = 1.25
 """Rows of more than this many times the tokens of a usual batch are read in parts."""
 
@@ -44,17 +41,15 @@ class SentenceScorer:
     @property
     def most_reads(self) -> int:
         """Distributions that are held at a time."""
-        elements = ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else ELEMENTS
-        return max(1, elements // self.vocab_size)
+        return max(1, self.reader.sizes.logits // self.vocab_size)
 
     def answer(
-        self, batch: Sequence[EncodedSentence], budget: int, report: Callable[[float], None]
+        self, batch: Sequence[EncodedSentence], report: Callable[[float], None]
     ) -> list[SentenceAnswer]:
         """Returns the answers to a batch of sentences, in their order.
 
         Args:
             batch: the sentences.
-            budget: tokens that go through the model together.
             report: is called with the share of the batch that is read so far.
 
         Raises:
@@ -74,15 +69,13 @@ class SentenceScorer:
 
         values: list[list[float]] = []
         n_reads = sum(encoded.n_reads for encoded in batch)
-        for chunk in self._chunks(batch, budget):
+        for chunk in self._chunks(batch):
             values += self.reader.read(chunk, pick).tolist()
             report(len(values) / n_reads)
         remaining = iter(values)
         return [self._answer(x, [*islice(remaining, x.n_reads)]) for x in batch]
 
-    def _chunks(
-        self, batch: Sequence[EncodedSentence], budget: int
-    ) -> Iterator[Sequence[TokenRow]]:
+    def _chunks(self, batch: Sequence[EncodedSentence]) -> Iterator[Sequence[TokenRow]]:
         """Cuts the rows of a batch where they would take too much memory.
 
         A batch of several sentences of a causal model was planned to fit, common beginnings counted
@@ -91,7 +84,7 @@ class SentenceScorer:
         """
         rows = chain.from_iterable(encoded.encoder.rows(encoded) for encoded in batch)
         length = sum(encoded.length for encoded in batch)
-        n_chunks = max(1, math.ceil(length / (_OVERFULL * budget)))
+        n_chunks = max(1, math.ceil(length / (_OVERFULL * self.reader.sizes.budget)))
         most = length / n_chunks  # of about the same size
         if self.reader.causal and len(batch) > 1:
             most = math.inf

@@ -16,11 +16,8 @@ import numpy as np
 from lmdiag.models.tokens.sentences import Encoded
 from lmdiag.models.tokens.spelling import Pieces
 
-PACK_WIDTH = 64
-"""Tokens in the longest packs. Longer ones gain less, since attention grows with the square."""
-
-_STEP = 4
-"""Difference between the widths that are tried."""
+_LEAST_STEP = 4
+"""Difference between the widths that are tried, at least."""
 
 _FULL_BATCH = 15 / 16
 """Part of a batch's packs that can be filled: contexts do not add up to their width."""
@@ -146,7 +143,7 @@ def pack_contexts(
     order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
     narrowest = max(width // 2, *map(len, contexts))
     tried = []
-    for size in range(width, narrowest - 1, -_STEP):
+    for size in range(width, narrowest - 1, -max(_LEAST_STEP, width // 16)):
         packs: list[Pack] = []
         packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
         for number in order:

@@ -50,8 +50,8 @@ _NARROWEST = 16
 def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
     """Sets `projection_module`, `width` and the first exact `layout`: packed, equal or alone.
 
-    Packing is tried on processors, which gain by it, and in float32 or better, where rounding does
-    not hide an error.
+    Packing is tried on devices that gain by it (`sizes`), and in float32 or better, where rounding
+    does not hide an error.
 
     Raises:
         BadInput: the model gives other numbers for the same text, or is causal and sees to the
@@ -74,7 +74,7 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
         and {"attention_mask", "position_ids"} <= reader.accepted
         and reader.width >= _NARROWEST
     )
-    gains = is_precise(reader) and reader.device.type == "cpu"
+    gains = is_precise(reader) and reader.sizes.packs
     if probes and gains and takes_packs:
         reader.layout = "packed"
         if _agrees(reader, lambda: reader.read(rows), alone):

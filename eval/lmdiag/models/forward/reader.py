@@ -22,12 +22,10 @@ import torch
 from transformers import PreTrainedModel
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
-from lmdiag.models.forward.packing import PACK_WIDTH, pack_contexts
+from lmdiag.models.forward.packing import pack_contexts
+from lmdiag.models.forward.sizes import sizes_for
 from lmdiag.models.positions import padding_index
 from lmdiag.models.tokens.questions import TokenRow
-
-_AT_ONCE = 64
-"""Distributions that are normalised at a time where only some of their items are wanted."""
 
 _USUAL = {"input_ids", "attention_mask", "position_ids", "decoder_input_ids", "encoder_outputs"}
 """Arguments that models of transformers take."""
@@ -53,6 +51,7 @@ class Reader:
         layout: packed (several rows side by side in one), equal (rows of one length at a time; of
             an encoder-decoder, rows whose sources have one length), or alone (one row at a time,
             for models that take no more).
+        sizes: how much is read at a time.
         width: tokens in a packed row; longer rows are read beside others of their length.
         projection_module: module that only the wanted positions go into; None for no such module.
         padding_index: token id that the model leaves out when it counts positions, which then
@@ -63,7 +62,8 @@ class Reader:
         self.model = model
         self.causal = causal
         self.layout: Literal["packed", "equal", "alone"] = "equal"
-        self.width = PACK_WIDTH
+        self.sizes = sizes_for(self.device.type)
+        self.width = self.sizes.width
         self.projection_module: torch.nn.Module | None = None
         self.padding_index = padding_index(model)
         self.accepted = _accepted(model)
@@ -177,7 +177,8 @@ class Reader:
         packs, packed_at = pack_contexts([row.ids for row in rows], self.width, causal=self.causal)
         width = max(len(pack.ids) for pack in packs)
         sees = torch.from_numpy(np.stack([pack.mask(width, causal=self.causal) for pack in packs]))
-        mask = torch.zeros(sees.shape, dtype=self.model.dtype)
+        sees = sees.to(self.device)  # a byte for each number of the mask
+        mask = torch.zeros(sees.shape, dtype=self.model.dtype, device=self.device)
         mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
         positions = torch.zeros(len(packs), width, dtype=torch.long)
         in_contexts = self.positions(self.fill([row.ids for row in rows])["input_ids"])
@@ -233,9 +234,10 @@ class Reader:
         index_of = torch.tensor([distinct[read] for read in reads])
         tokens = torch.tensor(wanted)
         parts, order = [], []
-        for start in range(0, len(logits), _AT_ONCE):
-            log_probs = _log_softmax(logits[start : start + _AT_ONCE])
-            numbers = ((index_of >= start) & (index_of < start + _AT_ONCE)).nonzero()[:, 0]
+        size = self.sizes.normalised
+        for start in range(0, len(logits), size):
+            log_probs = _log_softmax(logits[start : start + size])
+            numbers = ((index_of >= start) & (index_of < start + size)).nonzero()[:, 0]
             index = (index_of[numbers] - start).to(logits.device)
             parts.append(pick(log_probs, index, tokens[numbers].to(logits.device)))
             order.append(numbers)

@@ -31,9 +31,6 @@ from lmdiag.models.whole_words.frontier import Frontier, Node
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Question
 
-_ELEMENTS_ON_CPU, _ELEMENTS = 2**23, 2**28
-"""Log-probabilities that are held at a time, on processors and on accelerators."""
-
 
 @dataclass(eq=False)
 class WordSearch:
@@ -162,8 +159,7 @@ class WordSearch:
         Yields:
             (nodes, vocabulary) log-probabilities of as many nodes as fit into memory.
         """
-        elements = _ELEMENTS_ON_CPU if self.reader.device.type == "cpu" else _ELEMENTS
-        size = max(1, elements // self.info.vocab_size)
+        size = max(1, self.reader.sizes.searched // self.info.vocab_size)
         for start in range(0, len(nodes), size):
             chunk = nodes[start : start + size]
             requests = [(f.number, f.encoded.blank.row(node.partial)) for f, node in chunk]
