@@ -336,7 +336,7 @@ CHECKED = {"README.md": check_readme, "protocol.md": check_protocol,
            "analysis.md": check_analysis, "migration.md": check_migration}  # fmt: skip
 """Page -> what is checked besides the outputs that it shows."""
 RUN = ["README.md", "running.md", "python.md", "own-data.md", "analysis.md", "migration.md"]
-RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md", "cloze.md"]
+RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md", "cloze.md", "babylm.md"]
 
 
 @pytest.mark.slow
@@ -358,6 +358,10 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, demo_dir, tmp_pa
     shutil.copy("pairs.jsonl", "multiblimp/eng.jsonl")
     shutil.copytree("datasets/lmdiag/demo/refining-tse/data/blimp", "blimp")
     if page == "migration.md":
+        outputs = Path("outputs/bert-base-uncased")  # of the original code, for the demo items
+        outputs.mkdir(parents=True)
+        (outputs / "modelpreds-cprag-x").write_text(54 * "chess it math that this\n")
+        (outputs / "modeltgtprobs-cprag-x").write_text(54 * "0.5\n")
         printed(main, ["template"])
     if page == "README.md":
         printed(main, ["template", "--cloze", "responses.csv"])

@@ -405,3 +405,30 @@ def test_a_data_set_without_configs_is_its_files(api, tmp_path):
         api.upload_folder(repo_id=repo, repo_type="dataset", folder_path=file.parent)
         assert stimuli.tasks(repo) == [task]
         assert columns_of(repo) == columns_of(str(file))
+
+
+@pytest.mark.parametrize(
+    ("row", "options", "texts"),
+    [
+        (
+            {"Context1": "A dog barks.", "Context2": "A cat barks.", "Target1": "It is a dog.",
+             "Target2": "It is a cat."},
+            {"columns": ["context=Context1"], "wide": ["Target1", "Target2"],
+             "good": "condition=Target1"},
+            [("A dog barks.", "It is a dog."), ("A dog barks.", "It is a cat.")],
+        ),
+        (
+            {"prefix_acceptable": "A robin", "prefix_unacceptable": "A dog",
+             "property_phrase": "can fly."},
+            {"columns": ["target=property_phrase"],
+             "wide": ["prefix_acceptable", "prefix_unacceptable"],
+             "good": "condition=prefix_acceptable"},
+            [("A robin", "can fly."), ("A dog", "can fly.")],
+        ),
+    ],
+)  # fmt: skip
+def test_pairs_of_babylm_are_read_from_wide_columns(row, options, texts):
+    """EWoK: one context and two targets; COMPS: two contexts and one target."""
+    columns = stimuli.load([row], "own", **options, contrast=["item"]).columns()
+    assert [*zip(columns["context"], columns["target"], strict=True)] == texts
+    assert (columns["good"], columns["contrast"]) == ([True, False], ["1", "1"])

@@ -152,10 +152,11 @@ def _spelled_names(
 # ---- what is wrong -------------------------------------------------------------------------------
 
 
-def near_names(table: RawTable) -> list[str]:
+def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
     """Returns what is wrong with names: one letter misses a known one, or two are of a kind.
 
-    Of a table whose form is known, these are the columns of its form that it does not have.
+    The columns of `wide` are named by the user and have any name. Of a table whose form is known,
+    these are the columns of its form that it does not have.
     """
     names = table.columns.keys()
     form = form_of(names)
@@ -174,7 +175,7 @@ def near_names(table: RawTable) -> list[str]:
             f"{pair[0]} and {pair[1]} are two sentences in a row: say which is good and which bad"
         )
         problems.append(f"{what}, {remedy}, or the other way round")
-    for name in names - {*pair}:
+    for name in names - {*pair, *wide}:
         meant = next((x for x in sorted(known - names) if _is_near(name, x)), "")
         if meant:
             remedy = f"rename it to {meant}, or to another name"

@@ -14,17 +14,17 @@ from lmdiag.types import BadInput, TableOptions
 
 
 def in_long_form(table: RawTable, options: TableOptions, text: str = "") -> RawTable:
-    """Returns a table with a row per text: contrasts are marked, wide and split columns divided.
+    """Returns a table with a row per text: wide and split columns divided, contrasts marked.
 
     Args:
-        text: column of the texts of wide columns; "" for `target` beside contexts or sentences, and
-            else `sentence`.
+        text: column of the texts of wide columns; "" for `target` beside contexts or sentences,
+            `context` beside targets alone, and else `sentence`.
 
     Raises:
         BadInput: an option names no column, or does not fit its values.
     """
-    table = _with_contrasts(table, options)
     table = _long(table, options.wide, text)
+    table = _with_contrasts(table, options)
     for split in options.split:
         table = _with_parts(table, split)
     return table
@@ -95,6 +95,8 @@ def _long(table: RawTable, wide: Sequence[str], text: str) -> RawTable:
         return table
     names = [table.column_of(name, "--wide") for name in wide]
     has_texts = "context" in table.columns or ("sentence" in table.columns)
+    if not text and not has_texts and "target" in table.columns.keys() - {*names}:
+        text = "context"
     text = text or ("target" if has_texts and "sentence" not in names else "sentence")
     for made in (text, "condition"):
         if made in table.columns and made not in names:

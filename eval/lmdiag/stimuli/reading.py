@@ -43,7 +43,7 @@ def read_items(
             raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
         return table
     table = name_columns(table, options.columns, ITEM_COLUMNS)
-    if problems := near_names(table):
+    if problems := near_names(table, options.wide):
         raise BadInput(f"{table.name}: {'; '.join(problems)}")
     table = keep_rows(table, options.filter)
     table = without_repeated_rows(table, allowed=allow_duplicates)
