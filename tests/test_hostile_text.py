@@ -81,7 +81,9 @@ def check_latex(text):
     """Its commands are the tables' own; special characters are escaped."""
     allowed = (
         "begin end centering caption label toprule midrule bottomrule quad textbackslash pm le "
-        "textasciitilde textasciicircum textbar linewidth usepackage dagger uparrow downarrow"
+        "textasciitilde textasciicircum textbar linewidth usepackage dagger uparrow downarrow "
+        "allowbreak footnotesize scriptsize raggedright smallskip setlength tabcolsep shortstack "
+        "parbox bullet ldots"
     )
     assert set(re.findall(r"(?<!\\)\\([A-Za-z]+)", text)) <= set(allowed.split())
     for line in text.splitlines():

@@ -35,7 +35,7 @@ def test_a_run_leaves_the_files_of_the_specification(command):
     arguments = ["--model", command.models["bert"], "--data", command.data, "--output", output]
     code, out, err = command("run", *arguments, "--quiet")
     assert (code, err) == (0, "")
-    assert "table 4" in out
+    assert "Headline figures, percent" in out
     assert "lmdiag:0.2|data:" in out
     folder = output / "bert" / "diagnostics-token"
     names = {path.name for path in folder.iterdir()} - {".lock"}
@@ -186,7 +186,7 @@ def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
     written = {path.name for path in output.iterdir()}
     assert written == {"org--tiny@step1", "org--tiny@step9", "comparison-neg136-token.html"}
     assert f"open {output / 'comparison-neg136-token.html'} in a browser" in out
-    overview = out[out.index("All 2 models") :]
+    overview = out[out.index("2 checkpoints") :]
     assert overview.index("step 1") < overview.index("step 9")
     files = output.rglob("predictions.parquet")
     assert len({path.read_bytes() for path in files}) == 1  # one commit, several names

@@ -12,7 +12,7 @@ from lmdiag.protocol import Protocol
 from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.designs import designs_of
 from lmdiag.report.html import Report
-from lmdiag.report.terminal import print_results
+from lmdiag.report.terminal import print_run
 from lmdiag.results import load_run
 from lmdiag.types import DesignOptions
 
@@ -101,7 +101,7 @@ def test_suites_with_different_conditions(tmp_path, n, capsys):
     assert labels[:n] == effects
     assert design.remarks[0].startswith(f"{n} suites with different conditions")
     assert panels == ({"s00", "s01"} if n == 2 else set())
-    print_results(run.results, designs=[design])
+    print_run(run.results, run.path, [design])
     assert (effects[0] in capsys.readouterr().out) == (n == 2)  # the others are too many
 
 

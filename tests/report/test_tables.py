@@ -8,6 +8,9 @@ import csv
 import io
 import math
 import os
+import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,13 +18,15 @@ import pytest
 from rich.console import Console
 
 from lmdiag import diagnostics
+from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
+from lmdiag.report.comparisons import comparison_sections
 from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.items import choose
 from lmdiag.report.labels import run_labels
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
-from lmdiag.report.terminal import print_results
+from lmdiag.report.terminal import print_results, print_run
 from lmdiag.results import FigureKey
 from lmdiag.results.run import joined_runs
 
@@ -70,9 +75,13 @@ def sections_of(*results):
     return sections(ReportFigures.of(results))
 
 
-def printed(content, width):
-    print_results(content, Console(file=(stream := io.StringIO()), width=width))
+def printed(content, width, show=print_results):
+    show(content, console=Console(file=(stream := io.StringIO()), width=width))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def headlines_printed(content, console):
+    print_run(content, Path("results/model/diagnostics-token"), (), console)
 
 
 @pytest.mark.parametrize("name", [file.name for file in sorted(EXPECTED.iterdir())])
@@ -82,9 +91,11 @@ def test_tables_are_the_expected_ones(name, tables):
     kind, _, width = form.partition("-")
     (runs, *chosen), file = tables[what], EXPECTED / name
     if width:
-        text = printed(runs[0], int(width))
+        show = headlines_printed if kind == "headlines" else print_results
+        text = printed(runs[0], int(width), show)
     else:
-        text = render_tables(kind, sections_of(*runs), *chosen)
+        first = overview(ReportFigures.of(runs))
+        text = render_tables(kind, [first, *sections_of(*runs)], *chosen)
     if os.environ.get("ACCEPT_TABLES"):
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
@@ -97,6 +108,39 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(runs, width):
         tables = [line for block in blocks if "────" in block for line in block.splitlines()]
         assert max(map(len, tables)) <= width
         assert not [line for line in tables if "…" in line]
+
+
+TWO_COLUMNS = (
+    r"\documentclass[twocolumn]{article}\usepackage[textwidth=17cm,columnsep=1cm]{geometry}"
+)
+CLASSES = {8: TWO_COLUMNS, 12: r"\documentclass{article}", 17: TWO_COLUMNS}
+"""Width of tables in cm -> a class of papers with columns or pages of that width."""
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
+@pytest.mark.parametrize("width", CLASSES)
+def test_latex_fits_a_column_and_a_page(runs, forms, tables, width, tmp_path):
+    """No line is more than 5 pt too wide, and no table longer than a page."""
+    pair = [runs["strong"], runs["weak"]]
+    comparisons = compare_runs(*pair)
+    names = [run.results.model.id for run in pair]
+    signatures = [run.results.signature for run in pair]
+    parts = [comparison_sections(comparisons, names, signatures)]
+    given = [*tables.values(), ([runs["all"].results],), ([run.results for run in [*pair] * 3],)]
+    for results, *_ in given:
+        parts.append([overview(ReportFigures.of(results)), *sections_of(*results)])
+    texts = [render_tables("latex", part, width=width) for part in parts]
+    body = "\\clearpage\n".join(texts)  # LaTeX keeps a few floats only
+    body = re.sub(r"(?<=\\end\{table\})|(?<=\\end\{table\*\})", "\n\\\\clearpage", body)
+    head = CLASSES[width] + r"\usepackage{booktabs}\begin{document}"
+    (tmp_path / "a.tex").write_text(f"{head}\n{body}\n\\end{{document}}")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "a.tex"]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=600, check=True)
+    log = (tmp_path / "a.log").read_text(errors="replace")
+    too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
+    assert max(too_wide, default=0) <= 5
+    assert "Float too large" not in log
+    assert "undefined" not in log.lower().replace("undefined references", "")
 
 
 def test_every_figure_is_in_some_table_and_in_csv(runs):
@@ -134,13 +178,25 @@ def test_what_one_of_two_models_lacks_is_said_of_it(runs):
     assert sections_of(strong, weak)[0].remarks[0] == "not computed by org/strong: rank: why"
 
 
-def test_other_rows_and_other_models_have_nothing_published(runs):
+def test_figures_of_the_paper_stand_beside_runs_on_its_rows(runs):
+    """Those of the model itself, else of BERT base and large; none beside other rows."""
     bert = of_bert(runs["strong"])
     other_model = replace(bert, model=runs["strong"].results.model)
     other_rows = replace(bert, data=runs["strong"].results.data)
-    for results, is_published in ((bert, True), (other_model, False), (other_rows, False)):
+    base, large = "BERT base, published", "BERT large, published"
+    shown = {}
+    for name, results in (("bert", bert), ("other", other_model), ("rows", other_rows)):
         tables = [table for section in sections_of(results) for table in section.tables]
-        assert any(row.is_published for table in tables for row in table.rows) == is_published
+        rows = [row for table in tables for row in table.rows if row.is_published]
+        shown[name] = {row.labels[0] for row in rows}
+        headings = overview(ReportFigures.of([results])).tables[0].headings
+        assert (large in [heading.label for heading in headings]) == (name != "rows")
+    assert shown == {"bert": {"published", large}, "other": {base, large}, "rows": set()}
+    (table,) = overview(ReportFigures.of([other_model])).tables
+    row = next(row for row in table.rows if row.labels == ("accuracy@5",))
+    names = [heading.label for heading in table.headings]
+    # table 4 of Ettinger (2020)
+    assert [row.cells[names.index(name)].value for name in (base, large)] == ["52.9", "52.9"]
     # bounds of quartiles, too, are those of the published rows
     role = next(section for section in sections_of(other_rows) if section.task == "role88")
     labels = [heading.label for heading in role.tables[1].headings if heading.is_figure]
@@ -149,7 +205,7 @@ def test_other_rows_and_other_models_have_nothing_published(runs):
 
 def test_an_overview_of_a_task_without_figures_is_empty(runs):
     run = changed(runs["strong"].results, "cprag102", "none", measures={})
-    assert not [row for grid in overview([run, run]).tables for row in grid.rows]
+    assert not overview(ReportFigures.of([run, run])).tables
 
 
 def test_runs_of_one_name_are_told_apart_by_what_differs(runs):

@@ -124,7 +124,7 @@ def run_command(
             how = replace(load_options, revision=revision, device=processes.device)
             try:
                 if run := run_model(model, how, inputs, running.of(name), processes):
-                    _finish(run, as_json=running.json)
+                    _finish(run, is_shown=len(requested) == 1, as_json=running.json)
                     runs.append(run)
             except BadInput as error:
                 if len(requested) == 1:
@@ -138,6 +138,8 @@ def run_command(
         print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
     if len(runs) > 1:
         _compare(runs, running.output, as_json=running.json)
+    elif runs and failures and not running.json:
+        _show(runs[0])
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
@@ -157,23 +159,32 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
             say(f"lmdiag: warning: {task}: {warning}")
 
 
-def _finish(run: Run, *, as_json: bool) -> None:
-    """Writes the report of a run, if it is not there, and prints its tables."""
+def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
+    """Writes the report of a run, if it is not there; prints its figures, and where they are."""
     from lmdiag.report.html import Report
-    from lmdiag.report.terminal import print_results
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     report = Report(run)
     _write_page(run.path / REPORT, report)
     if not as_json:
-        print_results(run.results, designs=report.designs, tables=report.sections)
+        if is_shown:
+            _show(run)
+            print()
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
-        print(f"\nSaved in {visible(str(run.path))}: {', '.join(saved)}")
+        print(f"Saved in {visible(str(run.path))}: {', '.join(saved)}")
         return
     for task, settings in run.results.tasks.items():
         lines = [line for content in settings.values() for line in content.not_computed]
         for line in dict.fromkeys(lines):  # the tables say it, too
             say(f"lmdiag: {task}: not computed: {line}")
+
+
+def _show(run: Run) -> None:
+    """Prints the headline figures of a run, and the conditions of own data."""
+    from lmdiag.report.html import Report
+    from lmdiag.report.terminal import print_run
+
+    print_run(run.results, run.path, Report(run).designs)
 
 
 def _write_page(path: Path, report: Report) -> None:
@@ -185,9 +196,13 @@ def _write_page(path: Path, report: Report) -> None:
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     """Writes the page that compares the models of a command, and prints their figures."""
     from lmdiag.report.html import Report
+    from lmdiag.report.selections import ReportFigures
     from lmdiag.report.tables import overview
     from lmdiag.report.terminal import output_console, print_section
 
+    if not as_json:
+        figures = ReportFigures.of([run.results for run in runs])
+        print_section(overview(figures), output_console())
     page = output / f"comparison-{runs[0].path.name}.html"  # one for each data set and protocol
     try:
         write_atomically(page, Report(runs).page().encode())
@@ -195,10 +210,10 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         say(f"lmdiag: no comparison was written: {error}")
         return
     if not as_json:
-        print_section(overview([run.results for run in runs]), output_console())
         first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])
         print(f"\nComparison: open {visible(str(page))} in a browser")
-        print(f"Next: lmdiag compare {first} {second} tests two models on all measures")
+        print(f"Differences: lmdiag compare {first} {second}")
+        print(f"All tables: lmdiag report {first} {second} --format text")
 
 
 USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)

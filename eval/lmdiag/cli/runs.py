@@ -16,7 +16,7 @@ import lmdiag
 from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Predictions, Protocol
-from lmdiag.text import suggest, visible
+from lmdiag.text import csv_cell, suggest, visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
@@ -119,6 +119,9 @@ Across = Annotated[
 ]
 
 
+Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
+
+
 def compare_command(
     runs: tuple[Path, ...],
     /,
@@ -128,6 +131,8 @@ def compare_command(
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
     seed: options.Seed = 0,
+    format: Literal["text", "markdown", "latex", "csv"] = "text",
+    width: Width = 17.0,
     as_json: options.Json = False,
 ) -> None:
     """Compares and prints.
@@ -141,19 +146,29 @@ def compare_command(
         tasks: tasks to compare; p-values are adjusted over what is compared (default: all)
         measures: measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)
         seed: random seed of signs and permutations
+        format: text: as on a terminal; markdown, latex, csv: tables for a paper
+        width: width of LaTeX tables in cm
     """
     from lmdiag.comparison import not_compared
+    from lmdiag.report.comparisons import comparison_sections
+    from lmdiag.report.formats import render_tables
     from lmdiag.report.terminal import output_console
 
     loaded = options.runs_in(runs, data)
     compared = lmdiag.compare(*loaded, seed=seed, across=across, tasks=tasks, measures=measures)
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
-    compared.names = [_with_weights(run.results) for run in loaded]
     if as_json:
         document = _comparison_document(compared, loaded, across, seed)
         print(json.dumps(document, allow_nan=False))
+    elif format == "csv":
+        table = compared.to_frame().map(lambda x: csv_cell(x) if isinstance(x, str) else x)
+        print(table.to_csv(index=False, lineterminator="\n"), end="")
+    elif format != "text":
+        sections = comparison_sections(compared, compared.names, compared.signatures)
+        print(render_tables(format, sections, width=width), end="")
     else:
+        compared.names = [_with_weights(run.results) for run in loaded]
         compared.show(output_console())
 
 
@@ -197,13 +212,15 @@ def report_command(
     runs: tuple[Path, ...],
     /,
     *,
-    format: Literal["html", "markdown", "latex", "csv", "svg", "pdf", "png"] | None = None,
+    format: Literal["html", "text", "markdown", "latex", "csv", "svg", "pdf", "png"] | None = None,
+    tasks: tuple[str, ...] = (),
+    measures: tuple[str, ...] = (),
     items: tuple[str, ...] = (),
     out: Path | None = None,
     figures: Path | None = None,
     across: Across = (),
     design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
-    width: Annotated[float, Parameter(validator=Number(gte=4, lte=60))] = 8.0,
+    width: Width = 8.0,
     data: options.DataOfRuns = None,
 ) -> None:
     """Writes the report.
@@ -212,15 +229,17 @@ def report_command(
         runs: run directory, or several, which are compared (checkpoints of one model: shown as
             curves; runs of one model on different tasks: as one run), or folders that have them, or
             a directory of `lmdiag multiverse`
-        format: html (default): full report with charts; markdown, latex, csv: tables only; svg,
-            pdf, png: charts
+        format: html (default): full report with charts; text: all tables as on a terminal;
+            markdown, latex, csv: tables for a paper; svg, pdf, png: charts
+        tasks: tasks to show (default: all)
+        measures: measures to show, e.g. accuracy or sensitivity@0.01 (default: all)
         items: ids of rows, contrasts or items of suites to show with top words, or sentences word
             by word, e.g. role88-68
         out: output file (default: html to report.html in the run directory, for several runs in the
             current directory; other formats to standard output)
         figures: write every chart as a file into this directory, with its caption as text beside
             it; the format is then svg (default), pdf or png
-        width: width of the figures in cm: 8 fits one column, 17 two
+        width: width of figures and LaTeX tables in cm: 8 fits one column, 17 two
     """
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report import multiverse
@@ -236,7 +255,7 @@ def report_command(
         if is_multiverse:
             plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
         else:
-            plots = Report(options.runs_in(runs, data), design, across).charts()
+            plots = Report(options.runs_in(runs, data), design, across, tasks, measures).charts()
         written = write_images(plots, figures, format or "svg", width)
         print(f"Saved {len(written)} figures in {visible(str(figures))}")
         return
@@ -250,10 +269,11 @@ def report_command(
         text = multiverse.render(Multiverse.read(folder))
         out = out or folder / MULTIVERSE_PAGE
     elif format in (None, "html"):
-        text = Report(options.runs_in(paths, data), design, across).page(items)
+        text = Report(options.runs_in(paths, data), design, across, tasks, measures).page(items)
         out = out or (paths[0] if len(paths) == 1 else Path()) / REPORT
     else:
-        text = _tables(paths, format, items, design, data)
+        chosen = {"tasks": tasks, "measures": measures}
+        text = _tables(paths, format, items, design, data, width, chosen)
     if out is None:
         sys.stdout.write(text)
         return
@@ -263,23 +283,39 @@ def report_command(
 
 
 def _tables(
-    paths: list[Path], format: str, items: tuple[str, ...], design: DesignOptions, data: str | None
+    paths: list[Path],
+    format: str,
+    items: tuple[str, ...],
+    design: DesignOptions,
+    data: str | None,
+    width: float,
+    shown: dict[str, Any],
 ) -> str:
-    """The tables as text, and the top words of chosen items."""
+    """The tables as text, and the top words of chosen items; `shown` are tasks and measures."""
     from lmdiag.report.formats import figures_as_csv, render_tables
     from lmdiag.report.html import Report
     from lmdiag.report.items import choose
+    from lmdiag.report.remarks import against_chance
+    from lmdiag.report.tables import overview
+    from lmdiag.report.terminal import tables_as_text
     from lmdiag.results import Run, read_results
 
     if format == "csv":
         if items:
             raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
-        report = Report([Run(path, read_results(path), {}) for path in paths])
+        report = Report([Run(path, read_results(path), {}) for path in paths], **shown)
         return figures_as_csv([run.results for run in report.runs])
     needs_rows = bool(items or design.stored())
-    report = Report([_run_of_tables(path, data, needs_rows=needs_rows) for path in paths], design)
+    runs = [_run_of_tables(path, data, needs_rows=needs_rows) for path in paths]
+    report = Report(runs, design, **shown)
+    if format == "text":
+        if items:
+            raise BadInput("text has the tables: choose --format markdown, latex or html for items")
+        return tables_as_text([run.results for run in report.runs], report.all_tables)
     chosen = choose(report.runs, items)
-    return render_tables(format, [*report.designs, *report.sections], chosen)
+    first = overview(report.figures)
+    first = first._replace(remarks=[*first.remarks, *against_chance(report.figures)])
+    return render_tables(format, [first, *report.all_tables], chosen, width)
 
 
 def _run_of_tables(path: Path, data: str | None, *, needs_rows: bool) -> Run:

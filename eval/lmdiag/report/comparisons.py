@@ -12,11 +12,11 @@ from lmdiag.comparison import Comparison, compare_runs, refuse_different, side_o
 from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, with_heading
 from lmdiag.report.headline import HeadlineRow
 from lmdiag.report.labels import figure_label, measure_label
 from lmdiag.report.selections import LabelledRun
-from lmdiag.results import FigureKey, Run
+from lmdiag.results import FigureKey, Run, cited_signature
 from lmdiag.text import visible
 
 _NEITHER = "equal"
@@ -82,12 +82,32 @@ def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str)
     return grids
 
 
-def _by_setting(comparisons: Iterable[Comparison]) -> Iterator[tuple[str, list[Comparison]]]:
+def comparison_sections(
+    comparisons: Sequence[Comparison], names: Sequence[str], signatures: Sequence[str]
+) -> list[Section]:
+    """Returns a table per pair of models for a paper, and how it was computed."""
+    sections = []
+    for second, of_pair in groupby(comparisons, key=lambda c: c.second):
+        rows = list[GridRow]()
+        for title, of_setting in _by_setting(of_pair, is_short=True):
+            (grid,) = comparison_grids(of_setting, visible(names[0]), visible(names[second]))
+            rows += with_heading(title, grid.rows)
+        title = f"{visible(names[0])} − {visible(names[second])}"
+        sections.append(Section(title, [grid._replace(title=title, rows=tuple(rows))]))
+    cited = [*dict.fromkeys(map(cited_signature, signatures))]
+    last = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
+    return [*sections[:-1], last]
+
+
+def _by_setting(
+    comparisons: Iterable[Comparison], *, is_short: bool = False
+) -> Iterator[tuple[str, list[Comparison]]]:
     """The title of each task and setting, and the comparisons there."""
     for (task, setting), of_setting in groupby(comparisons, key=lambda c: (c.task, c.setting)):
         diagnostic = diagnostics.get(task)
         after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
-        yield visible(diagnostic.title + after), [*of_setting]
+        title = diagnostic.short_title if is_short else diagnostic.title
+        yield visible(title + after), [*of_setting]
 
 
 def notes(comparisons: Sequence[Comparison]) -> list[str]:
@@ -196,11 +216,15 @@ class RunPair(NamedTuple):
 
 
 def compared(
-    runs: Sequence[Run], sources: Sequence[LabelledRun], across: Sequence[str] = ()
+    runs: Sequence[Run],
+    sources: Sequence[LabelledRun],
+    across: Sequence[str] = (),
+    measures: Sequence[str] = (),
 ) -> list[RunPair]:
     """Returns the comparisons of the first run with each other one; of checkpoints, with the last.
 
-    The p-values are adjusted over all of them. `sources` are those of the runs, parallel.
+    The p-values are adjusted over all of them. `sources` are those of the runs, parallel;
+    `measures` are those that are compared.
 
     Raises:
         BadInput: the runs differ in data or protocol.
@@ -214,7 +238,7 @@ def compared(
         RunPair(sources[0].label, sources[i].label, {}, number)
         for number, i in enumerate(shown[1:], start=1)
     ]
-    for c in compare_runs(*(sides[i] for i in shown), across=across):
+    for c in compare_runs(*(sides[i] for i in shown), across=across, measures=measures):
         key = FigureKey(c.task, c.setting, c.measure, c.by, c.level)
         pairs[c.second - 1].comparisons[key] = c
     return pairs

@@ -13,9 +13,9 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from lmdiag.files import resource_path
-from lmdiag.report.charts import name_part
-from lmdiag.report.grid import CellText, Section, signs
+from lmdiag.report.grid import CellText, Section
 from lmdiag.report.items import Chosen
+from lmdiag.report.latex import latex_tables
 from lmdiag.results import Results
 from lmdiag.results.figures import figures
 from lmdiag.text import csv_cell, visible
@@ -27,8 +27,13 @@ def figures_as_csv(runs: Sequence[Results]) -> str:
     return str(texts.to_csv(index=False, lineterminator="\n"))
 
 
-def render_tables(name: str, sections: Sequence[Section], chosen: Sequence[Chosen] = ()) -> str:
-    """Returns tables as `markdown` or `latex`, and the top words of chosen items."""
+def render_tables(
+    name: str, sections: Sequence[Section], chosen: Sequence[Chosen] = (), width: float = 8.0
+) -> str:
+    """Returns tables as `markdown` or `latex`, and the top words of chosen items.
+
+    Tables in LaTeX are no wider than `width` centimetres.
+    """
 
     def escaped(value: object) -> Markup:
         is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
@@ -41,7 +46,8 @@ def render_tables(name: str, sections: Sequence[Section], chosen: Sequence[Chose
     )  # fmt: skip
     env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
-    text = template.render(sections=sections, chosen=chosen, signs=signs, name_part=name_part)
+    tables = latex_tables(sections, width, escaped) if name == "latex" else ()
+    text = template.render(sections=sections, chosen=chosen, tables=tables)
     return f"{text.rstrip()}\n"
 
 
@@ -53,10 +59,12 @@ _MARKUP = re.compile(
 """What Markdown takes for markup, an entity, or the start of an address that becomes a link."""
 
 _COMMANDS = str.maketrans({
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"$<$", ">": r"$>$", "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--",
-    "|": r"\textbar{}", "†": r"$\dagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
+    "_": r"\_\allowbreak{}", "/": r"/\allowbreak{}", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$",
+    "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--", "|": r"\textbar{}\allowbreak{}",
+    "†": r"$\dagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+    "●": r"$\bullet$", "…": r"\ldots{}",
 })  # fmt: skip
 
 _ESCAPING: dict[str, Callable[[str], str]] = {

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
-from lmdiag.results import CHANCE_LEGEND, CHANCE_SIGNS, Figure
+from lmdiag.results import CHANCE_LEGEND, Figure
 from lmdiag.results.published import PublishedFigure
 from lmdiag.text import visible
+
+HEADING = 14
+"""Characters in a line of the heading of a column, at least."""
+
+PUBLISHED = "published"
+"""Label of the published figures of the model in the row above."""
+
+
+class _Lines(textwrap.TextWrapper):
+    """Wraps texts after blanks, and after the marks between the parts of a name."""
+
+    wordsep_re = re.compile(r"(\s+)|(?<=[\w\]][-:/_\[])(?=\w)")
+
+
+def wrapped(text: str, width: int, *, break_words: bool = True) -> list[str]:
+    """Returns the lines of a label or a heading."""
+    return _Lines(width, break_long_words=break_words).wrap(text)
 
 
 class CellText(NamedTuple):
@@ -34,7 +53,9 @@ class CellText(NamedTuple):
 
 
 def cell_of(
-    figure: Figure | None, published: PublishedFigure | None = None, is_plain: bool = False
+    figure: Figure | None,
+    published: PublishedFigure | None = None,
+    is_plain: bool = False,
 ) -> CellText:
     """Returns the cell of a figure; one that is plain has neither interval nor n."""
     if figure is None:
@@ -65,7 +86,7 @@ class GridRow(NamedTuple):
         labels: of the row and, where there are several runs, of the model.
         depth: steps by which the first label is indented.
         cells: parallel to the headings of the grid.
-        is_published: whether these are the published figures of the row above.
+        is_published: whether these are published figures.
         is_human: whether these are the human baseline.
     """
 
@@ -74,6 +95,11 @@ class GridRow(NamedTuple):
     cells: tuple[CellText, ...]
     is_published: bool = False
     is_human: bool = False
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether it is the heading of the rows below it."""
+        return not any(cell.value for cell in self.cells)
 
 
 class Grid(NamedTuple):
@@ -117,15 +143,26 @@ class Grid(NamedTuple):
             rows = [
                 row._replace(cells=tuple(row.cells[i] for i in columns))
                 for row in self.rows
-                if not row.is_published and any(row.cells[i].value for i in part)
+                if row.labels[0] != PUBLISHED
+                and (row.is_heading or any(row.cells[i].value for i in part))
             ]
             headings = tuple(self.headings[i] for i in columns)
             if self.has_intervals:  # n and chance may be the same within a half
                 names = [heading.label for heading in headings]
-                halves.append(figure_grid(self.title, self.label_headings, names, rows))
+                part_grid = figure_grid(self.title, self.label_headings, names, rows)
+                facts_of = [heading.label for heading in headings if not heading.is_figure]
+                halves.append(part_grid.with_facts_as(facts_of))
             else:
                 halves.append(self._replace(headings=headings, rows=tuple(rows)))
         return halves
+
+    def with_facts_as(self, labels: Collection[str]) -> Grid:
+        """Returns the table with some columns as facts, which are not figures of a run."""
+        headings = (
+            heading._replace(is_figure=heading.is_figure and heading.label not in labels)
+            for heading in self.headings
+        )
+        return self._replace(headings=tuple(headings))
 
 
 class Section(NamedTuple):
@@ -135,7 +172,7 @@ class Section(NamedTuple):
         title: of a diagnostic, or the name of own data.
         tables, further: in order; a page folds the further ones, a terminal leaves them out.
         remarks: what a reader has to know: notes, signs, human facts, words that were left out.
-        signatures: of the runs; figures with equal ones are comparable.
+        signatures: of the runs, where no run is named beside the tables.
         task: name of the config; "" if the tables are not those of a diagnostic.
         plots: above the tables of a page.
     """
@@ -147,6 +184,13 @@ class Section(NamedTuple):
     signatures: Sequence[str] = ()
     task: str = ""
     plots: Sequence[Plot] = ()
+
+
+def with_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
+    """Returns rows below a row that names what they have in common."""
+    below = [row._replace(depth=row.depth + 1) for row in rows]
+    empty = [CellText("")] * len(below[0].cells) if below else []
+    return [GridRow((title,), 0, tuple(empty)), *below] if below else []
 
 
 def text_grid(
@@ -185,7 +229,7 @@ def figure_grid(
     that the cells would. Published figures get rows of their own.
     """
     facts_of = [_facts(cells) for cells in zip(*(row.cells for row in rows), strict=True)]
-    has_n = any(len(n) != 1 for n, _ in facts_of) or all(len(_facts(x.cells)[0]) < 2 for x in rows)
+    has_n = any(len(n) > 1 for n, _ in facts_of) or all(len(_facts(x.cells)[0]) < 2 for x in rows)
     has_chance = any(any(of) for _, of in facts_of) and any(len(of) > 1 for _, of in facts_of)
 
     def with_facts(
@@ -195,7 +239,7 @@ def figure_grid(
 
     headings = [Heading("n")] * has_n
     for column, (n, chance) in zip(columns, facts_of, strict=True):
-        facts = [] if has_n else [f"n = {n[0]}"]
+        facts = [] if has_n else [f"n = {number}" for number in n]
         facts += [] if has_chance else [f"chance {level}" for level in chance if level]
         headings.append(Heading(column, tuple(facts), is_figure=True))
     headings += [Heading("chance")] * has_chance
@@ -205,7 +249,7 @@ def figure_grid(
         shown.append(row._replace(cells=with_facts(row.cells, *n_and_chance)))
         published = [x.figure and numbers.published(x.published, x.figure) for x in row.cells]
         if any(published):
-            labels = ("published", *[""] * (len(row.labels) - 1))
+            labels = (PUBLISHED, *[""] * (len(row.labels) - 1))
             cells = with_facts(CellText(text or "") for text in published)
             shown.append(GridRow(labels, row.depth + 1, cells, is_published=True))
     is_percent = all(x.figure.is_percent for row in rows for x in row.cells if x.figure)
@@ -228,14 +272,24 @@ def _span(texts: Sequence[str]) -> str:
     return "–".join(known[:1] + known[1:][-1:])
 
 
+def chance_legend(figures: Iterable[Figure | None]) -> str:
+    """Returns what the signs beside figures mean; without signs, ""."""
+    tested = [figure for figure in figures if figure and figure.chance_sign]
+    has_means = any(figure.statistic != "proportion" for figure in tested)
+    legend = CHANCE_LEGEND if has_means else CHANCE_LEGEND.replace("; for EW and MW, t test", "")
+    return legend if tested else ""
+
+
 def signs(grids: Iterable[Grid]) -> list[str]:
     """Returns a line for each sign that figures of the tables have, with its meaning."""
     rows = [row for grid in grids for row in grid.rows]
     published = " ".join(cell.value for row in rows if row.is_published for cell in row.cells)
-    computed = " ".join(cell.value for row in rows if not row.is_published for cell in row.cells)
+    cells = [cell for row in rows if not row.is_published for cell in row.cells]
+    computed = " ".join(cell.value for cell in cells)
+    legend = chance_legend(cell.figure for cell in cells)
     lines = {
         "* the published figure lies outside our 95% interval": "*" in published,
-        CHANCE_LEGEND: any(sign in computed for sign in CHANCE_SIGNS.values()),
+        legend: bool(legend),
         "± standard deviation over shuffles": "±" in computed,
     }
     return [line for line, is_needed in lines.items() if is_needed]

@@ -9,9 +9,10 @@ import pandas as pd
 
 from lmdiag.diagnostics.base import FigureSelection
 from lmdiag.report import numbers
-from lmdiag.report.grid import CellText, cell_of
+from lmdiag.report.grid import CellText, cell_of, chance_legend
 from lmdiag.report.selections import ReportFigures, headlines
-from lmdiag.results import CHANCE_LEGEND, Figure, FigureKey
+from lmdiag.results import Figure, FigureKey
+from lmdiag.results.published import REFERENCES, reference_figures
 
 
 class HeadlineRow(NamedTuple):
@@ -22,7 +23,7 @@ class HeadlineRow(NamedTuple):
         key: its address.
         cells: the figure of each model.
         human: the human baseline; None where the data do not contain it.
-        facts: n, chance, published and human -> text; "" where it is not known.
+        facts: n, chance, published, models of the paper and human -> text; "" where unknown.
     """
 
     label: str
@@ -53,6 +54,7 @@ class HeadlineRow(NamedTuple):
 def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
     """Returns the headline figures of a task that any of the runs has, with those of choices."""
     rows = []
+    references = reference_figures(figures.having(task)[0].results, task)
     chosen = figures.select(task, FigureSelection(("position_bias", "labels_mass")))
     shown = [headlines(task, figures), chosen.assign(human=None)]
     table = pd.concat([part for part in shown if len(part)] or shown)
@@ -68,8 +70,11 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
             "published": numbers.published(of_runs["reported"].get(0), figure),
             "human": numbers.value(human) if human else "",
         }
-        of_models = [cells.get(run, CellText("")) for run in range(len(figures.sources))]
         key = FigureKey(*first[[*FigureKey._fields]])
+        for model, name in REFERENCES.items():
+            reported = references.get((model, key))
+            facts[name] = numbers.reported_value(reported) if reported else ""
+        of_models = [cells.get(run, CellText("")) for run in range(len(figures.sources))]
         rows.append(HeadlineRow(first["heading"], key, of_models, human, facts))
     return rows
 
@@ -77,9 +82,9 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
 def headline_facts(rows: Sequence[HeadlineRow], *, several: bool) -> list[str]:
     """Returns which facts the table of a few models has columns for."""
     shown = {"n"}.union(name for row in rows for name, text in row.facts.items() if text)
-    if several:
-        shown.discard("published")
-    return [name for name in ("n", "chance", "published", "human") if name in shown]
+    shown -= {"published"} if several else {*REFERENCES.values()} if "published" in shown else set()
+    names = ("n", "chance", "published", *REFERENCES.values(), "human")
+    return [name for name in names if name in shown]
 
 
 def headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table: bool) -> str:
@@ -104,9 +109,13 @@ def headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table:
         parts.append("Percent with 95% intervals.")
     if not is_table and any(cell.published for cell in cells):
         parts.append(f"◇ is the published figure of {'a' if n > 1 else 'this'} model.")
+    if any(row.facts[name] for row in rows for name in REFERENCES.values()):
+        parts.append("The figures of BERT are those of Ettinger (2020).")
     if not is_table and any(row.human for row in rows):
         parts.append("❘ is the human baseline.")
     if any(row.facts["chance"] for row in rows):
         chance = "Chance is" if is_table else "The dashed line is chance:"
-        parts.append(f"{chance} the expected figure of a model that guesses. {CHANCE_LEGEND}.")
+        legend = chance_legend(cell.figure for cell in cells)
+        sentence = f"{chance} the expected figure of a model that guesses."
+        parts.append(f"{sentence} {legend}." if legend else sentence)
     return " ".join(parts)

@@ -21,12 +21,11 @@ from lmdiag.report.headline import HeadlineRow, headline_facts, headline_legend,
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import items
 from lmdiag.report.page import environment, frame
-from lmdiag.report.selections import ReportFigures
+from lmdiag.report.selections import ReportFigures, chosen_run
 from lmdiag.report.tables import sections
-from lmdiag.results import Results, Run
+from lmdiag.results import Results, Run, cited_signature
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
-from lmdiag.training_steps import trained_model
 from lmdiag.types import FOUND_DESIGN, DesignOptions
 
 
@@ -44,6 +43,8 @@ class Report:
         runs: Run | Sequence[Run],
         design: DesignOptions = FOUND_DESIGN,
         across: Sequence[str] = (),
+        tasks: Sequence[str] = (),
+        measures: Sequence[str] = (),
     ) -> None:
         """Puts the runs in order.
 
@@ -51,19 +52,22 @@ class Report:
             runs: finished runs. Those of one model on different tasks are shown as one run.
             design: how items of own data are analysed, beside what is stored with the runs.
             across: keys of `KNOBS` in which runs that are compared may differ.
+            tasks, measures: what is shown; all if empty.
         """
         given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
+        given = [chosen_run(run, tasks, measures) for run in given]
         order = labels.training_order([run.results for run in given])
         self.runs = [given[i] for i in order]
         self.figures = ReportFigures.of([run.results for run in self.runs])
         self.detailed = in_detail(self.runs)
         self._design = design
         self._across = across
+        self._measures = measures
 
     @cached_property
     def comparisons(self) -> list[RunPair]:
         """Of pairs of the runs; `BadInput` if they differ in data or protocol."""
-        return compared(self.runs, self.figures.sources, self._across)
+        return compared(self.runs, self.figures.sources, self._across, self._measures)
 
     @cached_property
     def designs(self) -> list[Section]:
@@ -75,6 +79,11 @@ class Report:
         """The tables of each task, with the formulas of suites."""
         columns = {task: rows.columns() for run in self.runs for task, rows in run.stimuli.items()}
         return sections(self.figures, columns)
+
+    @property
+    def all_tables(self) -> list[Section]:
+        """The tables of own data's conditions, and of each task."""
+        return [*self.designs, *self.sections]
 
     @cached_property
     def tasks(self) -> dict[str, TaskRuns]:
@@ -134,8 +143,8 @@ class Report:
         shown += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
         tests = [c for pair in pairs for c in pair.comparisons.values()]
         return environment().get_template("report.html.j2").render(
-            title=_title(results), sources=figures.sources, designs=self.designs,
-            signatures=dict.fromkeys(run.signature for run in results),
+            title=labels.title(results), sources=figures.sources, designs=self.designs,
+            signatures=dict.fromkeys(cited_signature(run.signature) for run in results),
             close=[source.label for source in close.sources],
             asked=asks, is_table=is_table, most_beside=MOST_BESIDE, views=views,
             trends=self.trends, ranked=self.ranked, comparisons=pairs,
@@ -148,16 +157,6 @@ class Report:
             comparison_notes=notes(tests) + not_compared(self.runs),
             **frame("report", charts=any(shown)),
         )  # fmt: skip
-
-
-def _title(results: Sequence[Results]) -> str:
-    """The title of a page."""
-    if labels.are_checkpoints(results):
-        first = results[0].model
-        return f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
-    if len(results) < 3:
-        return " and ".join(dict.fromkeys(map(labels.model_label, results)))
-    return f"{len(results)} models"
 
 
 def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:

@@ -225,6 +225,16 @@ def are_checkpoints(runs: Sequence[Results]) -> bool:
     return len(runs) > 1 and len(steps) == len(runs) and len(models) == 1
 
 
+def title(results: Sequence[Results]) -> str:
+    """Returns the title of a page, or of a table of all models."""
+    if are_checkpoints(results):
+        first = results[0].model
+        return f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
+    if len(results) < 3:
+        return " and ".join(dict.fromkeys(map(model_label, results)))
+    return f"{len(results)} models"
+
+
 def training_order(runs: Sequence[Results]) -> list[int]:
     """Returns the positions of checkpoints in the order of training; of other runs, as given."""
     ordered = are_checkpoints(runs)

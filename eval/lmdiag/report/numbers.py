@@ -71,6 +71,11 @@ def bounds(low: float | None, high: float | None, statistic: Statistic | None) -
     return "" if UNDEFINED in ends else f"[{', '.join(ends)}]"
 
 
+def reported_value(reported: PublishedFigure) -> str:
+    """A published figure in percent, e.g. `38.9` or `14.1 ± 3.1`."""
+    return f"{reported.value:.1f}" + ("" if reported.sd is None else f" ± {reported.sd:.1f}")
+
+
 def published(reported: PublishedFigure | None, figure: Figure) -> str:
     """The published figure and the run's minus it, e.g. `38.9 (+5.6)`; "" without one.
 
@@ -79,14 +84,13 @@ def published(reported: PublishedFigure | None, figure: Figure) -> str:
     """
     if reported is None:
         return ""
-    spread = "" if reported.sd is None else f" ± {reported.sd:.1f}"
     difference = signed((100 * (figure.value or 0.0) - reported.value) / 100, "share")
     star = ""
     if figure.ci_low is not None and figure.ci_high is not None:
         is_within = 100 * figure.ci_low - 0.05 <= reported.value <= 100 * figure.ci_high + 0.05
         star = "" if is_within else "*"
     others = "".join(f"; {x.value:.1f} {citation(x.source)}" for x in reported.others)
-    return f"{reported.value:.1f}{spread} ({difference}){star}{others}"
+    return f"{reported_value(reported)} ({difference}){star}{others}"
 
 
 def count(number: int) -> str:
@@ -116,6 +120,11 @@ def p_value(p: float) -> str:
     if p >= 0.9995:
         return "1" if p > 1 - 1e-9 else "> .999"  # rounding
     return f"{p:.3f}".removeprefix("0")
+
+
+def test(figure: Figure) -> str:
+    """The p-value of the test of a figure against chance; "" without one."""
+    return "" if figure.p_chance is None else p_value(figure.p_chance)
 
 
 def bits(value: float | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lmdiag.report import numbers
 from lmdiag.report.labels import measure_label
@@ -37,20 +37,38 @@ def remarks_on_rows(task: str, figures: ReportFigures) -> list[str]:
     return [*dict.fromkeys(lines)]
 
 
+def remarks_on_overview(figures: ReportFigures) -> list[str]:
+    """Returns what the figures of the tasks lack, in lines that name the task of several."""
+    lines = []
+    for task in figures.tasks:
+        name = f"{visible(figures.diagnostic(task).short_title)}: " * (len(figures.tasks) > 1)
+        remarks = [*remarks_on_rows(task, figures), *_without_figures(task, figures, ("none",))]
+        lines += [name + remark for remark in remarks]
+    return lines
+
+
 def remarks_below(task: str, figures: ReportFigures) -> list[str]:
     """Returns tests against chance, averages of human studies, and what has no figure."""
-    sources = figures.having(task)
-    several = len(figures.sources) > 1
-    lines = [*_tests(task, figures)] if len(figures.sources) < 3 else []
-    if has_published_rows(sources[0].results, task):
+    lines = against_chance(figures, task) if len(figures.sources) < 3 else []
+    if has_published_rows(figures.having(task)[0].results, task):
         for fact in human_facts(task):
             section = f"{citation(fact['source'])}, section {fact['section']}"
             lines.append(f"human baseline: {fact['fact']} {fact['value']} ({section})")
+    return lines + _without_figures(task, figures)
+
+
+def _without_figures(task: str, figures: ReportFigures, settings: Sequence[str] = ()) -> list[str]:
+    """Which measures are not defined, and which rows have no figure, in some or all settings."""
+    lines = list[str]()
+    sources = figures.having(task)
+    several = len(figures.sources) > 1
     undefined = dict[str, list[str]]()
     left_out = list[str]()
     for run, label in sources:
         by = f" by {label}" if several else ""
         for setting, content in run.tasks[task].items():
+            if settings and setting not in settings:
+                continue
             words = run.diagnostic(task).setting_label(setting)
             where = "" if setting == "none" else f" in {words}"
             for name, measure in content.measures.items():
@@ -63,16 +81,22 @@ def remarks_below(task: str, figures: ReportFigures) -> list[str]:
     return lines + left_out
 
 
-def _tests(task: str, figures: ReportFigures) -> Iterator[str]:
-    """A line per model with the tests of its headline figures against chance."""
-    tested = headlines(task, figures).dropna(subset="p_chance")
-    for model, rows in tested.groupby("model", sort=False):
+def against_chance(figures: ReportFigures, task: str = "") -> list[str]:
+    """Returns a line per model with p of its headline figures against chance, of all tasks."""
+    lines = []
+    tables = {name: headlines(name, figures) for name in ([task] if task else figures.tasks)}
+    for run, (_, model) in enumerate(figures.sources):
         texts = []
-        for heading, p_chance in zip(rows["heading"], rows["p_chance"], strict=True):
-            p = numbers.p_value(p_chance)
-            texts.append(f"{visible(heading)} p {'' if p[0] == '<' else '= '}{p}")
+        for name, table in tables.items():
+            tested = table[(table["run"] == run) & table["p_chance"].notna()]
+            start = f"{figures.diagnostic(name).short_title} " * (len(tables) > 1)
+            for heading, p_chance in zip(tested["heading"], tested["p_chance"], strict=True):
+                p = numbers.p_value(p_chance)
+                texts.append(visible(f"{start}{heading} p {'' if p[0] == '<' else '= '}{p}"))
         of = f" of {model}" if len(figures.sources) > 1 else ""
-        yield f"exact binomial test against chance{of}: {'; '.join(texts)}"
+        if texts:
+            lines.append(f"exact binomial test against chance{of}: {'; '.join(texts)}")
+    return lines
 
 
 def _left_out(content: SettingResults, where: str) -> Iterator[str]:

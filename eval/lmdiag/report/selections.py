@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import pandas as pd
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic, FigureSelection, TableShape
+from lmdiag.evaluation import chosen_measures
 from lmdiag.report.labels import measure_label, run_labels
-from lmdiag.results import Results
+from lmdiag.results import Results, Run, SettingResults
 from lmdiag.results.figures import figure_records, in_patterns
+from lmdiag.text import suggest
+from lmdiag.types import BadInput
 
 HUMAN = "human"
 """Setting of the human baseline, which the results have as measures `human_...`."""
@@ -179,3 +182,36 @@ def figures_of_sets(task: str, figures: ReportFigures) -> pd.DataFrame:
             # without the name of a level, which the sets have different words for
             parts.append(part.assign(heading=selection.label or part["measure_label"]))
     return pd.concat(parts)
+
+
+def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
+    """Returns a run with the figures of some tasks and measures; all if none are named.
+
+    Raises:
+        BadInput: the run has no such task, or no task has such a measure.
+    """
+    results = run.results
+    for task in tasks:
+        if task not in results.tasks:
+            known = f"{suggest(task, results.tasks)}: choose from {', '.join(results.tasks)}"
+            raise BadInput(f"{run.path} has no task {task}{known}")
+    kept = {
+        task: settings for task, settings in results.tasks.items() if task in (tasks or (task,))
+    }
+    if measures:
+        contents = [content for settings in kept.values() for content in settings.values()]
+        names = dict.fromkeys(name for content in contents for name in content.measures)
+        chosen = chosen_measures(measures, names)
+        kept = {
+            task: {
+                setting: _with_measures(content, chosen) for setting, content in settings.items()
+            }
+            for task, settings in kept.items()
+        }
+    return replace(run, results=replace(results, tasks=kept))
+
+
+def _with_measures(content: SettingResults, names: Sequence[str]) -> SettingResults:
+    """The figures of some measures."""
+    measures = {name: measure for name, measure in content.measures.items() if name in names}
+    return replace(content, measures=measures)

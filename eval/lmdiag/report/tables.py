@@ -9,10 +9,24 @@ from typing import Any
 import pandas as pd
 
 from lmdiag.diagnostics import TableShape
-from lmdiag.report.grid import CellText, Grid, GridRow, Section, cell_of, figure_grid, signs
-from lmdiag.report.remarks import remarks_below, remarks_on_rows
+from lmdiag.report import labels, numbers
+from lmdiag.report.charts import MOST_BESIDE
+from lmdiag.report.grid import (
+    PUBLISHED,
+    CellText,
+    Grid,
+    GridRow,
+    Heading,
+    Section,
+    cell_of,
+    figure_grid,
+    signs,
+    with_heading,
+)
+from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
-from lmdiag.results import Results
+from lmdiag.results import FigureKey, cited_signature
+from lmdiag.results.published import REFERENCES, PublishedFigure, reference_figures
 from lmdiag.text import visible
 
 _LONG = 15
@@ -31,7 +45,9 @@ _RANKS = {
 # ---- from shapes to tables -----------------------------------------------------------------------
 
 
-def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Grid:
+def _pivot(
+    figures: ReportFigures, shape: TableShape, table: pd.DataFrame, *, with_p: bool = False
+) -> Grid:
     """Returns selected figures as a printed table."""
     if "setting" in shape.rows:  # the human baseline is the same for all models
         is_repeated = table.duplicated(["setting", "address"]) & (table["setting"] == HUMAN)
@@ -39,28 +55,60 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
     sides = (*shape.rows, shape.columns)
     columns: dict[str, Any] = {side: _in_order(table, side) for side in sides}
     cells = zip(table["figure"], table["reported"], table["score"].isin(shape.plain), strict=True)
-    columns["cell"] = pd.Series([cell_of(*cell) for cell in cells], table.index, object)
-    pivoted = table.assign(**columns).pivot(
+    texts_of = [cell_of(*cell) for cell in cells]
+    columns["cell"] = pd.Series(texts_of, table.index, object)
+    table = table.assign(**columns)
+    references = _references(figures, table)
+    pivoted = pd.concat([table, *references.values()]).pivot(
         index=[*shape.rows, "run"], columns=shape.columns, values="cell"
     )
-    labels = {side: _labels(table, side) | {**shape.labels} for side in sides}
+    names_of = {side: _labels(table, side) | {**shape.labels} for side in sides}
     has_models = len(figures.sources) > 1 or not shape.rows
     rows = []
     for index, *of_row in pivoted.itertuples(name=None):
         *keys, run = index if shape.rows else (index,)
         is_human = HUMAN in keys
         depth = int(len(keys) == 2 and keys[1] != "")
-        names = [visible(labels[shape.rows[depth]][keys[depth]])] if keys else []
-        names += ["" if is_human else figures.sources[run].label] * has_models
+        names = [visible(names_of[shape.rows[depth]][keys[depth]])] if keys else []
+        is_published = run >= len(figures.sources)
+        if is_published:
+            model = [*references][run - len(figures.sources)]
+            names = [*names, model] if has_models else [model]
+            depth += not has_models
+        else:
+            names += ["" if is_human else figures.sources[run].label] * has_models
         texts = tuple(cell if isinstance(cell, CellText) else CellText("") for cell in of_row)
-        rows.append(GridRow(tuple(names), depth, texts, is_human=is_human))
-    headings = [visible(labels[shape.columns][key]) for key in pivoted.columns]
+        rows.append(GridRow(tuple(names), depth, texts, is_published, is_human))
+    headings = [visible(names_of[shape.columns][key]) for key in pivoted.columns]
     published = [shape.published.get(key, ("", 0)) for key in pivoted.columns]
     n = [n for _, n in published]
     if shape.published and n in [[cell.n for cell in row.cells] for row in rows]:
         headings = [heading for heading, _ in published]
     label_headings = ("", "model") if has_models and shape.rows else ("",)
     return figure_grid(shape.title, label_headings, headings, rows, shape.source)
+
+
+def _references(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Name of a model of the paper -> the rows of a table with its figures, as those of a run.
+
+    A model whose own run is shown has its published figures there.
+    """
+    own = {figure.model for figure in table["reported"] if figure}
+    known = dict[tuple[str, FigureKey], PublishedFigure]()
+    for task in table["task"].unique():
+        known |= reference_figures(figures.having(task)[0].results, task)
+    once = table.drop_duplicates(["setting", "address"])
+    references = dict[str, pd.DataFrame]()
+    for model, name in REFERENCES.items():
+        keys = once[[*FigureKey._fields]].itertuples(index=False, name=None)
+        found = [known.get((model, FigureKey(*key))) for key in keys]
+        texts = [figure and CellText(numbers.reported_value(figure)) for figure in found]
+        cells = pd.Series(texts, once.index, object)
+        if cells.notna().any() and model not in own:
+            run = len(figures.sources) + len(references)
+            part = once.assign(cell=cells, run=run)[cells.notna()]
+            references[f"{name}, {PUBLISHED}"] = part
+    return references
 
 
 def _labels(table: pd.DataFrame, side: str) -> dict[str, str]:
@@ -120,16 +168,78 @@ def _table_of_sets(task: str, figures: ReportFigures) -> list[Grid]:
     return [_pivot(figures, shape, table)]
 
 
-def overview(runs: Sequence[Results]) -> Section:
-    """Returns a table per task with a row per run and a column per headline figure."""
-    figures = ReportFigures.of(runs)
-    grids = []
+def overview(figures: ReportFigures) -> Section:
+    """Returns the headline figures of all tasks, with the figures of the paper's models.
+
+    Up to four models are columns of one table; more are the rows of a table per task.
+    """
+    results = [source.results for source in figures.sources]
+    title = labels.title(results)
+    if len(results) <= MOST_BESIDE:
+        grids = [_overview_of_few(figures)]
+    else:
+        grids = [_overview_of_task(task, figures) for task in figures.tasks]
+    grids = [grid for grid in grids if grid.rows]
+    remarks = [*signs(grids), *remarks_on_overview(figures)]
+    signatures = [*dict.fromkeys(cited_signature(run.signature) for run in results)]
+    return Section(title, grids, remarks, signatures=signatures)
+
+
+def _overview_of_task(task: str, figures: ReportFigures) -> Grid:
+    """A row per model and a column per headline figure."""
+    table = headlines(task, figures)
+    table = table.assign(address_label=table["heading"], reported=None)
+    shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
+    return _pivot(figures, shape, table)
+
+
+def _overview_of_few(figures: ReportFigures) -> Grid:
+    """A row per headline figure and a column per model; of one model, p has a column."""
+    rows = []
+    is_one = len(figures.sources) == 1
     for task in figures.tasks:
         table = headlines(task, figures)
-        table = table.assign(address_label=table["heading"], reported=None)
-        shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
-        grids.append(_pivot(figures, shape, table))
-    return Section(f"All {len(runs)} models", grids, signs(grids))
+        of_task = _overview_rows(figures, table)
+        title = visible(figures.diagnostic(task).short_title)
+        rows += with_heading(title, of_task) if len(figures.tasks) > 1 else of_task
+    if not rows:
+        return Grid("", ("",), (), ())
+    published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
+    names = [*(source.label for source in figures.sources), *published]
+    grid = figure_grid("Headline figures", ("",), names, rows).with_facts_as(published)
+    return _without_empty(_with_tests(grid) if is_one else grid)
+
+
+def _overview_rows(figures: ReportFigures, table: pd.DataFrame) -> list[GridRow]:
+    """The headline figures of a task: cells of the runs, then of the models of the paper."""
+    rows = []
+    for _, of_figure in table.groupby("address", sort=False):
+        cells = [CellText("")] * len(figures.sources)
+        for run, figure, reported in of_figure[["run", "figure", "reported"]].itertuples(False):
+            cells[run] = cell_of(figure, reported)
+        references = _references(figures, of_figure)
+        for name in REFERENCES.values():
+            part = references.get(f"{name}, {PUBLISHED}")
+            cells.append(CellText("") if part is None else part["cell"].iloc[0])
+        rows.append(GridRow((visible(of_figure["heading"].iloc[0]),), 0, tuple(cells)))
+    return rows
+
+
+def _with_tests(grid: Grid) -> Grid:
+    """A table with the p of the test of the first model against chance."""
+    tests = [next((numbers.test(x.figure) for x in row.cells if x.figure), "") for row in grid.rows]
+    rows = [
+        row._replace(cells=(*row.cells, CellText(p)))
+        for row, p in zip(grid.rows, tests, strict=True)
+    ]
+    return grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
+
+
+def _without_empty(grid: Grid) -> Grid:
+    """A table without columns that have no text."""
+    kept = [i for i in range(len(grid.headings)) if any(row.cells[i].value for row in grid.rows)]
+    rows = [row._replace(cells=tuple(row.cells[i] for i in kept)) for row in grid.rows]
+    return grid._replace(headings=tuple(grid.headings[i] for i in kept), rows=tuple(rows))
 
 
 # ---- the section of a diagnostic -----------------------------------------------------------------
@@ -157,9 +267,6 @@ def sections(
             *signs([*tables, *further]),
             *remarks_below(task, figures),
         ]
-        settings = [source.results.tasks[task] for source in figures.having(task)]
-        unperturbed = (of.get("none", next(iter(of.values()))) for of in settings)
-        signatures = list(dict.fromkeys(setting.signature for setting in unperturbed))
         title = figures.diagnostic(task).title
-        shown.append(Section(title, tables, remarks, further, signatures, task))
+        shown.append(Section(title, tables, remarks, further, task=task))
     return shown

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
-import re
+import shlex
+import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from pathlib import Path
+from typing import IO
 
 from rich import box
 from rich.console import Console
@@ -20,10 +23,10 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels
 from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import Grid, Section
+from lmdiag.report.grid import HEADING, Grid, Section, wrapped
 from lmdiag.report.selections import ReportFigures
-from lmdiag.report.tables import sections
-from lmdiag.results import CHANCE_SIGNS, Results
+from lmdiag.report.tables import overview, sections
+from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
 from lmdiag.text import shortened, visible
 
 _NARROW = 18
@@ -32,46 +35,79 @@ _UNLIMITED = 10_000
 the output is not a terminal."""
 
 
-class _Labels(textwrap.TextWrapper):
-    """Wraps labels after blanks, and after the marks between the parts of a name."""
+def output_console(file: IO[str] | None = None) -> Console:
+    """Returns a console for standard output; output that is redirected is as wide as it needs.
 
-    wordsep_re = re.compile(r"(\s+)|(?<=[\w\]][-:/_\[])(?=\w)")
-
-
-def output_console() -> Console:
-    """Returns a console for standard output; output that is redirected is as wide as it needs."""
+    With a file, what is for standard output goes there.
+    """
     is_limited = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if is_limited else _UNLIMITED)
+    width = shutil.get_terminal_size().columns if is_limited else _UNLIMITED
+    return Console(file=file, highlight=False, width=width)
 
 
-def print_results(
-    results: Results,
-    console: Console | None = None,
-    designs: Sequence[Section] = (),
-    tables: Sequence[Section] | None = None,
+def print_run(
+    results: Results, path: Path, designs: Sequence[Section], console: Console | None = None
 ) -> None:
-    """Prints what was evaluated, the conditions of own data, then the tables of each diagnostic.
+    """Prints what was asked, the conditions of own data, and the headline figures of a run.
 
-    The console is standard output by default; `tables` are the `sections` of the run, where they
-    are known. Of a model of which nothing is known (`of_setting`), there are the tables alone.
+    A line per task says how its further tables are shown.
     """
     console = console or output_console()
+    _print_model(results, console)
+    _print_designs(designs, console)
+    figures = ReportFigures.of([results])
+    print_section(overview(figures)._replace(title=""), console)
+    where = visible(shlex.quote(str(path)))
+    console.print()
+    for task in figures.tasks:
+        title = visible(figures.diagnostic(task).short_title)
+        command = f"lmdiag report {where} --format text --tasks {visible(shlex.quote(task))}"
+        _print_lines([f"more of {title}: {command}"], console)
+
+
+def print_tables(results: Sequence[Results], sections: Sequence[Section], console: Console) -> None:
+    """Prints the overview of runs, or of one what was asked, then the tables of each task."""
+    first = overview(ReportFigures.of(results))
+    if len(results) == 1 and results[0].model.id:
+        _print_model(results[0], console)
+        first = first._replace(title="")
+    if results[0].model.id:
+        print_section(first, console)
+    for section in sections:
+        print_section(section, console)
+
+
+def tables_as_text(results: Sequence[Results], sections: Sequence[Section]) -> str:
+    """Returns all tables as a terminal shows them, further ones too, without colours."""
+    with_further = [x._replace(tables=[*x.tables, *x.further], further=[]) for x in sections]
+    print_tables(results, with_further, output_console(file := io.StringIO()))
+    return "\n".join(line.rstrip() for line in file.getvalue().strip().splitlines()) + "\n"
+
+
+def print_results(results: Results, console: Console | None = None) -> None:
+    """Prints all tables of a run, or of what was measured; standard output by default."""
+    print_tables([results], sections(ReportFigures.of([results])), console or output_console())
+
+
+def _print_model(results: Results, console: Console) -> None:
+    """What was asked of which model."""
     model = results.model
-    if model.id:
-        *facts, commit = labels.model_facts(model)
-        facts = [*facts, "cased" if model.cased else "uncased", commit]
-        source = f"data {results.data.source} · {results.n_contexts} {labels.asked(results)}"
-        known = labels.framing_facts(results.protocol).items()
-        framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
-        console.print()
-        _print_lines([labels.model_label(results)], console, "bold", wrap=True)
-        lines = (" · ".join(facts), source, framing, labels.remark_on_bos(results))
-        _print_lines(filter(None, lines), console, wrap=True)
+    *facts, commit = labels.model_facts(model)
+    facts = [*facts, "cased" if model.cased else "uncased", commit]
+    source = f"data {results.data.source} · {results.n_contexts} {labels.asked(results)}"
+    known = labels.framing_facts(results.protocol).items()
+    framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
+    console.print()
+    _print_lines([labels.model_label(results)], console, "bold", wrap=True)
+    lines = (" · ".join(facts), source, framing, labels.remark_on_bos(results))
+    _print_lines(filter(None, lines), console, wrap=True)
+
+
+def _print_designs(designs: Sequence[Section], console: Console) -> None:
+    """The conditions of own data; without tables, one line that says why."""
     for design in designs:
         remarks = design.remarks[: None if design.tables else 1]
         print_section(design._replace(remarks=remarks), console)
-    for section in sections(ReportFigures.of([results])) if tables is None else tables:
-        print_section(section, console)
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:
@@ -98,7 +134,7 @@ def print_comparisons(
         other = letters[second]
         title = f"A and {other}" if len(names) > 2 else ""
         print_section(Section(title, comparison_grids(of_pair, "A", other)), console)
-    lines = [*notes(comparisons), *dict.fromkeys(signatures)]
+    lines = [*notes(comparisons), *dict.fromkeys(map(cited_signature, signatures))]
     print_section(Section("", [], lines), console)
 
 
@@ -134,7 +170,7 @@ def print_section(section: Section, console: Console) -> None:
         _print_lines([section.title], console, "bold", wrap=True)
     for grid in section.tables:
         console.print()
-        if grid.title:
+        if grid.title or grid.unit:
             source = f"  {grid.source}" if grid.source else ""
             console.print(Text(visible(f"{grid.title}{grid.unit}")).append(source, style="dim"))
         for table in _parts(grid, console):
@@ -165,15 +201,17 @@ def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
     )  # fmt: skip
     table.add_column(Text(grid.label_headings[0]), overflow="fold")
-    for heading in grid.headings:
-        title = Text("\n".join([heading.label, *heading.facts]))
+    for i, heading in enumerate(grid.headings):
+        widest = max(len(row.cells[i].value) for row in grid.rows)
+        lines = wrapped(heading.label, max(widest, HEADING), break_words=False)
+        title = Text("\n".join([*lines, *heading.facts]))
         style = "" if heading.is_figure else "dim"
         table.add_column(title, justify="right", style=style, no_wrap=True)
     columns = [_column(grid, i, is_beside) for i in range(len(grid.headings))]
     for row, *cells in zip(grid.rows, *columns, strict=True):
         label = ": ".join(row.labels)
         indent = "  " * row.depth
-        lines = _Labels(room - len(indent)).wrap(label) if room else [label]
+        lines = wrapped(label, room - len(indent)) if room else [label]
         text = "\n".join(indent + line for line in lines)
         table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)
     return table

@@ -28,11 +28,18 @@ from lmdiag.results.results import (
     of_setting,
 )
 from lmdiag.results.run import Run, RunDirectory, digests, load_run, read_results, run_folders
-from lmdiag.results.signatures import combine, identity, model_slug, protocol_slug, signature
+from lmdiag.results.signatures import (
+    cited_signature,
+    combine,
+    identity,
+    model_slug,
+    protocol_slug,
+    signature,
+)
 
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "DataInfo", "Device",
     "Figure", "FigureKey", "Measure", "Results", "Run", "RunDirectory", "SettingResults",
-    "TaskData", "UnscoredWord", "combine", "digests", "identity", "load_run", "model_slug",
-    "of_setting", "protocol_slug", "read_results", "run_folders", "signature",
+    "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
+    "model_slug", "of_setting", "protocol_slug", "read_results", "run_folders", "signature",
 ]  # fmt: skip

@@ -96,6 +96,20 @@ def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
     return beside
 
 
+REFERENCES = {"bert-base-uncased": "BERT base", "bert-large-uncased": "BERT large"}
+"""The models of Ettinger (2020), whose figures stand beside those of any model."""
+
+
+def reference_figures(results: Results, task: str) -> dict[tuple[str, FigureKey], PublishedFigure]:
+    """Returns the figures of the models of the paper; none for a run on other rows than its."""
+    return {
+        (figure.model, figure.key): figure
+        for figure in published_figures()
+        if figure.source == "ettinger-2020" and figure.key.task == task
+        if has_published_rows(results, task)
+    }
+
+
 def has_published_rows(results: Results, task: str) -> bool:
     """Returns whether a run is on the rows that the paper reports on, judged by their number."""
     rows = diagnostics.get(task).published_rows

@@ -51,6 +51,21 @@ def signature(
     return "|".join(f"{key}:{value}" for key, value in parts.items() if value is not None)
 
 
+def cited_signature(text: str) -> str:
+    """Returns a signature as tables, pages and papers show it: without what decided nothing.
+
+    Those are the number of shuffles and the seed where nothing was shuffled or drawn.
+
+    >>> cited_signature("lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0")
+    'lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01'
+    """
+    parts = text.split("|")
+    is_shuffled = any(part.startswith("perturb:") and "shuf" in part for part in parts)
+    is_drawn = is_shuffled or any(part.startswith("limit:") for part in parts)
+    left_out = ("shuf:",) * (not is_shuffled) + ("seed:",) * (not is_drawn)
+    return "|".join(part for part in parts if not part.startswith(left_out or "|"))
+
+
 def combine(fingerprints: Mapping[str, str]) -> str:
     """Returns the fingerprint of several tasks' data; of a single task, its own."""
     if len(fingerprints) == 1:
