@@ -1,12 +1,13 @@
 """The Python API gives the numbers of the commands."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from invented_runs import predictions_of
-from pandas import read_parquet
+from pandas import DataFrame, read_parquet
 from pandas.testing import assert_frame_equal
 from reference import CLOSE
 from transformers import AutoTokenizer
@@ -16,6 +17,7 @@ from lmdiag.cli import main
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import read_results
+from lmdiag.runs.asking import show_progress
 from lmdiag.stimuli import load_verbs
 from lmdiag.types import BadInput
 
@@ -236,3 +238,81 @@ def test_python_does_what_the_command_line_does(tmp_path):
     assert effects == [pytest.approx(effects[0], abs=CLOSE)] * 6
     with pytest.raises(BadInput, match="predictions with their stimuli"):
         lmdiag.analyse(run.predictions["mine"]["none", 0])
+
+
+def test_several_models_are_run_in_order(demo_dir, tiny_models, tmp_path):
+    models = [tiny_models["bert"], str(tiny_models["gpt2"])]
+    runs = lmdiag.run(models, demo_dir, tasks="role88", limit=2, output=tmp_path)
+    assert [run.results.model.id for run in runs] == [*map(str, models)]
+    with pytest.raises(BadInput, match="name is for one model"):
+        lmdiag.run(models, demo_dir, name="mine", output=tmp_path)
+
+
+def test_threads_share_a_model(api):
+    """Each thread asks other questions, and the projection is changed while one is asked."""
+    model, rows = api.models["gpt2"], api.rows["role88"]
+    texts = [f"The cook made soup {number} times." for number in range(8)]
+    expected = [model.surprisals(text)["surprisal"].tolist() for text in texts]
+    nats = model.predict(rows).log_prob
+    with ThreadPoolExecutor(4) as threads:
+        of_rows = [threads.submit(model.predict, rows) for _ in range(4)]
+        of_texts = [*threads.map(model.surprisals, texts * 4)]
+    assert all(x.result().log_prob == pytest.approx(nats, abs=CLOSE) for x in of_rows)
+    for frame, bits in zip(of_texts, expected * 4, strict=True):
+        assert frame["surprisal"].tolist() == pytest.approx(bits, abs=CLOSE, nan_ok=True)
+
+
+FRAME = DataFrame({"context": ["The"], "target": ["cat"]})
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda api: lmdiag.load_model(None), "model_id must be a Hub id, .* not NoneType"),
+        (lambda api: lmdiag.load_model(7), "model_id must be .* not int"),
+        (lambda api: lmdiag.run(None), "model must be a Hub id, .* not NoneType"),
+        (lambda api: api.models["bert"].predict(["a"]), "stimuli must be stimuli, .* not list"),
+        (lambda api: api.models["bert"].predict(FRAME), "lmdiag.load_stimuli .* not DataFrame"),
+        (lambda api: api.models["bert"].predict(None), "stimuli must be .* not NoneType"),
+        (lambda api: lmdiag.measure(None, api.rows["role88"]), "predictions must be .* NoneType"),
+        (lambda api: lmdiag.analyse(None), "source must be predictions, .* not NoneType"),
+        (lambda api: lmdiag.analyse([{"a": 1}]), "source must be predictions, .* not dict"),
+        (lambda api: lmdiag.analyse([]), "source is empty"),
+        (lambda api: lmdiag.compare(None, 1), "must be results of `measure`, .* not NoneType"),
+        (lambda api: lmdiag.fit(None), "human must be a file, .* not NoneType"),
+        (lambda api: api.models["gpt2"].surprisals({"text": "A"}), "texts must be .* not dict"),
+        (lambda api: api.models["gpt2"].surprisals(FRAME), "texts must be .* not DataFrame"),
+        (lambda api: lmdiag.load_stimuli({"context": "The", "target": "cat"}),
+         "the column context is one text: give a list of values per column"),
+        (lambda api: lmdiag.run("demo:causal", limit=0), "limit must be a whole number from 1 up"),
+        (lambda api: lmdiag.load_model("demo:masked", chat=True), "and chat=True is for models"),
+        (lambda api: lmdiag.load_model("demo:causal", unit="word", dtype="bfloat16"),
+         "use dtype='float32' without quantization, or unit='token'"),
+    ],
+)  # fmt: skip
+def test_arguments_that_are_something_else(call, told, api):
+    with pytest.raises(BadInput, match=told) as caught:
+        call(api)
+    assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5, "x", True])
+def test_batch_sizes_that_are_not_allowed(size, api):
+    model, told = api.models["gpt2"], f"batch_size must be a whole number from 1 up, not {size!r}"
+    with pytest.raises(BadInput, match=told):
+        model.predict(api.rows["role88"], batch_size=size)
+    with pytest.raises(BadInput, match=told):
+        model.surprisals("A bird.", batch_size=size)
+    with pytest.raises(BadInput, match=told):
+        lmdiag.run("demo:causal", batch_size=size)
+
+
+def test_a_path_is_a_model(tiny_models):
+    assert lmdiag.load_model(tiny_models["bert"]).info.id == str(tiny_models["bert"])
+
+
+def test_a_notebook_without_ipywidgets_has_a_bar(monkeypatch, capsys):
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    with show_progress(2, label="gpt2") as show:
+        show(2)
+    assert "2/2" in capsys.readouterr().err

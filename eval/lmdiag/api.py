@@ -18,10 +18,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
-from lmdiag import perturb
+from lmdiag import perturb, stimuli
 from lmdiag.analysis.cloze import (
     MEASURES,
     TOP,
@@ -43,6 +45,7 @@ from lmdiag.display import (
     LoadedMultiverse,
     Measures,
     TaskPredictions,
+    in_python,
     load_multiverse,
 )
 from lmdiag.display import load_finished as load_run
@@ -65,10 +68,9 @@ from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.journal import kept_answers
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
-from lmdiag.stimuli import load as load_stimuli
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading import read_frame_rows
-from lmdiag.text import first_few
+from lmdiag.text import as_parameters, first_few
 from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
@@ -86,7 +88,33 @@ __all__ = [
 ]  # fmt: skip
 
 
-def load_model(model_id: str, **options: Any) -> LanguageModel:
+def _expect(name: str, value: object, kinds: type | tuple[type, ...], what: str) -> None:
+    """Refuses an argument of another type than `kinds`, which a message calls `what`."""
+    if not isinstance(value, kinds):
+        raise BadInput(f"{name} must be {what}, not {type(value).__name__}")
+
+
+load_stimuli = in_python(stimuli.load)
+
+
+def _check_whole(least: int, **values: object) -> None:
+    """Refuses what is not None and not a whole number from `least` up."""
+    for name, value in values.items():
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if value is not None and not (is_whole and cast("int", value) >= least):
+            raise BadInput(f"{name} must be a whole number from {least} up, not {value!r:.60}")
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """One name or several, as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+_STIMULI = "stimuli, as lmdiag.load_stimuli makes them of a file, a DataFrame or a list of dicts"
+
+
+@in_python
+def load_model(model_id: str | Path, **options: Any) -> LanguageModel:
     """Loads a masked, causal or encoder-decoder model.
 
     Args:
@@ -100,12 +128,15 @@ def load_model(model_id: str, **options: Any) -> LanguageModel:
     """
     from lmdiag import models
 
+    _expect("model_id", model_id, (str, Path), "a Hub id, a folder, demo:masked or demo:causal")
     load_options = models.LoadOptions.from_keywords(options)
-    return LanguageModel(models.load(model_id, load_options), load_options)
+    return LanguageModel(models.load(str(model_id), load_options), load_options)
 
 
 class LanguageModel:
     """A model that predicts the words of stimuli and of texts.
+
+    Threads may share it: their calls wait for each other.
 
     Attributes:
         model: the model itself, for questions that are not stimuli.
@@ -117,10 +148,12 @@ class LanguageModel:
         self.model = model
         self.info = model.info
         self.options = options
+        self.lock = RLock()
 
     def __repr__(self) -> str:
         return f"LanguageModel({self.info.id!r}, kind={self.info.kind!r})"
 
+    @in_python
     def predict(
         self,
         stimuli: Stimuli,
@@ -148,13 +181,15 @@ class LanguageModel:
         Raises:
             BadInput: a context is too long for the model, or its logits are NaN or infinite.
         """
+        _expect("stimuli", stimuli, Stimuli, _STIMULI)
+        _check_whole(1, top=top, batch_size=batch_size)
+        _check_whole(0, run=run)
         if perturbation != perturb.NONE:
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
-        verbs = None
+        pairs = None
         if stimuli.diagnostic.has_verbs:
             pairs = load_verbs(stimuli.source, revision=stimuli.revision)
-            self.model.set_verbs(pairs)
-            verbs = len(pairs)
+        verbs = None if pairs is None else len(pairs)
         wording = wording_of(self.options)
         setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
         warning = control_warning(self.model, row_texts([stimuli], self.info.kind))
@@ -163,12 +198,15 @@ class LanguageModel:
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
         label = None if quiet else self.info.id
         facts = [repr(sorted(query_options(self.options).items())), self.model.prompt]
-        with kept_answers(Path(output) if output else None, self.info, "blanks", facts) as journal:
-            (answered,), _ = predict(
-                self.model, [setting], top=top, batch_size=batch_size, label=label, journal=journal
-            )
+        kept = kept_answers(Path(output) if output else None, self.info, "blanks", facts)
+        how: dict[str, Any] = {"top": top, "batch_size": batch_size, "label": label}
+        with self.lock, kept as journal:
+            if pairs is not None:
+                self.model.set_verbs(pairs)
+            (answered,), _ = predict(self.model, [setting], journal=journal, **how)
         return TaskPredictions(**vars(answered) | asked, stimuli=stimuli)
 
+    @in_python
     def surprisals(
         self,
         texts: str | Iterable[str],
@@ -198,6 +236,13 @@ class LanguageModel:
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
         """
+        _check_whole(1, batch_size=batch_size)
+        is_rows = isinstance(texts, Mapping) or hasattr(texts, "columns")
+        if is_rows or not isinstance(texts, Iterable):
+            what = type(texts).__name__
+            raise BadInput(
+                f"texts must be a text or several, such as a list or a column, not {what}"
+            )
         texts = [texts] if isinstance(texts, str) else list(texts)
         named = {f"text {number}": text for number, text in enumerate(texts, start=1)}
         for name, text in named.items():
@@ -205,9 +250,9 @@ class LanguageModel:
                 raise BadInput(f"{name} is {text!r}: give texts as strings")
         label = None if quiet else self.info.id
         entropy = self.options.entropy
-        table = word_surprisals(
-            self.model, texts, entropy=entropy, batch_size=batch_size, label=label
-        )
+        how: dict[str, Any] = {"entropy": entropy, "batch_size": batch_size, "label": label}
+        with self.lock:
+            table = word_surprisals(self.model, texts, **how)
         scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
         silent = [name for name, text in named.items() if text.strip() and name not in scored]
         without = f"no word with a surprisal: {first_few(silent)}" if silent else None
@@ -222,10 +267,11 @@ class LanguageModel:
         ineffective = without_effect(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)
         for line in filter(None, (*ineffective.values(), remark, self.model.warning, *lines)):
-            warnings.warn(line, stacklevel=3)
+            warnings.warn(as_parameters(line), stacklevel=4)
         return ineffective
 
 
+@in_python
 def measure(
     predictions: Predictions,
     stimuli: Stimuli,
@@ -247,6 +293,8 @@ def measure(
         BadInput: the predictions do not belong to the rows, k is not a list of integers from 1 up,
             or the threshold is not a number from 0 up to below 1.
     """
+    _expect("predictions", predictions, Predictions, "what LanguageModel.predict returns")
+    _expect("stimuli", stimuli, Stimuli, _STIMULI)
     if cased is None:
         cased = predictions.model is None or predictions.model.cased
     perturbation = predictions.perturbation
@@ -265,6 +313,7 @@ def measure(
     return Measures(predictions, stimuli, protocol, cased)
 
 
+@in_python
 def fit(
     human: str | Path | DataFrame,
     *,
@@ -281,7 +330,7 @@ def fit(
     Args:
         human: a table with a row per word, or per word and reader: a file or a DataFrame; or a run
             directory, whose items are the rows.
-        models: models that are asked, in order.
+        models: models that are asked, in order; a model of another thread is waited for.
         surprisal: columns of the table, or files, with surprisals that were made elsewhere; without
             models, its column `surprisal` if none is named.
         profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
@@ -295,6 +344,10 @@ def fit(
         BadInput: a column or a value cannot be used (column and row are named), or there are
             neither models nor surprisals.
     """
+    from pandas import DataFrame
+
+    _expect("human", human, (str, Path, DataFrame), "a file, a DataFrame or a run directory")
+    _check_whole(1, batch_size=batch_size)
     fields = Procedure.__dataclass_fields__
     reading = {name: procedure.pop(name) for name in READING & procedure.keys() - fields.keys()}
     if unknown := procedure.keys() - fields.keys():
@@ -307,13 +360,11 @@ def fit(
     if models:
         check_table(table)  # before any model is loaded
     for given in [models] if isinstance(models, str | LanguageModel) else models:
-        model = load_model(given) if isinstance(given, str) else given
-        sources.append(
-            ask_about_words(
-                model.model, model.options, table, output=Path(output) if output else None,
-                batch_size=batch_size, label=None if quiet else model.info.id,
-            )
-        )  # fmt: skip
+        model = given if isinstance(given, LanguageModel) else load_model(given)
+        how: dict[str, Any] = {"output": Path(output) if output else None, "batch_size": batch_size}
+        how["label"] = None if quiet else model.info.id
+        with model.lock:
+            sources.append(ask_about_words(model.model, model.options, table, **how))
     if not sources and "surprisal" in table.frame.columns:
         sources = [read_surprisals(table, "surprisal")]
     if not sources:
@@ -321,6 +372,7 @@ def fit(
     return fit_surprisals(table, sources)
 
 
+@in_python
 def cloze(
     responses: str | Path | DataFrame | Run | Sequence[str | Path | Run],
     *,
@@ -371,7 +423,7 @@ def cloze(
     options = TableOptions.of(reading)
     norms = read_norms(sources[0], options, response=response, keep_case=keep_case)
     for given in [models] if isinstance(models, str | LanguageModel) else models:
-        model = load_model(given, unit="word") if isinstance(given, str) else given
+        model = load_model(given, unit="word") if isinstance(given, str | Path) else given
         asked = model.predict(
             norms.stimuli, top=TOP, output=output, batch_size=batch_size, quiet=quiet
         )
@@ -404,8 +456,19 @@ def _with_comparisons(analysis: ClozeAnalysis) -> ClozeAnalysis:
     return replace(analysis, comparisons=compare_pairs(pairs, seed=0))
 
 
+@overload
+def run(model: str | Path, data: str | Path = ..., **options: Any) -> FinishedRun: ...
+
+
+@overload
 def run(
-    model: str,
+    model: Iterable[str | Path], data: str | Path = ..., **options: Any
+) -> list[FinishedRun]: ...
+
+
+@in_python
+def run(
+    model: str | Path | Iterable[str | Path],
     data: str | Path = "lmdiag",
     *,
     tasks: Sequence[str] = (),
@@ -423,13 +486,14 @@ def run(
     design: DesignOptions = FOUND_DESIGN,
     allow_duplicates: bool = False,
     **options: Any,
-) -> FinishedRun:
-    """Runs a model as `lmdiag run` does, without its tables and page; returns the finished run.
+) -> FinishedRun | list[FinishedRun]:
+    """Runs models as `lmdiag run` does, without its tables and page; returns the finished run.
 
     A finished run in the same directory is read back, an interrupted one is resumed.
 
     Args:
-        model: Hub id, local folder, or `demo:masked` / `demo:causal`.
+        model: Hub id, local folder, or `demo:masked` / `demo:causal`; or several of them, whose
+            runs are returned as a list. The first that fails ends the call.
         data: data set: a built directory, a Hub id, or a file of own rows.
         tasks: configs of the data set; () for its diagnostics, or else for all.
         perturb: settings beside the unperturbed one, of `lmdiag.perturb.names()`, or "all".
@@ -454,20 +518,31 @@ def run(
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run import RunOptions, run_model
 
+    is_one = isinstance(model, str | Path) or not isinstance(model, Iterable)
+    models_of_run: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
+    _check_whole(1, shuffles=shuffles, limit=limit, batch_size=batch_size)
+    for model_id in models_of_run:
+        _expect("model", model_id, (str, Path), "a Hub id, a folder, a demo model or several")
+    if len(models_of_run) > 1 and name:
+        raise BadInput("name is for one model: run several models without it")
     table = TableOptions.of({name: options.pop(name) for name in READING & options.keys()})
     load_options = models.LoadOptions.from_keywords(options)
     protocol = Protocol(
-        tasks=tuple(tasks), perturb=tuple(perturb), shuffles=shuffles, seed=seed, limit=limit,
+        tasks=_names(tasks), perturb=_names(perturb), shuffles=shuffles, seed=seed, limit=limit,
         k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
     )  # fmt: skip
     inputs = load_inputs(
         str(data), protocol, allow_duplicates=allow_duplicates, design=design, table=table
     )
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
-    made = cast(Run, run_model(model, load_options, inputs, how))  # there is one process
-    return FinishedRun(made.path, made.results, made.stimuli)
+    runs = []
+    for model_id in models_of_run:
+        made = cast(Run, run_model(str(model_id), load_options, inputs, how))  # one process
+        runs.append(FinishedRun(made.path, made.results, made.stimuli))
+    return runs[0] if is_one else runs
 
 
+@in_python
 def analyse(
     source: Analysable | Sequence[Analysable],
     stimuli: Stimuli | None = None,
@@ -515,13 +590,18 @@ def analyse(
     from lmdiag.analysis.designs import analyse_table
 
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
+    if not sources:
+        raise BadInput("source is empty: give predictions, runs or tables")
+    for part in sources:
+        what = "predictions, a run, its directory, a DataFrame or a table's file"
+        _expect("source", part, (DataFrame, Predictions, Run, str, Path), what)
     parts = [
         x if isinstance(x, DataFrame | Predictions | Run) or is_table_file(x) else load_run(x)
         for x in sources
     ]
     runs = [x for x in parts if isinstance(x, Run)]
     given: dict[str, Any] = {
-        "conditions": tuple(conditions), "item": item, "region": str(region),
+        "conditions": _names(conditions), "item": item, "region": str(region),
         "levels": levels, "coding": coding if coding != "sum" else "", "by": by,
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
@@ -559,6 +639,7 @@ READING = TableOptions.__dataclass_fields__.keys()
 Comparable = Measures | Run | str | Path
 
 
+@in_python
 def compare(
     first: Comparable,
     *others: Comparable,
@@ -580,6 +661,9 @@ def compare(
             way; the differing parts of their signatures are named.
     """
     given = (first, *others)
+    for model in given:
+        what = "results of `measure`, finished runs or their directories"
+        _expect("first and others", model, (Measures, Run, str, Path), what)
     if not others:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
     if len({isinstance(model, Measures) for model in given}) > 1:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rich.console import Console
 
@@ -20,7 +21,8 @@ from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
 from lmdiag.results import Measure, Run, load_run, of_setting
 from lmdiag.results.figures import figures
-from lmdiag.text import suggest
+from lmdiag.text import as_parameters, suggest
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import altair
@@ -28,6 +30,24 @@ if TYPE_CHECKING:
 
     from lmdiag.measures import Scores
     from lmdiag.stimuli import Stimuli
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def in_python(function: Callable[P, T]) -> Callable[P, T]:
+    """Has the errors of a function name parameters where those of commands name options."""
+
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> T:
+        try:
+            return function(*args, **keywords)
+        except BadInput as error:
+            error.args = (as_parameters(str(error)),)
+            raise
+
+    return call
 
 
 class Printable:
@@ -149,6 +169,7 @@ class FinishedRun(Run):
         return {plot.name: notebook(plot) for plot in Report(self).charts()}
 
 
+@in_python
 def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
     """Reads a finished run and its data; see `lmdiag.results.load_run`."""
     run = load_run(path, data)
@@ -251,6 +272,7 @@ class LoadedMultiverse(Printable, Multiverse):
         terminal.print_multiverse(self, console)
 
 
+@in_python
 def load_multiverse(path: str | Path) -> LoadedMultiverse:
     """Reads what `lmdiag multiverse` wrote.
 

@@ -466,6 +466,9 @@ def read_memory(data: Any) -> RawTable:
         named = [{str(name): value for name, value in row.items()} for row in rows]
         numbers = RowNumbers(range(1, len(named) + 1))
         return RawTable.of_rows(MEMORY, named, numbers=numbers).plain()
+    if texts := [name for name, values in data.items() if isinstance(values, str)]:
+        rule = "give a list of values per column, or a list with one dict per row"
+        raise BadInput(f"{MEMORY}: the column {texts[0]} is one text: {rule}")
     columns = {str(name): [*values] for name, values in data.items()}
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())

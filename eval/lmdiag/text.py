@@ -8,6 +8,7 @@ import re
 import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 # Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned.
@@ -15,6 +16,16 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"  # formatting characters that the spelling of some scripts needs
 _FORMULA = tuple("=+-@＝＋－＠")  # a spreadsheet takes them for the start of a formula
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+names_options: ContextVar[bool] = ContextVar("names_options", default=False)
+"""Whether a command runs, whose messages name options; those of the Python API name parameters."""
+
+_OPTION = re.compile(
+    r"`[^`]*`"  # a command
+    r"|--(?P<switch>(?:trust-remote-code|allow-pickle|allow-duplicates|overwrite|chat|entropy|tp)\b)"
+    r"|--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<value>auto|always|never|token|word|choice|none"
+    r"|eager|float32|bfloat16|causal|masked|[48]bit)\b)?"
+)
 
 WITHOUT_SPACES = (
     r"\u0e00-\u0fff"  # Thai, Lao, Tibetan
@@ -44,6 +55,24 @@ def visible(text: str) -> str:
         else character
         for character in text
     )
+
+
+def as_parameters(message: str) -> str:
+    """Returns a message with options written as parameters, unless a command runs.
+
+    >>> as_parameters("try --dtype float32, or --allow-pickle, or another --device-map")
+    "try dtype='float32', or allow_pickle=True, or another device_map"
+    """
+
+    def parameter(option: re.Match[str]) -> str:
+        if option["switch"]:
+            return option["switch"].replace("-", "_") + "=True"
+        if not option["name"]:
+            return option[0]
+        value = f"={option['value']!r}" if option["value"] else ""
+        return option["name"].replace("-", "_") + value
+
+    return message if names_options.get() else _OPTION.sub(parameter, message)
 
 
 def change_texts(value: Any, change: Callable[[str], str]) -> Any:

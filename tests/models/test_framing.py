@@ -7,6 +7,7 @@ from tokenizer_files import byte_level, sentencepiece, wordpiece, write
 from transformers import AutoTokenizer
 
 from lmdiag.models import LoadOptions, load
+from lmdiag.models.tokens.framing import _DATE
 from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, ask, asked, bert, gpt2
 
@@ -100,6 +101,9 @@ CANNOT = "cannot be used for a turn of the user"
         ("{{ messages[1].content | length }}: {{ messages[1].content }}",
          "puts before the assistant's turn depends on the turn"),
         ("{{ '{context}' ~ messages[1].content }}", "depends on the turn"),
+        ("{% for i in range(9999) %}{{ 'x' * 200 }}{% endfor %}{{ messages[1].content }}",
+         "it writes more than 1,048,576 characters"),
+        ("strftime_now('" * 80_000, "it has more than 1,048,576 characters"),
     ],
 )  # fmt: skip
 def test_templates_that_cannot_be_continued(template, message):
@@ -109,6 +113,13 @@ def test_templates_that_cannot_be_continued(template, message):
         asked(gpt2(len(tokenizer)), tokenizer, "causal", chat=True)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_pattern_of_dates_takes_linear_time():
+    """A quadratic one takes ten minutes for a template of this size."""
+    text = "strftime_now('" * 70_000
+    assert _DATE.sub("", text) == text
+    assert _DATE.sub("x", "strftime_now( '%d' )strftime_now(\"it's\")") == "xx"
 
 
 PROMPTED = byte_level("Ġ b", "Ġb i", "Ġbi r", "Ġbir d", "b i", "bi r", "bir d", "Ġ a")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from families import FAMILIES, GPT2_LIKE, Family
+from families import FAMILIES, GPT2_LIKE, SEEING_RIGHT, Family
 from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 
@@ -84,6 +84,20 @@ def test_a_forward_that_passes_its_arguments_on(family, made):
     model = load(str(folder), LoadOptions(trust_remote_code=True))
     assert type(model.parts.model).__name__ == "MyModel"
     check_same(ask(model, question), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [("MixtralForCausalLM", "llama"), ("XGLMForCausalLM", "xglm"), ("XLNetLMHeadModel", "xlnet")],
+)
+def test_a_data_type_that_an_operation_does_not_have(name, family, tmp_path):
+    experts = {"num_local_experts": 2, "num_experts_per_tok": 1}
+    made = {x.name: x for x in (*FAMILIES.values(), *SEEING_RIGHT)}[family]
+    config = made.config | (experts if name.startswith("Mixtral") else {})
+    folder = Family(family, made.tokenizer, name, config).make(tmp_path / family)
+    line = refusal(folder, dtype="float64")
+    assert "does not run in float64 (RuntimeError: " in line
+    assert line.endswith("): use --dtype float32")
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from lmdiag import __version__
 from lmdiag.runs.processes import SharedError
+from lmdiag.text import names_options
 from lmdiag.types import BadInput
 
 COMMANDS = {
@@ -144,6 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     argv = list(sys.argv[1:] if argv is None else argv)
     name = argv[0] if argv and argv[0] in COMMANDS else ""
+    outside = names_options.set(True)
     try:
         command, arguments = parse(argv)
         for text in argv:
@@ -157,6 +159,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     except (CycloptsError, BadInput, OSError, KeyboardInterrupt) as error:
         return end(error, name, _STOPPED.get(name, "nothing was written"))
+    finally:
+        names_options.reset(outside)
 
 
 def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:

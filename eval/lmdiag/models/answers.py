@@ -15,7 +15,7 @@ from lmdiag.models.forward.sizes import sizes_for
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.text import truncated
-from lmdiag.types import Answer, BadInput, Query, WordScore
+from lmdiag.types import Answer, BadInput, ModelInfo, Query, WordScore
 
 
 def answers(
@@ -62,7 +62,7 @@ def answers(
     return answered
 
 
-def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, model_id: str) -> None:
+def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, info: ModelInfo) -> None:
     """Raises `BadInput` naming the first query whose distribution has NaN or infinite logits.
 
     Both make all of a context's log-probabilities NaN, so that it shows in the first one.
@@ -70,14 +70,20 @@ def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, model_id: str)
     Args:
         queries: what each read belongs to.
         log_probs: (reads, vocabulary), nats.
-        model_id: for the message.
+        info: of the model, for the message.
     """
     for query, broken in zip(queries, log_probs[:, 0].isnan().tolist(), strict=True):
         if broken:
-            raise BadInput(
-                f"model {model_id} gives NaN or infinite logits for the context "
-                f"{truncated(query.context)!r}: nothing can be scored; try --dtype float32"
-            )
+            raise nan_error(info, f"context {truncated(query.context)!r}")
+
+
+def nan_error(info: ModelInfo, text: str) -> BadInput:
+    """Returns the error of a model whose logits for a text are NaN or infinite."""
+    remedy = "it runs in float32 already, so its weights or its code are broken"
+    if info.dtype not in ("float32", "float64"):
+        remedy = "try --dtype float32"
+    problem = f"gives NaN or infinite logits for the {text}: nothing can be scored"
+    return BadInput(f"model {info.id} {problem}; {remedy}")
 
 
 def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -119,7 +119,7 @@ class LocalModel:
     def _scorer(self) -> SentenceScorer:
         """Answers questions about sentences."""
         boundaries = self.words.boundaries if self.words and self.reader.causal else None
-        return SentenceScorer(self.reader, self.info.id, self.info.vocab_size, boundaries)
+        return SentenceScorer(self.reader, self.info, boundaries)
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
         """See `Model.answer`; a batch that does not fit into memory is asked in halves.
@@ -151,7 +151,7 @@ class LocalModel:
                 return [*self.words.answer(blanks, top, self._verbs)]
             log_probs = self.reader.read([row for encoded in blanks for row in encoded.rows])
             queries = [encoded.question.query for encoded in blanks for _ in encoded.partials]
-            refuse_nan(queries, log_probs, self.info.id)
+            refuse_nan(queries, log_probs, self.info)
             return [*answers(blanks, log_probs, self.vocabulary, top, self._verbs)]
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
@@ -191,7 +191,8 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     )
     reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
     model = LocalModel(info, parts, options, encoder, reader)
-    with one_line_errors(model_id):
+    dtype = info.dtype if options.dtype == "auto" else options.dtype
+    with one_line_errors(model_id, dtype=dtype):
         choose_layout(reader, encoder)
         if options.unit == "word":
             model.words = WordSearch(encoder, reader, model.vocabulary, info)

@@ -9,13 +9,13 @@ from itertools import chain, islice
 
 import torch
 
-from lmdiag.models.answers import entropies
+from lmdiag.models.answers import entropies, nan_error
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import TokenRow
 from lmdiag.models.tokens.sentences import EncodedSentence
 from lmdiag.text import truncated
-from lmdiag.types import BadInput, SentenceAnswer, WordSpan
+from lmdiag.types import BadInput, ModelInfo, SentenceAnswer, WordSpan
 
 _OVERFULL = 1.25
 """Rows of more than this many times the tokens of a usual batch are read in parts."""
@@ -27,21 +27,19 @@ class SentenceScorer:
 
     Attributes:
         reader: turns rows into probabilities.
-        model_id: for messages.
-        vocab_size: items over which the softmax runs.
+        info: of the model.
         boundaries: of words, for the boundary correction of causal models in unit `word`; None
             without.
     """
 
     reader: Reader
-    model_id: str
-    vocab_size: int
+    info: ModelInfo
     boundaries: Boundaries | None = None
 
     @property
     def most_reads(self) -> int:
         """Distributions that are held at a time."""
-        return max(1, self.reader.sizes.logits // self.vocab_size)
+        return max(1, self.reader.sizes.logits // self.info.vocab_size)
 
     def answer(
         self, batch: Sequence[EncodedSentence], report: Callable[[float], None]
@@ -123,10 +121,7 @@ class SentenceScorer:
         """
         text = encoded.sentence.text
         if any(map(math.isnan, chain.from_iterable(values))):
-            raise BadInput(
-                f"model {self.model_id} gives NaN or infinite logits for the sentence "
-                f"{truncated(text)!r}: nothing can be scored; try --dtype float32"
-            )
+            raise nan_error(self.info, f"sentence {truncated(text)!r}")
         values = [(math.nan,) * 3] * encoded.scored.start + [*values]  # nothing precedes the first
         edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
         words = []
@@ -139,7 +134,7 @@ class SentenceScorer:
                 before = values[span.first][1] if begins else 0.0
                 if -math.inf in (before, after):
                     raise BadInput(
-                        f"model {self.model_id} gives no probability to a boundary of the word "
+                        f"model {self.info.id} gives no probability to a boundary of the word "
                         f"{text[span.start : span.end]!r} in {truncated(text)!r}: use --unit token"
                     )
                 log_prob += after - before

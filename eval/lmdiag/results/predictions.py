@@ -8,6 +8,7 @@ their types in Parquet.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 _Count = Annotated[int, Ge(0)]
 _LogProb = Annotated[float, Le(0.01)]
 """Nats. That of a certain word exceeds 0 by rounding, in low precision."""
+
+_NO_LOG_PROB = -9999.0
+"""What vLLM writes for a token below all that it tells."""
 
 _Bits = Annotated[float, Ge(0)]
 
@@ -202,6 +206,11 @@ def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dic
     lists = zip(*(columns[name] for name in ("top_words", "top_log_probs", "words")), strict=True)
     for row, (tops, log_probs, words) in enumerate(lists):
         n_tops = len(tops or ())
+        nats = (columns["log_prob"][row], *(log_probs or ()), *(x.log_prob for x in words or ()))
+        beyond = [x for x in nats if x == _NO_LOG_PROB or (x is not None and -math.inf < x < -1e5)]
+        if beyond:
+            advice = f"give null for none ({_NO_LOG_PROB} is what vLLM writes)"
+            raise BadInput(f"{place(row)}: a log-probability is {beyond[0]}; {advice}")
         if log_probs is not None and len(log_probs) != n_tops:
             problem = f"top_log_probs has {len(log_probs)} values, top_words {n_tops}: give as many"
             raise BadInput(f"{place(row)}: {problem}")

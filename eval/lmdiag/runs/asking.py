@@ -154,7 +154,7 @@ def show_progress(
     *,
     unit: str = "contexts",
 ) -> Iterator[Callable[[float], None]]:
-    """Shows a bar on a terminal (standard error); nothing elsewhere, as in the log of a job.
+    """Shows a bar on a terminal (standard error) or in a notebook; nothing in the log of a job.
 
     Args:
         total: contexts of the whole run, over all processes.
@@ -165,7 +165,9 @@ def show_progress(
     Yields:
         a function that takes the number of contexts that are saved now.
     """
-    console = Console(stderr=True)
+    # rich's own bar of notebooks needs ipywidgets
+    in_notebook = Console().is_jupyter or None
+    console = Console(stderr=True, force_jupyter=False, force_terminal=in_notebook)
     started = time.monotonic()
     columns = (
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),

@@ -22,7 +22,7 @@ from lmdiag.results.predictions import read_run, write
 from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
-from lmdiag.text import change_texts
+from lmdiag.text import as_parameters, change_texts
 from lmdiag.types import FOUND_DESIGN
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool
         remarks = (bos_remark(protocol, model.info, inputs.asks), model.warning)
         lines += [f"warning: {remark}" for remark in remarks if remark]
     for line in lines if prints else ():
-        print(f"lmdiag: {line}", file=sys.stderr)
+        print(f"lmdiag: {as_parameters(line)}", file=sys.stderr)
     return replace(inputs, protocol=protocol)
 
 

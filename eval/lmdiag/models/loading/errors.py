@@ -24,14 +24,18 @@ _KNOWN = {
 }
 """Regular expression for type or text of an exception -> what is wrong and what to do."""
 
+_OF_DTYPE = re.compile("dtype|scalar type|double|half|bfloat16|without overflow", re.IGNORECASE)
+"""In the text of an exception of an operation that a data type does not have."""
+
 
 @contextmanager
-def one_line_errors(model_id: str, part: str = "") -> Iterator[None]:
+def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> Iterator[None]:
     """Turns any exception of a model that is loaded, or tried for the first time, into one line.
 
     Args:
         model_id: what the message calls the model.
         part: what is loaded, e.g. "tokenizer (tokenizer.json)"; "" for a model that is tried.
+        dtype: of the weights of a model that is tried.
 
     Raises:
         BadInput: instead of the exception; names the model and the remedy.
@@ -42,7 +46,7 @@ def one_line_errors(model_id: str, part: str = "") -> Iterator[None]:
         raise
     except BaseException as error:  # models and unusual tokenizers raise exceptions of any type
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":  # tokenizers'
-            raise BadInput(f"model {model_id}{_problem(error, part)}") from error
+            raise BadInput(f"model {model_id}{_problem(error, part, dtype)}") from error
         failures = getattr(error, "failures", None)  # torch's CheckpointException
         if not failures:
             raise
@@ -51,7 +55,7 @@ def one_line_errors(model_id: str, part: str = "") -> Iterator[None]:
         raise BadInput(f"model {model_id}{problem}") from error
 
 
-def _problem(error: BaseException, part: str) -> str:
+def _problem(error: BaseException, part: str, dtype: str = "float32") -> str:
     """Returns what an exception means for a model, and what to do."""
     line = first_line(error)
     if is_out_of_memory(error):
@@ -64,6 +68,8 @@ def _problem(error: BaseException, part: str) -> str:
             return problem.format(line=line, part=part)
     if part:
         return f": cannot load its {part}: {line}"
+    if dtype != "float32" and _OF_DTYPE.search(str(error)):
+        return f" does not run in {dtype} ({line}): use --dtype float32"
     return (
         f" cannot be queried ({line}): check that its config.json and its tokenizer belong to its "
         "weights, or try another --kind or --attention eager"

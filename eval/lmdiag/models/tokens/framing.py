@@ -21,10 +21,13 @@ SLOT = "{context}"
 _CONTEXTS = ("The old man said that it was a", "Every morning she goes to the")
 """Contexts with which a chat template is tried: what stands around them must be the same."""
 
+MAX_TEXT = 2**20
+"""Characters of a chat template, and of what it writes, at most."""
+
 _TODAY = date(2024, 7, 26)
 """What templates that write the date take for today; Llama 3.1's own, where it knows no other."""
 
-_DATE = re.compile(r"""strftime_now\(\s*(["'])(.*?)\1\s*\)""")
+_DATE = re.compile(r"""strftime_now\(\s*(?:"([^"]*)"|'([^']*)')\s*\)""")
 """How a template asks for today's date."""
 
 
@@ -86,10 +89,14 @@ def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: 
         ]
         try:
             template = tokenizer.get_chat_template()
-            template = _DATE.sub(lambda call: repr(_TODAY.strftime(call[2])), template)
+            if len(template) > MAX_TEXT:
+                raise ValueError(f"it has more than {MAX_TEXT:,} characters")
+            template = _DATE.sub(lambda x: repr(_TODAY.strftime(x[1] or x[2] or "")), template)
             text = tokenizer.apply_chat_template(
                 turns, chat_template=template, tokenize=False, continue_final_message=True
             )
+            if len(text) > MAX_TEXT:
+                raise ValueError(f"it writes more than {MAX_TEXT:,} characters")
         except Exception as error:  # a template raises whatever its author wrote
             raise BadInput(
                 f"{head}: its chat template cannot be used for a turn of the user and one of the "

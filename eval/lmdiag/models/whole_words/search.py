@@ -167,7 +167,7 @@ class WordSearch:
             for (_, row), query in zip(requests, queries, strict=True):
                 self.encoder.check_length([row], query)
             log_probs = continue_from(requests)
-            refuse_nan(queries, log_probs, self.info.id)
+            refuse_nan(queries, log_probs, self.info)
             self._update_frontiers(chunk, log_probs)
             yield log_probs
 
