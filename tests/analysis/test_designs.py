@@ -349,12 +349,12 @@ def test_the_surprisal_of_a_region_is_the_sum_over_its_words():
          "rt": 100 * place, "subject": reader}
         for item, cond, words in rows for place, bits in enumerate(words, 1) for reader in (1, 2)
     )  # fmt: skip
-    found = analyse_table(table, region="np")
+    found = analyse_table(table, region="np", conditions=["cond"])
     assert (found.effects.estimate[0], [*found.cells["mean"]]) == (4, [15, 19])
     assert found.notes == (
         "surprisal: sum over the words of an item and cell, 20 rows make 8 sums",
     )
-    found = analyse_table(table, response="rt")
+    found = analyse_table(table, response="rt", conditions=["cond"])
     assert [*found.cells["mean"]] == [150, 200]
     assert found.notes == ("rt: mean over the rows of an item and cell, 20 rows of 4 cells",)
     verb = table.assign(region="verb")

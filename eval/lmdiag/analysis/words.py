@@ -6,12 +6,9 @@ from collections.abc import Sequence
 
 from pandas import DataFrame, Series
 
-from lmdiag.stimuli.columns import WORD_PLACES
+from lmdiag.stimuli.columns import READERS, WORD_PLACES
 from lmdiag.text import folded
 from lmdiag.types import BadInput
-
-_READERS = ("participant", "subject", "reader", "subid", "workerid", "subj")
-"""Names of columns that tell readers apart, folded."""
 
 
 def rows_of_words(
@@ -31,7 +28,7 @@ def rows_of_words(
     Raises:
         BadInput: a column of the formula differs between the words that are summed.
     """
-    readers = [name for name in table if folded(name) in _READERS]
+    readers = [name for name in table if folded(name) in READERS]
     groups = [name for name in dict.fromkeys(["model", "item", *keys]) if name in table]
     n_cells = table.groupby(groups, dropna=False).ngroups
     if len(table) == n_cells:

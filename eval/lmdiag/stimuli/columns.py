@@ -27,6 +27,9 @@ ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "c
 WORD_COLUMNS = frozenset({"text", "position", "word"})
 """Known columns of tables with a row per word."""
 
+READERS = ("participant", "subject", "reader", "subid", "workerid", "subj", "sub")
+"""Names of columns that tell readers apart, folded."""
+
 WORD_PLACES = (
     "wordindex", "wordposition", "wordnumber", "wordnr", "wordno", "wordid", "wordorder",
     "position", "zone", "ianum", "sentpos", "wordidx", "tokenid", "tokenindex",

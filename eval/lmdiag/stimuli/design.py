@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.columns import WORD_PLACES
+from lmdiag.stimuli.columns import READERS, WORD_PLACES
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -125,9 +125,10 @@ def find_conditions(table: DataFrame) -> list[str]:
 
 
 def _candidates(table: DataFrame) -> list[str]:
-    """The columns that may be conditions: not texts, and not the places of words."""
+    """The columns that may be conditions: not texts, nor places of words, nor readers."""
     never = {*NO_CONDITIONS, "item"}
-    return [name for name in table if name not in never and folded(name) not in WORD_PLACES]
+    others = {*WORD_PLACES, *READERS}
+    return [name for name in table if name not in never and folded(name) not in others]
 
 
 def why_no_conditions(table: DataFrame) -> str:
