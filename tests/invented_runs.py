@@ -14,6 +14,7 @@ from lmdiag.runs.asking import predict
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.runs.run import save
 from lmdiag.types import (
+    AS_IT_IS,
     DIAGNOSTICS,
     Answer,
     ModelInfo,
@@ -40,8 +41,9 @@ def model_info(**changes):
 
 
 def make_run(
-    folder, data, protocol=None, *, skill=1.0, seed=0, unscorable=0, fillers=FILLERS, **facts
-):
+    folder, data, protocol=None, *, skill=1.0, seed=0, unscorable=0, fillers=FILLERS,
+    table=AS_IT_IS, **facts,
+):  # fmt: skip
     """Writes the run directory of an invented model, whose results.json tests may edit.
 
     Args:
@@ -54,14 +56,16 @@ def make_run(
         unscorable: rows of each setting, from the first on, whose target, or last word, the
             tokenizer cannot represent.
         fillers: words of the vocabulary beside those of the rows.
+        table: how the data are read.
         facts: of the model, see `model_info`.
     """
-    inputs = load_inputs(str(data), protocol or Protocol(tasks=()))
+    inputs = load_inputs(str(data), protocol or Protocol(tasks=()), table=table)
     model = InventedModel(inputs, model_info(**facts), skill, seed, unscorable, fillers)
     folder.mkdir(parents=True, exist_ok=True)
     answers = predict(model, inputs.settings, top=inputs.protocol.top)
     results = save(folder, model, inputs, *answers, 1, {"load": 1.0, "ask": 2.0})
     record = results.to_json() | {"finished": "2025-03-01T12:00:00+00:00"}
+    record["table"] = table.stored()
     (folder / RESULTS).write_text(json.dumps(record, indent=1, allow_nan=False))
     return folder
 

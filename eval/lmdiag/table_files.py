@@ -32,13 +32,22 @@ from lmdiag.files import (
     readable,
     replacing,
 )
-from lmdiag.text import column_like, csv_cell, first_few, shortened, suggest, truncated, visible
+from lmdiag.text import (
+    column_like,
+    csv_cell,
+    first_few,
+    folded,
+    shortened,
+    suggest,
+    truncated,
+    visible,
+)
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".xlsx", ".jsonl", ".parquet")
+TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".xlsx", ".jsonl", ".parquet")
 """Endings of the names of files that are tables."""
 
 WRITTEN_SUFFIXES = (".csv", ".tsv", ".parquet")
@@ -69,6 +78,7 @@ _REGION = {"number", "name", "start", "end"}
 """Keys of a region in the column `regions`; see docs/specification.md, section 1."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
+_LINE_END = re.compile(r"\r\n|\r|\n").findall
 _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
 
 FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
@@ -84,14 +94,27 @@ class RowNumbers(NamedTuple):
     Attributes:
         values: of each row; () for rows of several files.
         unit: what is numbered: "line" of a text file, or "row".
+        below: numbers of the rows below the header, from 1, also counting empty ones; () for
+            `values`, which have no header.
     """
 
     values: Sequence[int] = ()
     unit: str = "row"
+    below: Sequence[int] = ()
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The numbers of the rows below the header."""
+        return self.below or self.values
 
     def of(self, rows: Iterable[int]) -> RowNumbers:
         """Returns the numbers of some rows."""
-        return self._replace(values=[self.values[row] for row in rows] if self.values else ())
+        kept = [*rows]
+        values, below = (
+            [numbers[row] for row in kept] if numbers else ()
+            for numbers in (self.values, self.below)
+        )
+        return self._replace(values=values, below=below)
 
     def text(self, rows: Collection[int]) -> str:
         """Returns what messages call some rows, e.g. "lines 4, 5"."""
@@ -237,7 +260,7 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
     filled, separator = _excel_rows(path) if suffix == ".xlsx" else _text_rows(path)
     if not filled:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
-    (_, header), *rows = filled
+    (first, header), *rows = filled
     if repeated := [number for number, cells in rows if cells == header]:
         raise BadInput(f"{place}{repeated[0]}: the header is there again: remove this line")
     columns: dict[str, Sequence[Any]] = {}
@@ -252,8 +275,21 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         if separator == ";" and all(_DECIMAL_COMMA(text) for text in {*texts} - {*MISSING}):
             texts = [text.replace(",", ".") for text in texts]
         columns[name] = texts if raw else [None if x in MISSING[1:] else x for x in texts]
-    numbers = RowNumbers([number for number, _ in rows], unit)
+    below = []
+    n_inside = first  # ends of lines in the header, in cells, and of the lines above
+    for number, cells in rows:
+        n_inside += sum(len(_LINE_END(cell)) for cell in cells) if unit == "line" else 0
+        below.append(number - n_inside)
+    numbers = RowNumbers([number for number, _ in rows], unit, below)
     return RawTable(str(path), columns, numbers, is_text=True)
+
+
+def is_text_table(path: Path) -> bool:
+    """Returns whether a text file begins with a header: names of columns between separators."""
+    head = next((line.strip() for line in _lines(path) if line.strip()), "")
+    names = [name.strip('"') for name in re.split(r'[\t,;]|(?<=") (?=")', head)]
+    is_known = {"text", "sentence", "word", "context", "item"} & {*map(folded, names)}
+    return len(names) > 1 and bool(is_known) and not any(x[:1].isspace() for x in names)
 
 
 def _text_rows(path: Path) -> tuple[list[_Row], str]:
@@ -264,13 +300,18 @@ def _text_rows(path: Path) -> tuple[list[_Row], str]:
     head = next((line for line in _lines(path) if line.strip()), "")
     if "\0" in head:
         raise BadInput(f"{path}:1: a NUL character; save the file as UTF-8 (in Excel: CSV UTF-8)")
-    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    usual = "\t" if path.suffix.lower() in (".tsv", ".tab", ".txt") else ","
     separator = max((usual, *_SEPARATORS), key=re.sub(r'"[^"]*"', "", head).count)
+    if re.fullmatch(r'"[^"]*"( "[^"]*")+\s*', head):  # R's write.table
+        separator = " "
     check_size(path, 1 + head.count(separator), 0)
     is_quoted = separator != "\t" or _has_quoted_fields(path, head)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     csv.field_size_limit(MAX_CELL)
-    reader = csv.reader(_lines(path), delimiter=separator, quoting=quoting, strict=True)
+    escape = "\\" if separator == " " else None
+    reader = csv.reader(
+        _lines(path), delimiter=separator, quoting=quoting, strict=True, escapechar=escape
+    )
     rows: list[_Row] = []
     try:
         for cells in reader:
@@ -288,7 +329,7 @@ def _text_rows(path: Path) -> tuple[list[_Row], str]:
     n = len(header)
     for line, cells in rows:
         if len(cells) < n or any(cells[n:]):
-            remedy = f"put text with {_SEPARATORS[separator]} in double quotes"
+            remedy = f"put text with {_SEPARATORS.get(separator, 'a blank')} in double quotes"
             raise BadInput(f"{path}:{line}: {len(cells)} fields, expected {n}; {remedy}")
     return rows, separator
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pandas import DataFrame, Series, to_numeric
+from pandas import DataFrame, Series, factorize, to_numeric
 
 from lmdiag.analysis.procedures import (
     COMPUTED,
@@ -141,8 +142,17 @@ class HumanTable:
             raise BadInput(f"{self.where(bad[0])}: column {how.position} is missing")
         places = DataFrame({"text": self.keys(how.text)})
         if how.sentence:
-            places["sentence"] = self.keys(how.sentence)
+            keys = self.keys(how.sentence)  # names, or full texts in their order
+            places["sentence"] = keys if self.full_texts is None else factorize(keys)[0]
         return places.assign(position=positions)
+
+    @cached_property
+    def full_texts(self) -> Series[str] | None:
+        """The text in which each row's word stands, if the column of sentences has texts."""
+        if not self.procedure.sentence:
+            return None
+        texts = self.texts(self.procedure.sentence).str.strip()
+        return texts if texts.str.contains(r"\s").mean() > 0.5 else None
 
     @cached_property
     def word(self) -> NDArray[np.intp]:
@@ -182,8 +192,62 @@ class HumanTable:
                 "each sentence, name its column, --sentence COLUMN"
             )
 
+    def gap_note(self) -> str:
+        """Returns how many texts begin after their first word or lack some; "" for none."""
+        if self.full_texts is not None:
+            return ""
+        words = self.places.iloc[self.first_rows]
+        positions = words.groupby([*self.places][:-1])["position"]
+        n_late = int((positions.min() > 1).sum())
+        n_missing = int((positions.diff() - 1).clip(lower=0).sum())
+        if not n_late and not n_missing:
+            return ""
+        late = f"{n_late:,} of {positions.ngroups:,} texts begin after position 1"
+        missing = f"{n_missing:,} positions are missing within texts"
+        found = " and ".join([late] * bool(n_late) + [missing] * bool(n_missing))
+        remedy = "give the full texts by --sentence COLUMN"
+        return f"warning: {found}, and models read the texts without these words: {remedy}"
+
+    @cached_property
+    def word_in_texts(self) -> NDArray[np.intp]:
+        """The place of each word among the words of all running texts, (n words,).
+
+        Raises:
+            BadInput: a full text has another word at the position of a row.
+        """
+        if self.full_texts is None:
+            return np.arange(len(self.first_rows))
+        names = self.texts(self.procedure.text)
+        starts: dict[tuple[str, str], int] = {}
+        words: list[str] = []
+        for row in self.first_rows:
+            sentence = self.full_texts[row]
+            if (names[row], sentence) not in starts:
+                starts[names[row], sentence] = len(words)
+                words += sentence.split()
+        first = np.array([starts[names[row], self.full_texts[row]] for row in self.first_rows])
+        own = self.texts(self.procedure.word)[self.first_rows]
+        positions = self.places["position"].to_numpy()[self.first_rows].astype(int)
+        problems = []
+        for base in (1, 0):  # positions count from 1, or from 0
+            index: NDArray[np.intp] = first + positions - base
+            pairs = zip(own, index, strict=True)
+            wrong = [
+                number
+                for number, (word, place) in enumerate(pairs)
+                if not 0 <= place < len(words) or _letters(word) != _letters(words[place])
+            ]
+            if not wrong:
+                return index
+            problems.append(wrong)
+        number = min(problems, key=len)[0]
+        row = self.first_rows[number]
+        column = self.procedure.sentence
+        problem = f"{own[row]!r} is not the word at position {positions[number]} of {column}"
+        raise BadInput(f"{self.where(row)}: {problem}, {shortened(self.full_texts[row])!r}")
+
     def running_texts(self) -> dict[str, str]:
-        """Returns text -> its words joined by blanks.
+        """Returns text -> its words joined by blanks, or its full sentences.
 
         Raises:
             BadInput: no column of words is given; a word is empty, has a blank, or differs between
@@ -201,8 +265,16 @@ class HumanTable:
         names = self.texts(self.procedure.text)
         texts: dict[str, list[str]] = {}
         for row in self.first_rows:
-            texts.setdefault(names[row], []).append(words[row])
+            part = words[row] if self.full_texts is None else self.full_texts[row]
+            parts = texts.setdefault(names[row], [])
+            if self.full_texts is None or part not in parts:
+                parts.append(part)
         return {name: " ".join(parts) for name, parts in texts.items()}
+
+
+def _letters(word: str) -> str:
+    """A word without letter case and punctuation; the word itself if it has nothing else."""
+    return re.sub(r"\W", "", word.casefold()) or word
 
 
 # ---- files --------------------------------------------------------------------------------------

@@ -72,7 +72,10 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
 
 def is_table_file(source: object) -> bool:
     """Returns whether a source is the name of a file with a table."""
-    return isinstance(source, str | Path) and Path(source).suffix.lower() in TABLE_SUFFIXES
+    return isinstance(source, str | Path) and Path(source).suffix.lower() in (
+        *TABLE_SUFFIXES,
+        ".txt",
+    )
 
 
 def model_column(run: Run) -> str:

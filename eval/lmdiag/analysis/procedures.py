@@ -33,7 +33,8 @@ class Procedure:
     """column that tells texts apart; earlier words are those of the same text (default: text,
     article, trialid, docid or sentence)"""
     sentence: str = ""
-    """column that tells sentences apart, if earlier words are those of the same sentence"""
+    """column that tells sentences apart, if earlier words are those of the same sentence; if it has
+    their full text, that is what models read"""
     position: str = ""
     """column with the place of a word in its text or sentence (default: position, zone, ianum or
     sentpos)"""

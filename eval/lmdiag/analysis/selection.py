@@ -15,6 +15,7 @@ from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource, log_freque
 from lmdiag.analysis.procedures import COMPUTED, ENTROPY, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.stats import Values
+from lmdiag.stimuli.layout import filter_values
 from lmdiag.table_files import FILTER
 from lmdiag.types import BadInput
 
@@ -129,7 +130,7 @@ class Selection:
                 raise BadInput(f"filter {condition!r}: only numbers have an order") from None
             texts = self.table.texts(column).to_numpy()
             missing = texts == ""
-            passed = _COMPARE[sign](texts, value)
+            passed = np.isin(texts, filter_values(value, texts.tolist())) == (sign == "=")
         self.leave_out(f"{column} is missing", missing)
         self.leave_out(f"not {condition}", ~passed)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pandas import DataFrame, Series
 
-from lmdiag.stimuli.columns import READERS, WORD_PLACES
+from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.text import folded
 from lmdiag.types import BadInput
 
@@ -28,7 +28,7 @@ def rows_of_words(
     Raises:
         BadInput: a column of the formula differs between the words that are summed.
     """
-    readers = [name for name in table if folded(name) in READERS]
+    readers = [name for name in table if folded(name) in READER_NAMES]
     groups = [name for name in dict.fromkeys(["model", "item", *keys]) if name in table]
     n_cells = table.groupby(groups, dropna=False).ngroups
     if len(table) == n_cells:

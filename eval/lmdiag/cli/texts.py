@@ -7,7 +7,7 @@ import json
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -15,11 +15,19 @@ import lmdiag
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import options, say
 from lmdiag.files import decoded, read_text, user_path, write_atomically
-from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, read_table
+from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, is_text_table
 from lmdiag.text import visible
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, TableOptions
+
+if TYPE_CHECKING:
+    from lmdiag.analysis.texts import NamedTexts
+
+_COMPUTED = ("length", "log_frequency")
+"""Further columns of a table of surprisals."""
 
 _AS_IT_IS = options.TableWithoutFilter()
+_WithoutColumns = options.TableWithoutColumns
+_TEXTS = _WithoutColumns()
 
 
 def surprisal_command(
@@ -28,23 +36,25 @@ def surprisal_command(
     *,
     model: Annotated[tuple[str, ...], Parameter(consume_multiple=False)],
     output: Path | None = None,
-    columns: tuple[Literal["length", "log_frequency"], ...] = (),
+    columns: tuple[str, ...] = (),
     language: str = "en",
     entropy: bool = False,
     overwrite: options.Overwrite = False,
+    table: Annotated[_WithoutColumns, options.TABLE] = _TEXTS,  # type: ignore[valid-type]
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> None:
     """Writes the table.
 
     Args:
         file: text in UTF-8 with one sentence or text per line (- for standard input), or a table
-            (csv, tsv, xlsx, JSON lines, Parquet) with them in a column text or sentence
+            (csv, tsv, xlsx, JSON lines, Parquet) with them in a column text or sentence, or with a
+            row per word in columns text, position and word
         model: a Hub id, a local folder, demo:masked or demo:causal; given several times, of several
             models, and the table begins with a column model
         output: file to write; its name must end in .csv, .tsv or .parquet (default: csv to standard
             output)
         columns: further columns: length in characters, log_frequency (log2 of the word's proportion
-            by wordfreq)
+            by wordfreq); and which column of a table is what, NAME=COLUMN
         language: language of the frequencies
         entropy: add the entropy over tokens before the first token of each word, in bits
     """
@@ -54,7 +64,14 @@ def surprisal_command(
 
     if output:
         options.check_new_file(output, WRITTEN_SUFFIXES, overwrite=overwrite)
-    texts = _texts(file)
+    further: Any = [name for name in columns if "=" not in name]
+    if unknown := {*further} - {*_COMPUTED}:
+        choice = ", ".join(_COMPUTED)
+        raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
+    given = tuple(name for name in columns if "=" in name)
+    named = _texts(file, TableOptions(columns=given, **vars(table)))
+    for note in named.notes:
+        say(f"lmdiag: {note}")
     if "log_frequency" in columns:
         log_frequencies(["a"], language)  # a missing package is said before a model is loaded
     tables = []
@@ -63,40 +80,35 @@ def surprisal_command(
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
         for name in model:
             loaded = lmdiag.load_model(name, entropy=entropy, **reading.keywords())
-            table = loaded.surprisals(
-                texts, columns=columns, language=language, **vars(reading.batching)
+            words = loaded.surprisals(
+                named.texts, columns=further, language=language, **vars(reading.batching)
             )
+            words = named.of_table(words)
             if len(model) > 1:
-                table.insert(0, "model", name)
-            tables.append(table)
-    table = concat(tables, ignore_index=True)
+                words.insert(0, "model", name)
+            tables.append(words)
+    words = concat(tables, ignore_index=True)
     if output and output.suffix == ".parquet":
-        write_atomically(output, table.to_parquet(index=False))
+        write_atomically(output, words.to_parquet(index=False))
         return
     if not output and sys.stdout.isatty():  # a terminal gets no control characters
-        table["word"] = table["word"].map(visible)
+        words["word"] = words["word"].map(visible)
     # no word has a tab, and programs that read tab-separated words take quotes for characters
     tabs = {"sep": "\t", "quoting": csv.QUOTE_NONE} if output and output.suffix == ".tsv" else {}
-    text = table.to_csv(index=False, float_format="%.6f", lineterminator="\n", **tabs)
+    text = words.to_csv(index=False, float_format="%.6f", lineterminator="\n", **tabs)
     if output:
         write_atomically(output, text.encode())
     else:
         sys.stdout.write(text)
 
 
-def _texts(file: str) -> list[str]:
+def _texts(file: str, options: TableOptions) -> NamedTexts:
     """The texts of a table, or the lines of a text file or of standard input."""
+    from lmdiag.analysis.texts import NamedTexts, read_texts
+
     path = user_path(file)
-    if path.suffix.lower() in TABLE_SUFFIXES:
-        table = read_table(path)
-        names = [name for name in ("text", "sentence") if name in table.columns]
-        if len(names) != 1:
-            rule = "a table needs one column text or sentence; give other texts as a .txt file"
-            raise BadInput(f"{file} has the columns {', '.join(table.columns)}: {rule}")
-        for row, text in enumerate(table.columns[names[0]]):
-            if not isinstance(text, str) or not text.strip():
-                raise table.error(row, f"the column {names[0]} is empty or not text")
-        return list(table.columns[names[0]])
+    if path.suffix.lower() in TABLE_SUFFIXES or (file != "-" and is_text_table(path)):
+        return read_texts(path, options)
     if file == "-":
         file = "standard input"
         content = decoded(sys.stdin.buffer.read(), file)
@@ -105,7 +117,8 @@ def _texts(file: str) -> list[str]:
     if not content.strip():
         raise BadInput(f"{file} has no text: give one sentence or text per line")
     # Not `splitlines`, for which some characters within a sentence end a line, too.
-    return content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    lines = content.removesuffix("\n").replace("\r\n", "\n").split("\n")
+    return NamedTexts(lines, [*range(1, len(lines) + 1)])
 
 
 def fit_command(

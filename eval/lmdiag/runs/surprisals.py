@@ -105,8 +105,9 @@ def ask_about_words(
             journal=journal, label=label,
         )  # fmt: skip
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
-    values = words[[*columns]].to_numpy().T[:, table.word] * in_units
+    values = words[[*columns]].to_numpy().T[:, table.word_in_texts[table.word]] * in_units
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
-    remarks = filter(None, (bos_remark(options, info, "sentence"), model.warning, warning))
+    bos = bos_remark(options, info, "sentence")
+    remarks = filter(None, (table.gap_note(), bos, model.warning, warning))
     entropy = values[1] if ENTROPY in columns else None
     return SurprisalSource(info.name or info.id, values[0], "", "; ".join(remarks), entropy)

@@ -27,7 +27,7 @@ ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "c
 WORD_COLUMNS = frozenset({"text", "position", "word"})
 """Known columns of tables with a row per word."""
 
-READERS = ("participant", "subject", "reader", "subid", "workerid", "subj", "sub")
+READER_NAMES = ("participant", "subject", "reader", "subid", "workerid", "subj", "sub")
 """Names of columns that tell readers apart, folded."""
 
 WORD_PLACES = (

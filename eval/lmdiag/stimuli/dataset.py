@@ -22,7 +22,7 @@ from lmdiag.stimuli.forms import PAIR_ALIASES, form_of, in_form
 from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import concatenate
-from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, read_table
+from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, is_text_table, read_table
 from lmdiag.text import shortened, suggest
 from lmdiag.types import AS_IT_IS, DIAGNOSTICS, BadInput, TableOptions
 
@@ -43,8 +43,10 @@ _parsed = lru_cache(maxsize=8)(files.parse_yaml)
 """The YAML of a card, which is looked at once for each config; not to be changed."""
 
 
-def _read_lines(path: Path) -> RawTable:
-    """The lines of a text file as one column, as `datasets` reads them."""
+def _read_text(path: Path) -> RawTable:
+    """A table, or the lines of an extended set as one column, as `datasets` reads them."""
+    if not extended_task(path.name) and is_text_table(path):
+        return read_table(path)
     lines = files.read_text(path).removesuffix("\n").split("\n")
     return RawTable(str(path), {TEXT: lines}, RowNumbers(range(1, len(lines) + 1), "line"))
 
@@ -52,7 +54,7 @@ def _read_lines(path: Path) -> RawTable:
 READERS: dict[str, Callable[[Path], RawTable]] = {
     **dict.fromkeys(TABLE_SUFFIXES, read_table),
     ".json": lambda path: suite_rows(files.read_json(path), str(path), path.stem),
-    _TEXT: _read_lines,
+    _TEXT: _read_text,
 }
 """File suffix -> reader."""
 
@@ -160,11 +162,11 @@ def _task_of(data: str, path: Path) -> str:
     Without the columns of the diagnostic that it is named after, it is the user's own task.
     """
     if path.suffix == _TEXT:
-        if task := extended_task(path.name):
+        if task := extended_task(path.name) or (path.stem if is_text_table(path) else ""):
             return task
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
-        problem = f"is not known by its name: a text file holds an extended set ({sets})"
-        raise BadInput(f"{data} {problem}; give rows of your own as a csv file")
+        problem = f"is neither an extended set ({sets}) nor a table whose first line names columns"
+        raise BadInput(f"{data} {problem}: for a text without columns, use `lmdiag surprisal`")
     task = path.stem
     known = diagnostics.built_in()
     if path.suffix.lower() in READERS and task not in (*known, VERBS):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.columns import READERS, WORD_PLACES
+from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -127,7 +127,7 @@ def find_conditions(table: DataFrame) -> list[str]:
 def _candidates(table: DataFrame) -> list[str]:
     """The columns that may be conditions: not texts, nor places of words, nor readers."""
     never = {*NO_CONDITIONS, "item"}
-    others = {*WORD_PLACES, *READERS}
+    others = {*WORD_PLACES, *READER_NAMES}
     return [name for name in table if name not in never and folded(name) not in others]
 
 

@@ -11,7 +11,13 @@ from itertools import chain
 from typing import Any
 
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_rows
-from lmdiag.stimuli.regions import is_region, with_critical, with_regions, without_gaps
+from lmdiag.stimuli.regions import (
+    is_region,
+    refuse_fragments,
+    with_critical,
+    with_regions,
+    without_gaps,
+)
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import RawTable
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
@@ -53,6 +59,7 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
         return _pair_rows(table, task)
     if not form:
         return replace(table, form=form)
+    refuse_fragments(table)
     table = with_critical(with_regions(table, options.separator), options.critical)
     return replace(table, form=form)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lmdiag.stimuli.table import GAP, text_problem
 from lmdiag.table_files import RawTable
-from lmdiag.text import WITHOUT_SPACES
+from lmdiag.text import WITHOUT_SPACES, folded
 from lmdiag.types import BadInput
 
 is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
@@ -24,6 +24,31 @@ _JOINED_START = re.compile(rf"[{_QUOTES}]*[{WITHOUT_SPACES}]")
 
 _FOLLOWING = ("spill_1", "spill_2")
 """Names of the words after the critical one."""
+
+
+_WORDS = ("word", "target", "critword", "criticalword", "completion", "continuation", "ending")
+"""Names of columns with the word after a fragment, folded."""
+
+
+def refuse_fragments(table: RawTable) -> None:
+    """Refuses a column of sentences that the word of another column continues.
+
+    That is where no sentence ends in punctuation, and none has the word in it. A user who wants
+    them as they are names the column.
+    """
+    texts = table.columns.get("sentence", ())
+    names = [name for name in table.columns if folded(name) in _WORDS]
+    if not names or not texts or "sentence" in table.chosen:
+        return
+    words = table.columns[names[0]]
+    for text, word in zip(texts, words, strict=True):
+        is_word = isinstance(word, str) and isinstance(text, str) and word.strip()
+        if not is_word or text.rstrip()[-1:] in ".!?…。！？\"'”’)" or word.strip() in text:
+            return
+    what = f"no sentence has an end or the word in {names[0]}: the word seems to continue it"
+    remedy = f"give --columns context=sentence target={names[0]}"
+    other = "or, to score them as sentences, --columns sentence=sentence"
+    raise BadInput(f"{table.name}: {what}: {remedy}, {other}")
 
 
 # ---- gaps ----------------------------------------------------------------------------------------

@@ -1,0 +1,215 @@
+"""Tables as researchers have them: read with options or by themselves, or refused with a remedy."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from invented_runs import make_run
+
+import lmdiag
+from lmdiag import stimuli
+from lmdiag.analysis.human import read_human
+from lmdiag.analysis.procedures import Procedure
+from lmdiag.analysis.texts import read_texts
+from lmdiag.types import BadInput, TableOptions
+
+WIDE = (
+    "Nr,Good_Near,Good_Far,Bad_Near,Bad_Far,Crit,Kind\n"
+    "1,The bell is new.,The bells are new.,The bell are new.,The bells is new.,3,exp\n"
+    "2,A wall is red.,Some walls are red.,A wall are red.,Some walls is red.,3,exp\n"
+    "3,It rains.,,,,2,filler\n"
+)
+WIDE_OPTIONS = {
+    "filter": "Kind=exp", "wide": ["Good_Near", "Good_Far", "Bad_Near", "Bad_Far"],
+    "split": "condition=_:grammatical,distance", "critical": "crit",
+}  # fmt: skip
+
+
+def table(text):
+    return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
+
+
+def written(folder, content, name="own.csv"):
+    path = folder / name
+    path.write_text(content)
+    return path
+
+
+def test_a_wide_table_has_the_effects_of_its_conditions_at_the_critical_word(tmp_path):
+    """The options are stored with the run, which is read back and analysed with them."""
+    path = written(tmp_path, WIDE)
+    rows = stimuli.load(str(path), **WIDE_OPTIONS)
+    columns = rows.columns()
+    assert columns["item"] == ["1"] * 4 + ["2"] * 4
+    assert columns["grammatical"][:4] == ["Good", "Good", "Bad", "Bad"]
+    assert columns["id"][:2] == ["own-1-Good_Near", "own-1-Good_Far"]
+    text = columns["sentence"][1]
+    spans = {x["name"]: text[x["start"] : x["end"]] for x in columns["regions"][1]}
+    assert spans == {"critical": "are", "spill_1": "new."}
+    assert [note.partition(":")[0] for note in rows.notes] == [
+        "filter",
+        "wide",
+        "split",
+        "critical",
+    ]
+    assert stimuli.load(table(WIDE), "own", **WIDE_OPTIONS).fingerprint == rows.fingerprint
+    run = lmdiag.load_run(make_run(tmp_path / "run", path, table=TableOptions.of(WIDE_OPTIONS)))
+    effects = lmdiag.analyse(run, region="critical").effects
+    assert [*effects["effect"]] == ["grammatical", "distance", "grammatical:distance"]
+    assert set(effects["n"]) == {2}
+    assert set(lmdiag.analyse(run, filter="distance=Far").conditions) == {"grammatical"}
+
+
+PAIR = {"sentence_good": ["A a."], "sentence_bad": ["B b."]}
+READ = {
+    "other names": ({"left": ["It is"], "form": ["so"]},
+                    {"columns": ["context=left", "target=form"]},
+                    {"context": ["It is"], "target": ["so"]}),
+    "mapping": ({"left": ["It is"], "form": ["so"]},
+                {"columns": {"context": "left", "target": "form"}},
+                {"context": ["It is"], "target": ["so"]}),
+    "range": ({"R01": ["A"], "t1": [5], "R02": ["b."], "t2": [6]}, {"columns": "region=R01..R02"},
+              {"sentence": ["A b."], "t2": [6]}),
+    "pair": ({"a": ["A a."], "b": ["B b."]}, {"columns": ["sentence_good=a", "sentence_bad=b"]},
+             {"sentence": ["A a.", "B b."], "good": [True, False]}),
+    "capitals": ({"Item": [1], "Sentence": ["A a."], "Target": ["a"]}, {}, {"item": ["1"]}),
+    "not equal": ({"sentence": ["A.", "B.", "C."], "k": ["x", "y", "z"]}, {"filter": "k!=x,z"},
+                  {"id": ["rows-2"]}),
+    "value with a comma": ({"sentence": ["A.", "B."], "k": ["x,y", "z"]}, {"filter": "K=x,y"},
+                           {"sentence": ["A."]}),
+    "gap": ({"sentence": ["The [MASK] ran.", "A ___, too"], "target": ["x", "y"]}, {},
+            {"context": ["The", "A"], "right_context": ["ran.", ", too"], "target": ["x", "y"]}),
+    "named gap": ({"sentence": ["The @ ran."], "target": ["x"]}, {"gap": "@"},
+                  {"context": ["The"]}),
+    "wide targets": ({"context": ["It is"], "near": ["so"], "far": ["no"]},
+                     {"wide": ["near", "far"]},
+                     {"target": ["so", "no"], "condition": ["near", "far"], "item": ["1", "1"]}),
+    "separator": ({"sentence": ["The*dog*ran."] * 2, "k": "ab"}, {"separator": "*"},
+                  {"sentence": ["The dog ran."] * 2}),
+    "grammaticality": (
+        {"sentence": ["A.", "B.", "C.", "D."], "ok": "yynn", "i": [1, 2, 1, 2]},
+        {"good": "ok=y", "contrast": "i"}, {"contrast": ["1", "2", "1", "2"]}),
+    "Chinese": ({"region_1": ["那个"], "region_2": ["农夫"], "region_3": ["。"]}, {},
+                {"sentence": ["那个农夫。"]}),
+    "Thai, Japanese, Latin": (
+        {"region_1": ["แมว", "彼は"], "region_2": ["กิน", "「本」"], "region_3": ["NP", "を"]}, {},
+        {"sentence": ["แมวกิน NP", "彼は「本」を"]}),
+    "critical word": ({"sentence": ["The hen, old, ate."], "c": ["old"]}, {"critical": "c"},
+                      {"regions": [[{"number": 1, "name": "critical", "start": 9, "end": 13},
+                                    {"number": 2, "name": "spill_1", "start": 14, "end": 18}]]}),
+    "sentences beside words": ({"sentence": ["The hen"], "word": ["ate"]},
+                               {"columns": "sentence=sentence"}, {"sentence": ["The hen"]}),
+}  # fmt: skip
+"""Layout -> columns of a table, options, columns of the stimuli."""
+
+
+@pytest.mark.parametrize("case", READ)
+def test_layouts_are_read_as_they_lie(case):
+    columns, options, expected = READ[case]
+    rows = stimuli.load({name: [*x] for name, x in columns.items()}, **options).columns()
+    assert {name: rows[name] for name in expected} == expected
+
+
+TEXT = {"sentence": ["A b.", "C d."], "item": ["1", "2"]}
+REFUSED = {
+    "marker in a context": ({"context": ["The [MASK] of"], "target": ["x"]}, {},
+                            r"'\[MASK\]': write what is left .* --columns sentence=context"),
+    "template": ({"context": ["The $PRONOUN is"], "target": ["x"]}, {}, r"'\$PRONOUN'"),
+    "two gaps": ({"sentence": ["The {} ran {}."], "target": ["x"]}, {}, "row 1: .* 2 gaps"),
+    "gap in some": ({"sentence": ["A XXXX.", "B."], "target": ["x", "y"]}, {}, "row 2: .* no gap"),
+    "gap, no target": ({"sentence": ["A <mask>."]}, {}, "give the word .* in a column target"),
+    "stars": ({"sentence": ["The*dog*ran.", "A*cat*ran."]}, {}, r"give --separator '\*'"),
+    "two sentences": ({"sentence_a": ["A."], "sentence_b": ["B."]}, {},
+                      "which bad, --columns sentence_good=sentence_a sentence_bad=sentence_b, or"),
+    "sent_more": ({"sent_more": ["A."], "sent_less": ["B."]}, {},
+                  "--columns sentence_good=sent_more sentence_bad=sent_less"),
+    "fragment": ({"sentence": ["The hen"], "word": ["ate"]}, {},
+                 "give --columns context=sentence target=word"),
+    "no value": (TEXT, {"filter": "item=3"}, "no row has '3' in item, which has 1, 2"),
+    "no row": (TEXT, {"filter": "item!=1,2"}, "leaves no row"),
+    "no column": (TEXT, {"filter": "itme=1"}, "no column 'itme'.*'item'"),
+    "no name": (TEXT, {"columns": "contxt=item"}, "no name 'contxt': choose from"),
+    "parts": (TEXT, {"split": "sentence= :a"}, "row 1: --split .*'A b.' has 2 parts, not 1"),
+    "position": (TEXT | {"c": ["3", "1"]}, {"critical": "c"}, "position 3 is not between 1 and 2"),
+    "word twice": ({"sentence": ["To be or to be."], "c": ["be"]}, {"critical": "c"}, "is 2 times"),
+    "not one's own": (PAIR | {"UID": ["x"]}, {"columns": "nothing"}, "write NAME=COLUMN"),
+    "both are item": ({"Item": [1], "ITEM": [1], "sentence": ["A."]}, {}, "--columns item=Item or"),
+}  # fmt: skip
+"""Mistake -> columns of a table, options, the error."""
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_with_the_remedy(case):
+    columns, options, message = REFUSED[case]
+    with pytest.raises(BadInput, match=message):
+        stimuli.load(columns, **options)
+
+
+FILES = {
+    "tab": ("own.tab", "item\tsentence\n1\tA b.\n\n2\tC d.\n"),
+    "txt": ("own.txt", "item\tsentence\n1\tA b.\n\n2\tC d.\n"),
+    "write.table": ("own.txt", '"item" "sentence"\n"1" 1 "A b."\n\n"2" 2 "C d."\n'),
+    "several lines in a cell": ("own.csv", 'sentence,note\nA b.,"x\ny"\n\nC d.,\n'),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_texts_have_the_numbers_of_their_rows(tmp_path, name):
+    path = written(tmp_path, FILES[name][1], FILES[name][0])
+    assert read_texts(path)[:2] == (["A b.", "C d."], [1, 3])
+    assert stimuli.load(str(path)).columns()["sentence"] == ["A b.", "C d."]
+
+
+WORDS = "text,position,word,rt,full\n" + "".join(
+    f"{text},{position},{word},{300 + position},{' '.join(words)}\n"
+    for text, words in enumerate((["The", "hen", "eats."], ["A", "cook", "sat", "down."]), start=1)
+    for position, word in enumerate(words, start=1)
+)
+LATE = "\n".join(line for line in WORDS.splitlines() if ",1," not in line[1:5])
+
+
+def test_a_table_of_words_is_read_as_texts(tmp_path, command):
+    path = written(tmp_path, WORDS)
+    asked = ("surprisal", path, "--model", "demo:causal", "--bos", "never")
+    lines = [line.split(",")[:3] for line in command(*asked)[1].splitlines()]
+    assert lines == [line.split(",")[:3] for line in WORDS.splitlines()]
+    rows = "position,rt,word,story\n1,300,A,x\n2,310,hen,x\n"
+    named = read_texts(written(tmp_path, rows), TableOptions(columns=("text=story",)))
+    assert (named.texts, named.names) == (["A hen"], ["x"])
+
+
+def test_words_that_a_table_lacks_are_counted_and_read_from_full_texts(tmp_path, command):
+    late = written(tmp_path, LATE, "late.csv")
+    how = {"response": "rt", "controls": ()}
+    human = read_human(late, chosen=Procedure(**how))
+    assert human.gap_note().startswith("warning: 2 of 2 texts begin after position 1, and models")
+    assert [*human.running_texts().values()] == ["hen eats.", "cook sat down."]
+    human = read_human(late, chosen=Procedure(sentence="full", **how))
+    assert [*human.running_texts().values()] == ["The hen eats.", "A cook sat down."]
+    assert human.word_in_texts.tolist() == [1, 2, 4, 5, 6]
+    assert human.gap_note() == ""
+    wrong = written(tmp_path, LATE.replace("2,3,sat", "2,3,lay"), "wrong.csv")
+    with pytest.raises(BadInput, match=r"wrong.csv:5: 'lay' is not the word at position 3 of full"):
+        read_human(wrong, chosen=Procedure(sentence="full", **how)).word_in_texts  # noqa: B018
+    gap = written(tmp_path, WORDS.replace("2,2,cook", "2,5,cook").replace("2,3", "2,6"), "gap.csv")
+    assert "2 positions are missing" in read_human(gap, chosen=Procedure(**how)).gap_note()
+
+
+def test_analyse_reads_tables_with_the_same_options(tmp_path, command):
+    rows = "Item,block,cond,surprisal\n" + "".join(
+        f"{item},{'ab'[item % 2]},{'ab'[item % 2]}{n},{item + n * n}\n"
+        for item in range(1, 7)
+        for n in (1, 2)
+    )
+    path = written(tmp_path, rows)
+    assert "choose one by --filter block=a" in command.refused("analyse", path)
+    code, out, _ = command("analyse", path, "--filter", "Block=a", "--json")
+    (effect,) = json.loads(out)["effects"]
+    assert (code, effect["effect"], effect["n"], effect["estimate"]) == (0, "cond", 3, 3)
+    wide = table(rows).pivot(index=["Item", "block"], columns="cond", values="surprisal")
+    wide = wide[["a1", "a2"]].dropna().astype(float).reset_index()
+    found = lmdiag.analyse(wide, wide=["a1", "a2"], conditions=["condition"])
+    assert np.allclose(found.effects["estimate"], 3)
+    assert found.notes[1].startswith("wide: 3 rows make 6, one for each surprisal")
