@@ -388,6 +388,21 @@ def test_published_figures_of_a_diagnostics_page(task):
             assert float(cell) == kept[model, task, measure, where], (model, measure, where)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
+def test_the_blocks_in_r_run(tmp_path):
+    (text,) = (text for _, text in blocks("migration.md", "r"))
+    (tmp_path / "words.R").write_text(here(text), "utf-8")
+    path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+    out = finished("Rscript", "words.R", cwd=tmp_path, PATH=path)
+    rows = list(csv.DictReader((tmp_path / "words.csv").open(encoding="utf-8")))
+    bits = sum(float(row["surprisal"]) for row in rows if row["text"] == "1")
+    gains = [float(x["surprisal"]) + float(x["log_frequency"]) for x in rows if x["text"] == "1"]
+    shown = re.findall(r"^1 +1 +(\S+)", out, re.MULTILINE)
+    expected = [bits, -sum(gains) / len(gains)]
+    assert [float(value) for value in shown] == pytest.approx(expected, rel=1e-4)
+
+
 SLURM, JOB = (text for _, text in blocks("jobs.md", "bash") if text.startswith(SCRIPTS))
 
 
