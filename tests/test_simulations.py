@@ -6,6 +6,7 @@ section 5, with which the tests compare.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import pytest
 
 import lmdiag
 from lmdiag import stats
+from lmdiag.analysis.cloze import item_measures
 
 PAGE = Path(__file__).parents[1] / "docs" / "specification.md"
 HEADER = "| test | data | draws | true nulls rejected at .05 | coverage |"
@@ -125,6 +127,28 @@ def correlations(rng, n, r, statistic):
     truth = 6 / math.pi * math.asin(r / 2) if statistic == "spearman" else r
     values = rng.multivariate_normal([0, 0], [[1, r], [r, 1]], size=n)
     return Outcome(None, covers(stats.estimate(values, statistic), truth))
+
+
+# ---- cloze norms --------------------------------------------------------------------------------
+
+
+@cache
+def cloze_population():
+    """Measures of 20,000 items of 3 to 11 words, 30 responses each, whose model half agrees."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for size in rng.integers(3, 12, 20_000):
+        people = rng.dirichlet(np.ones(size))
+        counts = rng.multinomial(30, people)
+        p = rng.beta(2, 2) * (people + rng.dirichlet(np.ones(size))) / 2
+        said = counts > 0
+        rows.append(item_measures(counts[said] / 30, np.log(p[said]), 0.0))
+    return pd.DataFrame(rows)
+
+
+def cloze_means(rng, n, measure):
+    values = cloze_population()[measure].dropna().to_numpy()
+    return Outcome(None, covers(stats.estimate(rng.choice(values, n), "mean"), values.mean()))
 
 
 # ---- conditions ---------------------------------------------------------------------------------
@@ -244,6 +268,12 @@ SIMULATIONS = [
     Simulation(CHANCE, "n = 34, chance 1/3", 2_000, against_chance, (34, 1 / 3)),
     Simulation(CHANCE, "n = 102, chance 1/2", 2_000, against_chance, (102, 1 / 2)),
     Simulation("t interval of a mean", "n = 12, normal", 2_000, means, (12,)),
+    *(
+        Simulation("t interval of `cloze`", f"{measure}, {n} items", 2_000, cloze_means,
+                   (n, measure), is_bounded=False)
+        for measure in ("mass", "divergence", "spearman")
+        for n in (8, 20, 50)
+    ),
     Simulation("interval of a median", "n = 102, exponential", 2_000, medians, (102,)),
     Simulation("Spearman's interval", "n = 44, r = 0", 2_000, correlations, (44, 0.0, "spearman")),
     Simulation("Spearman's interval", "n = 44, r = .9", 2_000, correlations, (44, 0.9, "spearman")),

@@ -33,9 +33,9 @@ from lmdiag.analysis.cloze import (
     read_norms,
 )
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
-from lmdiag.analysis.human import log_frequencies, read_human, read_surprisals
+from lmdiag.analysis.human import log_frequencies, own_surprisals, read_human, read_surprisals
 from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, model_column
-from lmdiag.analysis.procedures import Procedure
+from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import Pair, compare_pairs, compare_runs, side_of, unlike_first
 from lmdiag.display import (
@@ -356,6 +356,8 @@ def fit(
     options = TableOptions.of(reading)
     table = read_human(human, profile, Procedure(**procedure | lists), options)
     files = [surprisal] if isinstance(surprisal, str) else surprisal
+    if [*files] == [SURPRISAL]:
+        files = ()
     sources = [read_surprisals(table, source) for source in files]
     if models:
         check_table(table)  # before any model is loaded
@@ -365,8 +367,8 @@ def fit(
         how["label"] = None if quiet else model.info.id
         with model.lock:
             sources.append(ask_about_words(model.model, model.options, table, **how))
-    if not sources and "surprisal" in table.frame.columns:
-        sources = [read_surprisals(table, "surprisal")]
+    if not sources and SURPRISAL in table.frame.columns:
+        table, sources = own_surprisals(table)
     if not sources:
         raise BadInput("no surprisals: name a model to ask, or a column or file with surprisals")
     return fit_surprisals(table, sources)

@@ -48,14 +48,11 @@ def model(p, top, name="org/m"):
     return SimpleNamespace(info=info, predict=predict)
 
 
-def table(n, seed, words=4):
+def table(n, seed):
     """Responses to n items, twelve to each, and the probabilities of a model."""
     rng = np.random.default_rng(seed)
-    rows = [
-        (i, f"context {i}", f"w{i}{'abcd'[rng.integers(words)]}")
-        for i in range(n)
-        for _ in "x" * 12
-    ]
+    words = ("a", "bb", "ccc", "dddd")
+    rows = [(i, f"context {i}", f"w{i}{rng.choice(words)}") for i in range(n) for _ in range(12)]
     frame = pd.DataFrame(rows, columns=["item", "context", "response"])
     return frame, {word: float(rng.uniform(0.01, 0.2)) for word in frame["response"]}
 
@@ -113,8 +110,7 @@ def test_every_number_of_terminal_page_and_json_is_the_hand_computed_one(command
 
 def test_means_intervals_and_comparisons_are_those_of_scipy_and_of_the_statistics():
     frame, first = table(20, 0)
-    _, second = table(20, 1)
-    second = {word: p / 2 + 0.01 for word, p in first.items()} | {}
+    second = {word: p / 2 + 0.01 for word, p in first.items()}
     tops = {context: {"other": 0.5} for context in frame["context"]}
     models = [model(first, tops, "a"), model(second, tops, "b")]
     found = lmdiag.cloze(frame, models=models)
@@ -184,3 +180,19 @@ def test_shares_above_1_are_refused():
     rows = pd.DataFrame({"item": 1, "context": "A", "word": ["x", "y"], "cloze": [0.8, 0.4]})
     with pytest.raises(BadInput, match=r"cloze of item 1 adds up to 1\.2"):
         read_norms(rows)
+
+
+def test_fit_reads_the_words_of_several_models_and_names_them():
+    frame, p = table(8, 2)
+    tops = {context: {"other": 0.5} for context in frame["context"]}
+    models = [model(p, tops, "a"), model({word: x**2 for word, x in p.items()}, tops, "b")]
+    words = lmdiag.cloze(frame, models=models).written_words()
+    fit = lmdiag.fit(words, response="cloze", controls=["length"])
+    assert [(x.name, x.n) for x in fit.models] == [(name, len(words) // 2) for name in "ab"]
+    first = words[words["model"] == "a"]
+    x = np.column_stack([np.ones(len(first)), first["surprisal"], first["word"].str.len()])
+    slope = np.linalg.lstsq(x, first["cloze"])[0][1]
+    assert fit.models[0].per_bit == pytest.approx(slope)
+    assert "no columns of texts and positions: earlier words are no predictors" in fit.notes
+    with pytest.raises(BadInput, match="a and b have different rows"):
+        lmdiag.fit(words.iloc[:-1], response="cloze", controls=["length"])

@@ -286,6 +286,11 @@ class ClozeAnalysis:
         """The names of the models."""
         return list(self.figures["model"].unique())
 
+    def written_words(self) -> DataFrame:
+        """Returns `words` as files have them: without a right context where no item has one."""
+        has_right = self.words["right_context"].any()
+        return self.words if has_right else self.words.drop(columns="right_context")
+
     def missed(self, model: str) -> DataFrame:
         """Returns the words that people say, the least probable for the model first."""
         words = self.words[(self.words["model"] == model) & (self.words["cloze"] > 0)]
@@ -315,7 +320,7 @@ class ClozeAnalysis:
         unsaid = concat([self.unsaid(model) for model in self.models])
         records = {
             name: table.astype(object).where(table.notna(), None).to_dict("records")
-            for name, table in {"words": self.words, "unsaid": unsaid}.items()
+            for name, table in {"words": self.written_words(), "unsaid": unsaid}.items()
         }
         document = {"models": models, **records, "notes": self.notes}
         document["comparisons"] = [
@@ -350,8 +355,9 @@ def _of_model(norms: ClozeNorms, name: str, of: Predictions) -> tuple[DataFrame,
     """The tables of words, items and top words of one model."""
     table = items_of_predictions(of, norms.stimuli).rename(columns={"target": "word"})
     table = table.assign(model=name, right_context=norms.stimuli.columns()["right_context"])
-    columns = ["word", "count", "cloze", "probability", "surprisal", "rank", "state", "model"]
-    words = table[[*ITEM, *table.columns.intersection(columns, sort=False)]]
+    table["rank"] = table["rank"].astype("Int64")
+    names = ("word", "count", "cloze", "probability", "surprisal", "rank", "state", "model")
+    words = table[[*ITEM, *(column for column in names if column in table)]]
     is_cased = norms.is_cased and (of.model is None or of.model.cased)
     items = []
     tops = []

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series, factorize, to_numeric
 
+from lmdiag.analysis.items import SCORES
 from lmdiag.analysis.procedures import (
     COMPUTED,
     ENTROPY,
@@ -304,7 +305,10 @@ def read_human(
         path = data
         name = "rows"
     frame, notes = _read_rows(path, options)
-    return HumanTable(frame, name, procedure_for(frame.columns, profile, chosen), notes)
+    procedure = procedure_for(frame.columns, profile, chosen)
+    if procedure.lags == 0 and not (procedure.formula or (chosen and chosen.lags == 0)):
+        notes = (*notes, "no columns of texts and positions: earlier words are no predictors")
+    return HumanTable(frame, name, procedure, notes)
 
 
 def _read_rows(
@@ -320,6 +324,33 @@ def _read_rows(
     rows = items_of(source) if isinstance(source, Path) and not is_file else source
     frame, notes = read_frame_rows(rows, options, PLACES, copies=True, raw=True)
     return frame if is_file else frame.set_axis(range(1, len(frame) + 1)), notes
+
+
+def own_surprisals(table: HumanTable) -> tuple[HumanTable, list[SurprisalSource]]:
+    """Returns the surprisals in the column `surprisal`, of each model that `model` names.
+
+    Returns:
+        the rows, each once, and the surprisals of each model.
+
+    Raises:
+        BadInput: the models do not have the same rows.
+    """
+    frame = table.frame
+    source = read_surprisals(table, SURPRISAL)
+    if "model" not in frame.columns or any(x.startswith("model") for x in table.procedure.filter):
+        return table, [source]
+    models = table.texts("model").to_numpy()
+    names = list(dict.fromkeys(models))
+    if len(names) == 1:
+        return table, [source._replace(name=names[0])]
+    shared = frame.drop(columns=["model", *SCORES], errors="ignore")
+    rows = shared[models == names[0]]
+    for name in names[1:]:
+        if not shared[models == name].reset_index(drop=True).equals(rows.reset_index(drop=True)):
+            rule = "choose the rows of one, --filter model=NAME"
+            raise BadInput(f"{table.name}: {names[0]} and {name} have different rows: {rule}")
+    once = HumanTable(rows, table.name, table.procedure, table.notes)
+    return once, [SurprisalSource(name, source.values[models == name]) for name in names]
 
 
 def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:

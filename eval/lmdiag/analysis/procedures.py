@@ -47,7 +47,8 @@ class Procedure:
     """columns that the baseline has; length (characters) and log_frequency (wordfreq) are computed
     if there are none (default: these two)"""
     lags: int | None = None
-    """how many earlier words' controls and surprisals are predictors, too (default: 2)"""
+    """how many earlier words' controls and surprisals are predictors, too (default: 2; without
+    columns of texts and positions 0)"""
     predictors: tuple[str, ...] = (SURPRISAL,)
     """what the full model adds to the baseline: surprisal, entropy or columns; of several, each is
     also fitted without the others, and tested beyond them"""
@@ -236,6 +237,8 @@ def procedure_for(
         values["sentence"] = ""
     for field, names in _PLACES_OF.items():
         values[field] = values[field] or next((name for name in names if name in columns), "")
+    if not (values["text"] or values["position"] or chosen.lags):
+        values["lags"] = 0  # no row has a place in a text
     values["response"] = values["response"] or values["formula"].partition("~")[0].strip()
     if not values["response"]:
         raise BadInput("no response: name the column of the human measure, --response COLUMN")
