@@ -70,7 +70,7 @@ SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests below."""
 NOT_RUN = ("pip", "lm_eval", "lighteval", "inspect", "syntaxgym", "make ", "hf")
 """Beginnings of commands that the tests of a page do not run, except `make run`."""
-OF_THE_HUB = re.compile("EleutherAI|Qwen|openai-community")
+OF_THE_HUB = re.compile("EleutherAI|HuggingFaceTB|Qwen|openai-community")
 """Commands with a model of these owners are parsed and not run."""
 BUILD = "datasets/lmdiag/build.py"
 """The script of `lmdiag build`."""

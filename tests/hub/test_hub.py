@@ -67,7 +67,8 @@ def test_a_dry_run_and_refusals_of_the_hub(hub, data, monkeypatch, command):
     code, out, _ = command(*asked, "--dry-run", "--benchmark", "--public")
     assert code == 0
     assert out.startswith("elsewhere/lmdiag (dataset, public): ")
-    assert {PARQUET, "eval.yaml"} <= set(out.split())
+    assert {"*.parquet", "eval.yaml"} <= set(out.split())
+    assert len(out.splitlines()) <= 15
     assert not hub.log
     for token, message in (
         ("hf_test", "your token does not allow this"),
@@ -94,6 +95,7 @@ def test_a_dry_run_and_refusals_of_the_hub(hub, data, monkeypatch, command):
         ("org/model", ["--results-repo", "org/x", "--note", "x" * 201],
          "note: string should have at most 200 characters"),
         ({}, [], "which is not a data set of the Hub"),
+        (".", [], "is a folder without a finished run: a Hub id is needed"),
         ({}, ["--data", "nonsense"], "write namespace/name"),
         ({"protocol": ONE_TASK}, [], "it lacks cprag102, neg136, which the leaderboard shows"),
         ({"protocol": PERTURBED}, [], "it was not made with the default perturb, shuffles, as the"),

@@ -179,8 +179,11 @@ def submit_command(
     from huggingface_hub import HfApi
 
     from lmdiag.hub.requests import offer_request, offers_of_run, request_of
+    from lmdiag.results import RESULTS
 
     if files.exists(run := Path(model)):
+        if not files.exists(run / RESULTS):
+            raise BadInput(f"{model} is a folder without a finished run: a Hub id is needed")
         if revision or dtype:
             raise BadInput("--revision and --dtype are those of the run: leave them out")
         offers = offers_of_run(run, data, results_repo, note)

@@ -29,6 +29,9 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, HfApi
 
+_LISTED = 6
+"""Files up to which each is listed, and YAML is shown."""
+
 _METRIC = "cloze_diagnostics"
 _BENCHMARK = "eval.yaml"
 _PROVENANCE = "provenance.json"
@@ -67,7 +70,9 @@ class Commit:
                 raise BadInput(f"{path} contains a token of the Hub: remove it, and revoke it")
 
     def describe(self, how: str) -> str:
-        """Returns what would be sent, one line per file with its size in bytes, YAML as it is.
+        """Returns what would be sent: a line per file with its size in bytes, and YAML as it is.
+
+        Of many files, Parquet files, and those of a folder, have one line.
 
         Args:
             how: "private", "public" or "pull request".
@@ -75,10 +80,17 @@ class Commit:
         kind = f"{self.sdk} space" if self.sdk else self.repo_type
         total = f"{len(self.files)} files, {sum(map(len, self.files.values())):,} bytes"
         lines = [f"{self.repo_id} ({kind}, {how}): {total}; {self.title}"]
+        is_small = len(self.files) <= _LISTED
+        sizes = dict[str, list[int]]()  # of files, or of all in a folder or of a kind
         for path, content in sorted(self.files.items()):
-            lines.append(f"  {len(content):>11,}  {visible(path)}")
-            if path.endswith(".yaml"):
-                lines.append(textwrap.indent(content.decode().rstrip(), "    "))
+            name = path if is_small or "/" not in path else f"{path.partition('/')[0]}/"
+            name = "*.parquet" if path.endswith(".parquet") and not is_small else name
+            sizes.setdefault(name, []).append(len(content))
+        for name, of_files in sizes.items():
+            count = "" if name in self.files else f" ({len(of_files)} files)"
+            lines.append(f"  {sum(of_files):>11,}  {visible(name)}{count}")
+            if name.endswith(".yaml") and is_small:
+                lines.append(textwrap.indent(self.files[name].decode().rstrip(), "    "))
         return "\n".join([*lines, textwrap.indent(self.description, "  ")]).rstrip()
 
     def publish(self, api: HfApi, *, private: bool) -> tuple[str, bool]:

@@ -154,8 +154,8 @@ def offers_of_run(
         raise BadInput(f"{folder} cannot be submitted: {problem}")
     if not is_on_hub(source) or not re.fullmatch(COMMIT, revision):
         raise BadInput(
-            f"{folder} was run on {source}, which is not a data set of the Hub: name the published "
-            "one by --data ORG/NAME; its rows are compared with the run's"
+            f"{folder} was run on {source}, which is not a data set of the Hub: add "
+            "--data ORG/NAME, the published one; its rows are compared with the run's"
         )
     if exists(Path(model.id)) or not re.fullmatch(COMMIT, model.commit):
         raise BadInput(

@@ -24,7 +24,7 @@ from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
 from lmdiag.results.original_code import is_original_output, original_records
 from lmdiag.results.results import advice_to_overwrite
-from lmdiag.text import first_problem
+from lmdiag.text import first_problem, suggest
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
@@ -182,6 +182,10 @@ def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
     """
     places, values = tuple(zip(*records, strict=True)) or ((), ())
     names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
+    for place, record in zip(places, values, strict=True):
+        for key in record.keys() - COLUMNS.keys():
+            if near := suggest(key, [name for name in names if name not in record]):
+                raise BadInput(f"{place}: there is no key {key!r}{near}")
     given = {name: [record.get(name) for record in values] for name in names}
     columns = _checked(given, lambda row: str(places[row]))
     return Predictions(**_selected(columns, range(len(values))))
