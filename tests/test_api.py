@@ -87,7 +87,7 @@ def test_results_print_as_tables_and_have_a_short_repr(api, monkeypatch):
     html = measures._repr_html_()
     assert html.startswith("<pre>")
     assert not displayed
-    for words in ("Affirmative", measures.signature):
+    for words in ("Affirmative", measures.signature.partition("|shuf")[0]):
         assert words in str(measures)
         assert words in html
     assert "\x1b" not in html + str(measures)

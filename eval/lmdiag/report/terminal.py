@@ -73,6 +73,8 @@ def print_tables(results: Sequence[Results], sections: Sequence[Section], consol
         first = first._replace(title="")
     if results[0].model.id:
         print_section(first, console)
+    else:
+        sections = [*sections, Section("", [], first.signatures)]
     for section in sections:
         print_section(section, console)
 
