@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ import scipy.stats
 from invented_runs import model_info, predictions_of
 
 from lmdiag import results, stimuli
-from lmdiag.comparison import Pair, compare_all, compare_pairs
+from lmdiag.comparison import ScoredPair, compare_all, compare_pairs
 from lmdiag.comparison import compare_runs as compare
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Protocol
@@ -45,20 +44,24 @@ def guesses(rows, seed, **more):
     return predictions_of(columns, np.log(rng.random(len(rows))).tolist(), tops, **more)
 
 
+class OneTask(results.Run):
+    """A finished run of one task whose predictions are not in a file."""
+
+    def __init__(self, run_results, rows, predictions):
+        super().__init__(Path("nowhere/run"), run_results, {rows.task: rows})
+        keys = [(part.perturbation, part.run) for part in predictions]
+        self.__dict__["predictions"] = {rows.task: dict(zip(keys, predictions, strict=True))}
+
+
 def run_of(rows, *predictions, kind="masked", **changes):
     """A finished run, as far as it is compared: of one task, with k = 1, 2."""
     protocol = Protocol(**{"k": (1, 2)} | changes)
-    return SimpleNamespace(
-        path=Path("run"),
-        stimuli={rows.task: rows},
-        predictions={rows.task: {(part.perturbation, part.run): part for part in predictions}},
-        results=SimpleNamespace(
-            model=model_info(kind=kind, cased=True),
-            protocol=protocol,
-            signature=results.signature(protocol, rows.fingerprint),
-            tasks={rows.task: dict.fromkeys(part.perturbation for part in predictions)},
-        ),
-    )
+    model = model_info(kind=kind, cased=True)
+    of_setting = results.of_setting(rows, "none", results.SettingResults({}), model)
+    settings = dict.fromkeys(part.perturbation for part in predictions)
+    signature = results.signature(protocol, rows.fingerprint)
+    facts = {"signature": signature, "protocol": protocol, "tasks": {rows.task: settings}}
+    return OneTask(replace(of_setting, **facts), rows, predictions)
 
 
 def by_measure(comparisons):
@@ -113,7 +116,7 @@ def test_equal_numbers_by_construction_are_one_test():
     def pair(name, a, b, setting="none"):
         items = np.array([str(i) for i in range(len(a))], dtype=object)
         sides = [Scores(name, items, np.array(values), "proportion") for values in (a, b)]
-        return Pair(FigureKey("t", setting, name), *sides)
+        return ScoredPair(FigureKey("t", setting, name), *sides)
 
     a, b, other = [1.0] * 7 + [0.0], [0.0] * 8, [1.0] * 6 + [0.0] * 2
     pairs = [

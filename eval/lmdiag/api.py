@@ -34,10 +34,10 @@ from lmdiag.analysis.cloze import (
 )
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import log_frequencies, own_surprisals, read_human, read_surprisals
-from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, model_column
+from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.selection import check_table
-from lmdiag.comparison import Pair, compare_pairs, compare_runs, side_of, unlike_first
+from lmdiag.comparison import ScoredPair, compare_pairs, compare_runs, unlike_first
 from lmdiag.display import (
     Analysed,
     Comparisons,
@@ -64,6 +64,7 @@ from lmdiag.protocol import (
 )
 from lmdiag.questions import Setting
 from lmdiag.results import FigureKey, Run
+from lmdiag.results.models import model_labels, weights_text
 from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.journal import kept_answers
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
@@ -71,7 +72,7 @@ from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.text import as_parameters, first_few
-from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, TableOptions
+from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, ModelInfo, TableOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -413,25 +414,28 @@ def cloze(
             raise BadInput("name the models that are asked, --model MODEL")
         runs = [x if isinstance(x, Run) else load_run(x) for x in sources]
         norms, _ = norms_of_run(runs[0])
-        for run in runs:
+        for label, run in zip(labels_of(runs), runs, strict=True):
             others, predictions = norms_of_run(run)
             if others.stimuli.fingerprint != norms.stimuli.fingerprint:
                 raise BadInput(f"{runs[0].path} and {run.path} have different words")
-            _add(answered, model_column(run), predictions)
-            notes.append(f"{model_column(run)}: {run.results.signature}")
+            _add(answered, label, predictions)
+            notes.append(f"{label}: {run.results.signature}")
         return _with_comparisons(analyse_norms(norms, answered, notes))
     if len(sources) > 1 or isinstance(sources[0], Run) or is_folder(user_path(str(sources[0]))):
         raise BadInput("give one table for the models to be asked, or runs without models")
     options = TableOptions.of(reading)
     norms = read_norms(sources[0], options, response=response, keep_case=keep_case)
+    asked: list[tuple[ModelInfo, Predictions]] = []
     for given in [models] if isinstance(models, str | LanguageModel) else models:
         model = load_model(given, unit="word") if isinstance(given, str | Path) else given
-        asked = model.predict(
+        predictions = model.predict(
             norms.stimuli, top=TOP, output=output, batch_size=batch_size, quiet=quiet
         )
-        name = model.info.name or model.info.id
-        _add(answered, name, asked)
-        notes.append(f"{name}: {model.info.kind}, unit {asked.unit}, {model.info.dtype}")
+        asked.append((model.info, predictions))
+    labels = model_labels([info for info, _ in asked], [predictions for _, predictions in asked])
+    for label, (info, predictions) in zip(labels, asked, strict=True):
+        _add(answered, label, predictions)
+        notes.append(f"{label}: {info.kind}, unit {predictions.unit}, {info.dtype}")
     return _with_comparisons(analyse_norms(norms, answered, notes))
 
 
@@ -450,7 +454,9 @@ def _with_comparisons(analysis: ClozeAnalysis) -> ClozeAnalysis:
     }
     first, *others = analysis.models
     pairs = [
-        Pair(FigureKey("cloze", "none", name), scores[first, name], scores[other, name], number)
+        ScoredPair(
+            FigureKey("cloze", "none", name), scores[first, name], scores[other, name], number
+        )
         for number, other in enumerate(others, start=1)
         for name in MEASURES
         if name != "cross_entropy" and all(len(scores[x, name].items) for x in (first, other))
@@ -608,8 +614,9 @@ def analyse(
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
     design |= {name: value for name, value in given.items() if value}
+    labels = labels_of(runs)
     if runs and all(x.diagnostic.asks == "sentence" for x in runs[0].stimuli.values()):
-        design["not_compared"] = [model_column(run) for run in unlike_first(runs)]
+        design["not_compared"] = [labels[number] for number in unlike_first(runs)]
     per: Per = "region" if design.get("region") else "row"
     for number, part in enumerate(parts):
         if isinstance(part, Predictions):
@@ -622,12 +629,15 @@ def analyse(
     value = response or formula.partition("~")[0].strip(" `") or "surprisal"
     tables = []
     notes: dict[str, None] = {}
+    label_of_run = iter(labels)
     for part in parts:
-        is_run = isinstance(part, Run)
-        frame, of_part = read_frame_rows(
-            items_of(part, task=task, per=per) if is_run else part, options,
-            () if is_run else ANALYSED_COLUMNS, copies=True, text=value,
-        )  # fmt: skip
+        known = ANALYSED_COLUMNS
+        table = part
+        if isinstance(part, Run):
+            known = frozenset()
+            table = items_of(part, task=task, per=per, labels=[next(label_of_run)])
+        frame, of_part = read_frame_rows(table, options, known, copies=True, text=value)
+        frame.attrs = getattr(table, "attrs", {})
         tables.append(frame)
         notes |= dict.fromkeys(of_part)
     table = items_of(tables)
@@ -670,12 +680,12 @@ def compare(
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
     if len({isinstance(model, Measures) for model in given}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
-    sides = [
-        model.side(number)
-        if isinstance(model, Measures)
-        else side_of(model if isinstance(model, Run) else load_run(model))
-        for number, model in enumerate(given, start=1)
-    ]
-    compared = compare_runs(*sides, seed=seed, across=across, tasks=tasks, measures=measures)
-    signatures = [side.signature for side in sides]
-    return Comparisons([side.model for side in sides], compared, signatures)
+    models = [model if isinstance(model, Measures | Run) else load_run(model) for model in given]
+    compared = compare_runs(*models, seed=seed, across=across, tasks=tasks, measures=measures)
+    infos = [model.results.model for model in models]
+    return Comparisons(
+        model_labels(infos, [model.results.protocol for model in models]),
+        compared,
+        [model.results.signature for model in models],
+        [*map(weights_text, infos)],
+    )

@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from lmdiag import diagnostics, stats
-from lmdiag.evaluation import HUMAN_MEASURES, chosen_measures, scores
+from lmdiag import stats
+from lmdiag.evaluation import chosen_measures
 from lmdiag.measures import Scores, Statistic
 from lmdiag.protocol import KNOBS
-from lmdiag.results import FigureKey
+from lmdiag.results import FigureKey, Results
+from lmdiag.results.models import model_label, model_labels
+from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, on_common_items
 from lmdiag.text import suggest
-from lmdiag.types import BadInput, Kind
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -83,29 +84,25 @@ class Comparison:
     same_as: str = ""
     n_tests: int = 1
 
-
-class Side(NamedTuple):
-    """One model, as far as it is compared.
-
-    Attributes:
-        name: in messages.
-        model: its name (`--name`), else its id.
-        signature: see `lmdiag.results.signature`.
-        kind: of the model.
-        settings: (task, setting) of everything that was measured.
-        scores: (task, setting) -> name -> scores; those of a shuffled setting are means.
-    """
-
-    name: str
-    model: str
-    signature: str
-    kind: Kind
-    settings: Sequence[tuple[str, str]]
-    scores: Callable[[str, str], dict[str, Scores]]
+    @property
+    def key(self) -> FigureKey:
+        """The address of the figure, by the names of the first run."""
+        return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
 
 
-class Pair(NamedTuple):
-    """The figure of two models, item by item; see `Comparison`."""
+class ComparedModel(Protocol):
+    """What is compared: a finished run, or the measures of predictions."""
+
+    @property
+    def results(self) -> Results:
+        """Its figures and facts."""
+
+    def mean_scores(self, task: str, setting: str) -> MeasureScores:
+        """Returns measure -> its per-item scores in a setting, means over its shuffles."""
+
+
+class ScoredPair(NamedTuple):
+    """The scores of two models behind a figure; see `Comparison`."""
 
     key: FigureKey
     a: Scores
@@ -114,7 +111,7 @@ class Pair(NamedTuple):
 
 
 def compare_runs(
-    *models: Run | Side,
+    *models: ComparedModel,
     seed: int = 0,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
@@ -131,36 +128,26 @@ def compare_runs(
         seed: of random signs and permutations; each measure draws from a generator of its own.
         across: keys of `KNOBS` in which they may differ.
         tasks, measures: what to compare, before p-values are adjusted; all if empty. Names of
-            measures are those of `chosen_measures`.
+            measures are those of `chosen_measures`, names of tasks those of the first model.
 
     Raises:
         BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
     """
-    first, *others = (model if isinstance(model, Side) else side_of(model) for model in models)
-    for other in others:
-        refuse_different(first, other, across)
-    known = dict.fromkeys(task for task, _ in first.settings)
+    first, *others = models
+    refuse_different(models, across)
     for task in tasks:
-        if task not in known:
-            suggestion = suggest(task, known)
+        if task not in first.results.tasks:
+            known = first.results.tasks
             raise BadInput(
-                f"the runs have no task {task}{suggestion}: choose from {', '.join(known)}"
+                f"the runs have no task {task}{suggest(task, known)}: choose from "
+                f"{', '.join(known)}"
             )
-    keys = []
-    for task, setting in first.settings:
-        if task not in (tasks or known):
-            continue
-        for name, whole in first.scores(task, setting).items():
-            if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
-                continue
-            by = diagnostics.get(task).compared_by.get(name.partition("@")[0], "")
-            levels = [(by, level) for level in whole.by.get(by, {})] or [("", "")]
-            keys += [FigureKey(task, setting, name, *level) for level in levels]
+    keys = [key for key in _family(first) if key.task in (tasks or first.results.tasks)]
     pairs = [
         pair
         for second, other in enumerate(others, start=1)
         for key in keys
-        if (pair := pair_at(first, other, key, second))
+        if (pair := scored_pair(first, other, key, second))
     ]
     if measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
@@ -168,35 +155,60 @@ def compare_runs(
     return compare_pairs(pairs, seed=seed)
 
 
-def compare_pairs(pairs: Sequence[Pair], *, seed: int) -> list[Comparison]:
+def _family(model: ComparedModel) -> Iterator[FigureKey]:
+    """Yields the figures of a model that are compared."""
+    for task, settings in model.results.tasks.items():
+        compared_by = model.results.diagnostic(task).compared_by
+        for setting in settings:
+            scores = model.mean_scores(task, setting)
+            for name in scores:
+                if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
+                    continue
+                by = compared_by.get(name.partition("@")[0], "")
+                levels = [*scores[name].levels.get(by, ())] if by else []
+                for level in levels:
+                    yield FigureKey(task, setting, name, by, level)
+                if not levels:
+                    yield FigureKey(task, setting, name)
+
+
+def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
-    numbers = {(pair.key, pair.second): i for i, pair in enumerate(pairs)}
-    same = {}  # number of a pair -> number of the pair with the same numbers by construction
+    same = _same_by_construction(pairs)
     comparisons = []
-    for i, (key, first, second, number) in enumerate(pairs):
-        twin = numbers.get((key._replace(measure=SAME_TEST.get(key.measure, "")), number), i)
-        of_both = zip((first, second), pairs[twin][1:3], strict=True)
-        if twin != i and all(np.array_equal(x.values, y.values) for x, y in of_both):
-            same[i] = twin
-        items, (a, b) = _on_common_items((first, second))
-        statistic = first.statistic
-        rng = _generator(key, seed)
+    for number, pair in enumerate(pairs):
+        items, (a, b) = on_common_items((pair.a, pair.b))
+        statistic = pair.a.statistic
         values = stats.point(a, statistic), stats.point(b, statistic)
-        name, outcome = _paired_test(a, b, statistic, rng)
-        test = "none" if np.array_equal(a, b) else name
-        same_as = pairs[same[i]].key.measure if i in same else ""
+        test, outcome = _paired_test(a, b, statistic, _generator(pair.key, seed))
         comparison = Comparison(
-            *key, statistic, len(items), *values, values[0] - values[1], outcome.ci_low,
-            outcome.ci_high, outcome.p, math.nan, test, number, same_as,
+            *pair.key, statistic, len(items), *values, values[0] - values[1], outcome.ci_low,
+            outcome.ci_high, outcome.p, math.nan, "none" if np.array_equal(a, b) else test,
+            pair.second, pairs[same[number]].key.measure if number in same else "",
         )  # fmt: skip
         comparisons.append(comparison)
     p_values = [math.nan if i in same else x.p for i, x in enumerate(comparisons)]
     adjusted = stats.holm(p_values)
     n_tests = sum(not math.isnan(p) for p in p_values)
     return [
-        replace(x, p_adjusted=adjusted[same.get(i, i)], n_tests=n_tests)
-        for i, x in enumerate(comparisons)
+        replace(comparison, p_adjusted=adjusted[same.get(number, number)], n_tests=n_tests)
+        for number, comparison in enumerate(comparisons)
     ]
+
+
+def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
+    """Position of a pair -> position of the pair of another measure with the same numbers."""
+    positions = {(pair.key, pair.second): i for i, pair in enumerate(pairs)}
+    same = {}
+    for number, pair in enumerate(pairs):
+        key = pair.key._replace(measure=SAME_TEST.get(pair.key.measure, ""))
+        other = positions.get((key, pair.second))
+        if other is not None and all(
+            np.array_equal(scores.values, others.values)
+            for scores, others in ((pair.a, pairs[other].a), (pair.b, pairs[other].b))
+        ):
+            same[number] = other
+    return same
 
 
 def _paired_test(
@@ -215,25 +227,38 @@ def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, key)).encode())])
 
 
-def refuse_different(a: Side, b: Side, across: Sequence[str] = ()) -> None:
-    """Refuses two models whose signatures differ, but for the knobs `across`, keys of `KNOBS`.
+def refuse_different(models: Sequence[ComparedModel], across: Sequence[str] = ()) -> None:
+    """Refuses models whose signature differs from the first one's, but for the knobs `across`.
 
-    `BadInput` names the parts that differ, or a name in `across` that is not a knob.
+    Args:
+        models: what is compared.
+        across: keys of `KNOBS`.
+
+    Raises:
+        BadInput: signatures differ (the parts are named), or a name in `across` is not a knob.
     """
     across = [across] if isinstance(across, str) else across
     for name in across:
         if name not in KNOBS:
             raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
-    parts = differing(a.signature, b.signature, {})
     option_of = {knob.key: option for option, knob in KNOBS.items()}
-    remedy = "use the same data and options for both"
-    if parts.keys() <= option_of.keys():
-        remedy += f", or compare them with --across {','.join(option_of[key] for key in parts)}"
-    if refused := [text for key, text in parts.items() if option_of.get(key) not in across]:
-        raise BadInput(
-            f"{a.name} and {b.name} cannot be compared: their signatures differ in "
-            f"{'; '.join(refused)}; {remedy}"
-        )
+    first, *others = models
+    for number, other in enumerate(others, start=2):
+        parts = differing(first.results.signature, other.results.signature, {})
+        remedy = "use the same data and options for both"
+        if parts.keys() <= option_of.keys():
+            remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
+        if refused := [text for key, text in parts.items() if option_of.get(key) not in across]:
+            raise BadInput(
+                f"{_name_of(first, 1)} and {_name_of(other, number)} cannot be compared: their "
+                f"signatures differ in {'; '.join(refused)}; {remedy}"
+            )
+
+
+def _name_of(model: ComparedModel, number: int) -> str:
+    """What messages call a run, or the measures that were given in this place."""
+    path = getattr(model, "path", None)
+    return str(path) if path else f"number {number} ({model_label(model.results.model)})"
 
 
 def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, str]:
@@ -253,82 +278,61 @@ def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, 
     }
 
 
-def side_of(run: Run) -> Side:
-    """Returns a finished run as it is compared."""
-    results = run.results
-    model = run.results.model
-    settings = [(task, setting) for task, parts in results.tasks.items() for setting in parts]
+def scored_pair(
+    a: ComparedModel, b: ComparedModel, key: FigureKey, second: int = 1
+) -> ScoredPair | None:
+    """Returns the scores of both models behind a figure; None where they cannot be compared.
 
-    @cache
-    def averaged(task: str, setting: str) -> dict[str, Scores]:
-        shuffles = [
-            scores(run.stimuli[task], part, results.protocol, model.cased, model.kind)
-            for (name, _), part in sorted(run.predictions[task].items())
-            if name == setting
-        ]
-        if len(shuffles) < 2:
-            return shuffles[0] if shuffles else {}
-        means = {}
-        for name, first in shuffles[0].items():
-            items, values = _on_common_items([of[name] for of in shuffles if name in of])
-            statistic = "share" if first.statistic == "proportion" else first.statistic
-            array = np.array(items, dtype=object)
-            means[name] = Scores(name, array, np.mean(values, axis=0), statistic)
-        return means
-
-    path = str(run.path)
-    name = model.name or model.id
-    return Side(path, name, results.signature, model.kind, settings, averaged)
-
-
-def pair_at(a: Side, b: Side, key: FigureKey, second: int = 1) -> Pair | None:
-    """Returns both sides' scores of a figure; None where they cannot be compared."""
-    task, setting, measure, by, level = key
-    sides_differ = (a.kind, b.kind).count("causal") == 1
-    if sides_differ and measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
-        return None
-    wholes = [side.scores(task, setting).get(measure) for side in (a, b)]
-    parts = [whole.by.get(by, {}).get(level) if whole and by else whole for whole in wholes]
-    first, other = (part if part and len(part.items) else None for part in parts)
-    return Pair(key, first, other, second) if first and other else None
-
-
-def unlike_first(runs: Sequence[Run]) -> list[Run]:
-    """Returns the runs that see another side of a word than the first one, which is causal or not.
-
-    What they give for a context or a whole sentence is not compared.
+    The names of `key` are those of the first model; the second one may call the same data by
+    another name.
     """
-    is_causal = runs[0].results.model.kind == "causal"
-    return [run for run in runs if (run.results.model.kind == "causal") != is_causal]
+    kinds = [model.results.model.kind for model in (a, b)]
+    if kinds.count("causal") == 1 and key.measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
+        return None
+    other_task = _name_of_data(b.results, key.task, a.results)
+    if key.setting not in b.results.tasks.get(other_task, {}):
+        return None
+    found = []
+    for model, task in ((a, key.task), (b, other_task)):
+        scores = model.mean_scores(task, key.setting).get(key.measure)
+        found.append(scores.at(key.by, key.level) if scores else None)
+    first, other = found
+    if not (first and other and len(first.items) and len(other.items)):
+        return None
+    return ScoredPair(key, first, other, second)
+
+
+def _name_of_data(results: Results, task: str, first: Results) -> str:
+    """The name that results have for the data of a task of the first results."""
+    wanted = first.data.tasks[task].fingerprint
+    names = [name for name, data in results.data.tasks.items() if data.fingerprint == wanted]
+    return names[0] if names and task not in names else task
+
+
+def unlike_first(runs: Sequence[Run]) -> list[int]:
+    """Returns the positions of runs that see another side of a word than the first one.
+
+    One is causal and the other is not: what they give for a context or a whole sentence is not
+    compared.
+    """
+    is_causal = [run.results.model.kind == "causal" for run in runs]
+    return [number for number, causal in enumerate(is_causal) if causal != is_causal[0]]
 
 
 def not_compared(runs: Sequence[Run]) -> list[str]:
     """Returns a line for each measure that some runs cannot be compared in with the first one."""
     first = runs[0].results
     unlike = unlike_first(runs)
-    names = [run.results.model.name or run.results.model.id for run in (runs[0], *unlike)]
-    if len({*names}) < len(names):
-        names = [str(run.path) for run in (runs[0], *unlike)]
-    pair = f"{names[0]} and {', '.join(names[1:])}"
+    labels = model_labels([run.results.model for run in runs])
+    pair = f"{labels[0]} and {', '.join(labels[number] for number in unlike)}"
     lines = {
         f"{' and '.join(CONTEXTUAL)} of {pair}: only one of the models sees what is right of the "
-        "blank": any(diagnostics.get(task).has_verbs for task in first.tasks),
+        "blank": any(first.diagnostic(task).has_verbs for task in first.tasks),
         f"{PER_WORD} of {pair}: {PSEUDO}": any(
             first.measure(task, "none", PER_WORD) for task in first.tasks
         ),
     }
     return [line for line, applies in lines.items() if unlike and applies]
-
-
-def _on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[stats.Values]]:
-    """The items that all have, in the order of the first, and the values of each on them."""
-    first = several[0]
-    if all(np.array_equal(part.items, first.items) for part in several):
-        return list(first.items), [part.values for part in several]
-    positions = [{item: i for i, item in enumerate(part.items)} for part in several]
-    items = [item for item in positions[0] if all(item in at for at in positions)]
-    values = zip((part.values for part in several), positions, strict=True)
-    return items, [of[[at[item] for item in items]] for of, at in values]
 
 
 def compare_all(
@@ -344,19 +348,18 @@ def compare_all(
         for each figure, numbers of two runs -> difference, first minus second; lower and upper end
         of its 95% interval; p. Pairs that cannot be compared are left out.
     """
-    sides = [*map(side_of, runs)]
     numbers = [*permutations(range(len(runs)), 2)]
     compared = {}
     for key in keys:
-        if any((key.task, key.setting) not in side.settings for side in sides):
+        if any(key.setting not in run.results.tasks.get(key.task, ()) for run in runs):
             continue
-        pairs = {(i, j): x for i, j in numbers if (x := pair_at(sides[i], sides[j], key))}
+        pairs = {(i, j): x for i, j in numbers if (x := scored_pair(runs[i], runs[j], key))}
         results = _with_shared_draws(pairs)
         of_counts: dict[tuple[int, ...], tuple[float, ...]] = {}
         for pair in [pair for pair in pairs if pair not in results]:
             counts: tuple[int, ...] = pair
             if pairs[pair].a.statistic == "proportion":  # only items, wins and losses count
-                items, (a, b) = _on_common_items(pairs[pair][1:3])
+                items, (a, b) = on_common_items((pairs[pair].a, pairs[pair].b))
                 counts = len(items), int((a > b).sum()), int((a < b).sum())
             if counts not in of_counts:
                 (only,) = compare_pairs([pairs[pair]], seed=0)
@@ -367,14 +370,14 @@ def compare_all(
 
 
 def _with_shared_draws(
-    pairs: Mapping[tuple[int, int], Pair],
+    pairs: Mapping[tuple[int, int], ScoredPair],
 ) -> dict[tuple[int, int], tuple[float, ...]]:
     """The results of `compare_all` for means over the same items, if they need random draws.
 
     Sums of items with random signs are linear: those of the values of a run are computed once for
     all its pairs.
     """
-    with_items: dict[tuple[str, ...], dict[int, Pair]] = {}
+    with_items: dict[tuple[str, ...], dict[int, ScoredPair]] = {}
     for i, pair in {i: pair for (i, _), pair in pairs.items()}.items():
         if pair.a.statistic in ("share", "mean") and len(pair.a.items) > stats.MOST_EXACT:
             with_items.setdefault(tuple(pair.a.items), {})[i] = pair

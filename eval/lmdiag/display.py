@@ -5,22 +5,24 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cached_property, wraps
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from rich.console import Console
 
 from lmdiag import evaluation
 from lmdiag.analysis.designs import Analysis
 from lmdiag.analysis.items import Per, items_of, items_of_predictions
-from lmdiag.comparison import Comparison, Side
+from lmdiag.comparison import Comparison
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
 from lmdiag.results import Measure, Run, load_run, of_setting
 from lmdiag.results.figures import figures
+from lmdiag.results.models import model_label
+from lmdiag.results.scores import MeasureScores, item_scores
 from lmdiag.text import as_parameters, suggest
 from lmdiag.types import BadInput
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     import altair
     from pandas import DataFrame
 
-    from lmdiag.measures import Scores
     from lmdiag.stimuli import Stimuli
 
 
@@ -76,7 +77,8 @@ class Measures(Printable, dict[str, Measure]):
     Attributes:
         stimuli, predictions: what was measured.
         protocol: k, threshold, and how the model was asked.
-        name: id of the model.
+        name: of the model.
+        scores: measure -> the values of the single items behind it.
         cased: whether words were compared exactly, else case-blind.
         signature: makes two of them comparable exactly when equal.
         results: the measures as the results of a run.
@@ -87,16 +89,18 @@ class Measures(Printable, dict[str, Measure]):
     def __init__(
         self, predictions: Predictions, stimuli: Stimuli, protocol: Protocol, cased: bool
     ) -> None:
+        model = predictions.model
+        kind = model.kind if model else "masked"
         self.stimuli = stimuli
         self.predictions = predictions
         self.protocol = protocol
         self.cased = cased
-        model = predictions.model
-        self.name = model.id if model else "unknown model"
-        self.kind = model.kind if model else "masked"
-        found = evaluation.evaluate(stimuli, [predictions], protocol, cased, self.kind)
+        self.name = model_label(model)
+        self.scores = item_scores(stimuli, predictions, protocol, cased, kind)
+        known = [self.scores]
+        found = evaluation.evaluate(stimuli, [predictions], protocol, cased, kind, known)
         super().__init__(found.measures)
-        self.results = of_setting(stimuli.task, predictions.perturbation, found, stimuli.form)
+        self.results = of_setting(stimuli, predictions.perturbation, found, model)
         self.signature = found.signature
         self.unscorable = found.unscorable
         self.not_computed = found.not_computed
@@ -108,18 +112,9 @@ class Measures(Printable, dict[str, Measure]):
         names = ", ".join(self)
         return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
 
-    def side(self, number: int) -> Side:
-        """Returns the measures as they are compared, number `number` (from 1) of them."""
-        setting = (self.stimuli.task, self.predictions.perturbation)
-        name = f"number {number} ({self.name})"
-        return Side(name, self.name, self.signature, self.kind, [setting], lambda *_: self.scores)
-
-    @cached_property
-    def scores(self) -> dict[str, Scores]:
-        """Name -> the values of the single items behind a measure."""
-        return evaluation.scores(
-            self.stimuli, self.predictions, self.protocol, self.cased, self.kind
-        )
+    def mean_scores(self, task: str, setting: str) -> MeasureScores:
+        """Returns the scores, as `lmdiag.results.Run.mean_scores` does."""
+        return self.scores
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
@@ -172,8 +167,7 @@ class FinishedRun(Run):
 @in_python
 def load_finished(path: str | Path, data: str | None = None) -> FinishedRun:
     """Reads a finished run and its data; see `lmdiag.results.load_run`."""
-    run = load_run(path, data)
-    return FinishedRun(run.path, run.results, run.stimuli)
+    return cast(FinishedRun, load_run(path, data, record=FinishedRun))
 
 
 class Analysed(Printable, Analysis):
@@ -200,12 +194,20 @@ class Comparisons(Printable, list[Comparison]):
     Attributes:
         names: of the models; the others are compared with the first one.
         signatures: parallel; see `lmdiag.results.signature`.
+        weights: precision and commit of each model, in words.
     """
 
-    def __init__(self, names: list[str], rows: list[Comparison], signatures: list[str]) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        rows: list[Comparison],
+        signatures: list[str],
+        weights: list[str],
+    ) -> None:
         super().__init__(rows)
         self.names = names
         self.signatures = signatures
+        self.weights = weights
 
     def __repr__(self) -> str:
         first, *others = self.names
@@ -226,7 +228,13 @@ class Comparisons(Printable, list[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        terminal.print_comparisons(self, self.names, self.signatures, console)
+        terminal.print_comparisons(self, self.headings, self.signatures, console)
+
+    @property
+    def headings(self) -> list[str]:
+        """The names of the models with precision and commit."""
+        pairs = zip(self.names, self.weights, strict=True)
+        return [f"{name}  {weights}".rstrip() for name, weights in pairs]
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmdiag import diagnostics, measures, stats
-from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag import measures, stats
+from lmdiag.perturb import is_shuffled
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord, signature
 from lmdiag.results.predictions import ids
+from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, item_scores
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Kind, WordSpan, WordState
 
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
 _AVERAGED = ("value", "ci_low", "ci_high", "chance")
 """Fields of the figure of a shuffled setting that are means over its runs."""
 
-HUMAN_MEASURES = ("human_", "cloze_difference")
-"""Beginnings of the measures of the human baseline, which say nothing of perturbed rows."""
-
 
 def evaluate(
     stimuli: Stimuli,
@@ -35,61 +33,41 @@ def evaluate(
     protocol: Protocol,
     cased: bool,
     kind: Kind = "masked",
+    scores: Sequence[MeasureScores] = (),
 ) -> SettingResults:
     """Returns the figures of one task in one setting, with the signature of these rows.
 
     Undefined is None. A shuffled setting has means over its runs, with `sd` and `runs`.
 
     Args:
-        stimuli: the rows.
+        stimuli: the rows, unperturbed.
         runs: their predictions, in the order of the rows; several in a shuffled setting.
-        protocol: of which `k`, `threshold` and, in shuffled settings, `seed` are used.
-        cased: compare words with `expected` exactly, else case-blind.
-        kind: of the model; a causal model saw the left context alone.
+        protocol, cased, kind: see `item_scores`.
+        scores: of these predictions, where they are known.
 
     Raises:
         BadInput: predictions do not belong to the rows.
     """
     rows = stimuli.columns()
-    diagnostic = diagnostics.get(stimuli.task, stimuli.form)
-    of_runs = [scores(stimuli, run, protocol, cased, kind) for run in runs]
-    measured = [{k: _measure(x, diagnostic) for k, x in of_run.items()} for of_run in of_runs]
+    diagnostic = stimuli.diagnostic
+    of_runs = scores or [item_scores(stimuli, run, protocol, cased, kind) for run in runs]
+    measured = [
+        {name: _measure(measure, diagnostic) for name, measure in of_run.items()}
+        for of_run in of_runs
+    ]
     shuffled = is_shuffled(stimuli.task, runs[0].perturbation)
     number = min(run.run for run in runs)  # 0 but for a single shuffle
     first_words = [words[0] for run in runs for words in run.words if words]
+    n_equal = [measure.equal for of_run in of_runs for measure in of_run.values()]
     return SettingResults(
         _over_runs(measured) if shuffled else measured[0],
         _unscored(rows, runs, "unscorable"),
         signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
         censored=_unscored(rows, runs, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
-        equal_contrasts=max((x.equal for of_run in of_runs for x in of_run.values()), default=0),
+        equal_contrasts=max(n_equal, default=0),
         not_computed=_not_computed(stimuli, runs[0], protocol, of_runs[0]),
     )
-
-
-def scores(
-    stimuli: Stimuli, run: Predictions, protocol: Protocol, cased: bool, kind: Kind = "masked"
-) -> dict[str, Scores]:
-    """Returns measure -> per-item scores behind `evaluate`, for charts and comparisons.
-
-    The human baseline is left out where the rows were perturbed.
-    """
-    if run.perturbation != NONE:
-        stimuli = perturb(stimuli, run.perturbation, run.run, protocol.seed)
-    rows = stimuli.columns()
-    task = stimuli.task
-    if list(rows["id"]) != run.id:
-        raise BadInput(
-            f"predictions of {task} are not in the order of its rows: "
-            "align them by `lmdiag.results.predictions.align`"
-        )
-    computed = diagnostics.get(task, stimuli.form).score(
-        rows, vars(run), k=protocol.k, threshold=protocol.threshold, cased=cased,
-        left_only=kind == "causal",
-    )  # fmt: skip
-    left_out = () if run.perturbation == NONE else HUMAN_MEASURES
-    return {x.name: x for x in computed if not x.name.startswith(left_out)}
 
 
 def _figure(scores: Scores) -> Figure:
@@ -104,13 +82,16 @@ def _figure(scores: Scores) -> Figure:
     )
 
 
-def _measure(scored: Scores, diagnostic: Diagnostic) -> Measure:
+def _measure(scores: Scores, diagnostic: Diagnostic) -> Measure:
     """Returns the figure of a measure with its break-downs, their levels in order."""
     by = {
-        column: {level: _figure(of[level]) for level in diagnostic.levels_in_order(column, of)}
-        for column, of in scored.by.items()
+        column: {
+            level: _figure(scores.at(column, level))
+            for level in diagnostic.levels_in_order(column, levels)
+        }
+        for column, levels in scores.levels.items()
     }
-    return Measure(**vars(_figure(scored)), by=by)
+    return Measure(**vars(_figure(scores)), by=by)
 
 
 def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
@@ -224,8 +205,8 @@ def _n_items(
         top_log_probs=[None] * len(present),
         words=[words if x else None for x, words in zip(present, spans, strict=False)],
     )  # fmt: skip
-    of_all = scores(stimuli, run, protocol, True, kind)
-    return {name: len(measure.items) for name, measure in of_all.items()}
+    scores = item_scores(stimuli, run, protocol, True, kind)
+    return {name: len(measure.items) for name, measure in scores.items()}
 
 
 def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:

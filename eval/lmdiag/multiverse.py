@@ -17,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lmdiag.comparison import Side, compare_pairs, pair_at, side_of
+from lmdiag.comparison import compare_pairs, scored_pair
 from lmdiag.files import has_file
 from lmdiag.protocol import KNOBS
 from lmdiag.results import Figure, FigureKey, Run, read_results
@@ -286,20 +286,19 @@ def multiverse_of(
                 runs.append(run)
     forms = {task: facts.form for task, facts in runs[0].results.data.tasks.items()}
     multiverse = Multiverse(members, forms)
-    sides = [side_of(run) for run in runs]
     names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs
     for (*address, label), rows in headlines.groupby([*FigureKey._fields, "heading"], sort=False):
         key = FigureKey(*address)
         values: list[Figure | None] = [None] * len(runs)
         for number, figure in zip(rows["run"], rows["figure"], strict=True):
             values[number] = Figure(**{name: figure[name] for name in names})
-        differences = _differences(multiverse, sides, key)
+        differences = _differences(multiverse, runs, key)
         multiverse.figures.append(MultiverseFigure(*key, label, values, differences))
     return multiverse
 
 
 def _differences(
-    multiverse: Multiverse, sides: Sequence[Side], key: FigureKey
+    multiverse: Multiverse, runs: Sequence[Run], key: FigureKey
 ) -> list[MemberDifference]:
     """One figure of the first model and each other one, in the protocols that they share.
 
@@ -316,7 +315,7 @@ def _differences(
             for a in multiverse.numbers_of(first)
             for b in multiverse.numbers_of(second)
             if all(members[a].choices[knob] == members[b].choices[knob] for knob in shared)
-            and (pair := pair_at(sides[a], sides[b], key)) is not None
+            and (pair := scored_pair(runs[a], runs[b], key)) is not None
         ]
         compared = compare_pairs([pair for *_, pair in matched], seed=0)
         for (a, b, _), of in zip(matched, compared, strict=True):

@@ -74,6 +74,8 @@ def settings(task: str, perturbations: Sequence[str], shuffles: int) -> list[tup
 def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
     """Returns the stimuli with perturbed contexts; all other columns stay.
 
+    They are made once and kept with the stimuli.
+
     Args:
         stimuli: rows of a task that has the perturbation.
         name: of the perturbation.
@@ -88,9 +90,13 @@ def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
     if perturbation is None:
         chosen([name], [stimuli.task])  # refuses all names but `none` and `all`
         raise BadInput(f"{name} is not one perturbation: choose from {', '.join(names())}")
+    key = (name, run, seed) if perturbation.shuffled else (name, 0, 0)
+    if key in stimuli.perturbed:
+        return stimuli.perturbed[key]
     columns = stimuli.columns()
     for column in perturbation.needs:
         if column not in columns:
             raise BadInput(f"{stimuli.source}: the perturbation {name} needs the column {column}")
     rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    return stimuli.with_contexts([perturbation.change(row, run, seed) for row in rows])
+    changed = stimuli.with_contexts([perturbation.change(row, run, seed) for row in rows])
+    return stimuli.perturbed.setdefault(key, changed)

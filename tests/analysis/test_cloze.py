@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from invented_runs import model_info
 from scipy.stats import spearmanr, t
 
 import lmdiag
@@ -44,7 +45,7 @@ def model(p, top, name="org/m"):
             top_log_probs=[[*map(math.log, x.values())] for x in lists], unit="word",
         )  # fmt: skip
 
-    info = SimpleNamespace(id=name, name=None, kind="causal", dtype="float32")
+    info = model_info(id=name, kind="causal")
     return SimpleNamespace(info=info, predict=predict)
 
 

@@ -38,8 +38,9 @@ def run(tmp_path):
 def test_a_row_per_blank_with_the_columns_of_the_user(run):
     table = lmdiag.load_run(run).items()
     assert list(table) == [
-        "model", "signature", "task", "id", "item", "context", "target", "voice", "frequency",
-        "surprisal_data", "surprisal", "probability", "rank", "n_tokens", "state", "top_word",
+        "model", "signature", "weights", "task", "id", "item", "context", "target", "voice",
+        "frequency", "surprisal_data", "surprisal", "probability", "rank", "n_tokens", "state",
+        "top_word",
     ]  # fmt: skip
     assert list(table["item"]) == ["01", "01", "02", "02"]
     assert list(table["frequency"]) == ["3.5", "3.5", "1e3", "1e3"]

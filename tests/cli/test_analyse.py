@@ -44,7 +44,7 @@ def test_the_json_of_a_region_has_cells_effects_and_mixed(runs, command):
 def test_the_items_of_two_runs_in_one_file_give_what_the_runs_give(runs, command):
     out, chart = command.folder / "items.csv", command.folder / "conditions.svg"
     asked = ("items", *runs, "--per", "region", "--out", out)
-    assert "48 rows and 15 columns" in command(*asked)[1]
+    assert "48 rows and 16 columns" in command(*asked)[1]
     assert "exists already" in command.refused(*asked)
     of_runs, of_file = (
         json.loads(command("analyse", *sources, "--region", "1", "--json")[1])["effects"]

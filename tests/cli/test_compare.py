@@ -74,7 +74,7 @@ def test_folders_and_names_of_runs(command):
     folders = {"a": command.runs[0], "b": named}
     copies = [shutil.copytree(run, output / x / "token") for x, run in folders.items()]
     options = ("--tasks", "role88", "--measures", "accuracy")
-    assert "B  second try  org/second, commit" in command("compare", *copies, *options)[1]
+    assert "B  second try  org/second, float32, commit" in command("compare", *copies, *options)[1]
     expected = command("compare", *copies, *options, "--json")[1]
     document = json.loads(expected)
     assert document["b"]["name"] == "second try"

@@ -158,7 +158,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(demo_dir, tmp_path, task):
         more["agreement"] = [(0.5,) * len(AGREEMENT_LAYOUT)] * n
     answers = vars(predictions_of(table, [-1.0] * n, [["a"] * 5] * n, **more))
     scores = by_name(diagnostic.score(table, answers))
-    by = {name: set(levels) for score in scores.values() for name, levels in score.by.items()}
+    by = {name: set(levels) for score in scores.values() for name, levels in score.levels.items()}
 
     for perturbation in diagnostic.perturbations:
         assert set(perturbation.needs) <= set(table)

@@ -199,9 +199,9 @@ def test_tse_is_over_pairs_of_single_tokens():
     assert scores["tse"].values.tolist() == [1, 0, 1]
     assert scores["sensitivity"].items.tolist() == ["1", "2", "3", "4", "5"]
     assert scores["sensitivity"].left_out == ("6",)
-    by = scores["sensitivity"].by["construction"]
+    by = scores["sensitivity"].levels["construction"]
     sizes = {"simple": 3, "across_prepositional_phrase": 1, "blimp": 1}
-    assert {level: len(part.items) for level, part in by.items()} == sizes
+    assert {level: len(items) for level, items in by.items()} == sizes
     assert "ew" not in scores
     assert "tse" not in measured(log_prob=[-1.0, -2.0] * 6)  # token counts are not known
 
@@ -213,10 +213,13 @@ def test_a_context_counts_once_with_the_label_of_its_first_pair():
     assert ew.items.tolist() == ["1-good", "3-good", "4-good", "5-good"]
     assert ew.values.tolist() == [0.1, 0.3, 0.4, 0.6]
     assert set(ew.chance) == {0.5}
-    means = {by: {x: part.values.mean() for x, part in of.items()} for by, of in ew.by.items()}
+    means = {
+        by: {level: ew.at(by, level).values.mean() for level in levels}
+        for by, levels in ew.levels.items()
+    }
     expected = {"simple": 0.2, "across_prepositional_phrase": 0.4, "blimp": 0.6}
     assert means["construction"] == pytest.approx(expected)
-    assert ew.by["construction"]["across_prepositional_phrase"].items.tolist() == ["4-good"]
+    assert ew.at("construction", "across_prepositional_phrase").items.tolist() == ["4-good"]
     # the shared context of the two BLiMP templates counts once in all, and once in each of them
     assert means["template"]["irregular"] == means["template"]["regular"] == pytest.approx(0.6)
     left = measured(agreement=shares, left_only=True)["ew"]
@@ -229,7 +232,7 @@ def test_contexts_without_kept_verbs_are_left_out_and_counted():
     for name, value in (("ew", 0.25), ("mw", 0.75), ("mass", 0.1)):
         assert scores[f"{name}@bottom=0.001"].values.tolist() == [value] * 3
     assert scores["ew@bottom=0.001"].left_out == ("1-good",)
-    assert "simple" in scores["ew@bottom=0.001"].by["construction"]  # context 3 is kept
+    assert "simple" in scores["ew@bottom=0.001"].levels["construction"]  # context 3 is kept
     assert scores["left_out@bottom=0.001"].values.tolist() == [1, 0, 0, 0]
     assert scores["left_out@bottom=0.001"].statistic == "proportion"
     assert scores["ew"].values.tolist() == [0.5] * 4

@@ -28,7 +28,10 @@ def values(scores, *names):
 
 def by_level(scores):
     """Break-down -> level -> values."""
-    return {by: values(dict(parts)) for by, parts in scores.by.items()}
+    return {
+        by: {level: scores.at(by, level).values.tolist() for level in levels}
+        for by, levels in scores.levels.items()
+    }
 
 
 def contrast_rows(sizes, **columns):
@@ -93,7 +96,8 @@ def test_three_items_of_role88():
     for name, r in (("spearman", spearmanr(p, human)), ("pearson", pearsonr(np.log(p), human))):
         assert stats.point(scores[name].values, name) == pytest.approx(r.statistic)
     # expected_cloze .2 .3 .4 .5 .6 .7: bounds at .325, .45, .575, bins closed on the right
-    bins = scores["accuracy@1"].by["cloze_quartile"]
+    accuracy = scores["accuracy@1"]
+    bins = {level: accuracy.at("cloze_quartile", level) for level in ("1", "2", "3", "4")}
     assert {level: part.items.tolist() for level, part in bins.items()} == {
         "1": ["2-a", "3-a"], "2": ["1-a"], "3": ["1-b"], "4": ["2-b", "3-b"],
     }  # fmt: skip
@@ -205,7 +209,7 @@ def test_chance_is_one_over_the_rows_that_are_compared():
     rows["part"] = rows["contrast"]
     scores = measured("own", rows, [-1.0] * 7 + [None])  # c has an unscorable row
     assert scores["sensitivity"].chance.tolist() == [1 / 2, 1 / 3]
-    assert scores["sensitivity"].by["part"]["b"].chance.tolist() == [1 / 3]
+    assert scores["sensitivity"].at("part", "b").chance.tolist() == [1 / 3]
     assert scores["sensitivity@0.01"].chance is None
 
 
@@ -282,6 +286,6 @@ def test_words_that_are_not_compared(predictions, expected):
     for name, (numbers, left_out) in expected.items():
         assert scores[name].values.tolist() == pytest.approx(numbers)
         assert scores[name].left_out == left_out
-        assert set(scores[name].by["voice"]) == {"a", "b"}
+        assert set(scores[name].levels["voice"]) == {"a", "b"}
         statistic = {"rank": "median", "surprisal": "mean"}.get(name, "proportion")
         assert scores[name].statistic == statistic

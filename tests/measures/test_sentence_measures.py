@@ -6,13 +6,15 @@ import re
 from dataclasses import replace
 
 import pytest
-from invented_runs import predictions_of
+from invented_runs import model_info, predictions_of
 from suites import BITS, suite
 
+import lmdiag
 from lmdiag import comparison, stimuli
 from lmdiag.comparison import PER_WORD
-from lmdiag.evaluation import evaluate, scores
+from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
+from lmdiag.results.scores import item_scores
 from lmdiag.types import SentenceAnswer, WordSpan
 
 NAT = math.log(2)
@@ -40,7 +42,7 @@ def of(rows, bits, unknown=()):
 
 
 def measured(rows, predictions, kind="causal"):
-    return scores(rows, predictions, Protocol(), cased=True, kind=kind)
+    return item_scores(rows, predictions, Protocol(), cased=True, kind=kind)
 
 
 def figures(rows, predictions, *, cased=True):
@@ -75,7 +77,7 @@ def test_sensitivity_by_the_sum_and_by_the_mean():
     assert found["sensitivity"].items.tolist() == ["a", "b", "c"]
     for scores_of in found.values():
         assert scores_of.chance.tolist() == [1 / 2, 1 / 3, 1 / 2]
-        assert {level: len(part.items) for level, part in scores_of.by["length"].items()} == {
+        assert {level: len(items) for level, items in scores_of.levels["length"].items()} == {
             "short": 2, "long": 1,
         }  # fmt: skip
 
@@ -128,7 +130,7 @@ def test_surprisal_per_word_where_nothing_is_compared():
     found = measured(rows, of(rows, [(1, 2, 6), (4,), (None, 5)]))
     assert list(found) == ["surprisal_per_word"]
     assert found["surprisal_per_word"].values == pytest.approx([3, 4, 5])
-    assert found["surprisal_per_word"].by["condition"]["y"].values == pytest.approx([4, 5])
+    assert found["surprisal_per_word"].at("condition", "y").values == pytest.approx([4, 5])
     # of a program that gives sums alone, by the words of the text; a probability of 0 is left out
     sums = predictions_of(rows.columns(), [-9 * NAT, -math.inf, -4 * NAT])
     assert measured(rows, sums)["surprisal_per_word"].values == pytest.approx([3, 2])
@@ -170,11 +172,12 @@ def test_every_formula_of_the_suite_by_hand():
     assert shares.items.tolist() == ["doors/1", "doors/2", "doors/3"]
     assert shares.values == pytest.approx([5 / 6, 2 / 6, 2 / 6])
     assert (shares.statistic, shares.chance) == ("share", None)
-    assert shares.by == {}  # one suite is no break-down
-    by_prediction = found["prediction_accuracy"].by["prediction"]
-    assert {level: part.values.tolist() for level, part in by_prediction.items()} == {
-        f"doors/{n + 1}": [of_item[n] for of_item in expected] for n in range(6)
-    }
+    assert shares.levels == {}  # one suite is no break-down
+    predictions = found["prediction_accuracy"]
+    assert {
+        level: predictions.at("prediction", level).values.tolist()
+        for level in predictions.levels["prediction"]
+    } == {f"doors/{n + 1}": [of_item[n] for of_item in expected] for n in range(6)}
     # one prediction per item makes proportions
     rows, bits = doors("(3;%match%) < (3;%mismatch%)")
     shares = measured(rows, of(rows, bits))["suite_accuracy"]
@@ -190,7 +193,7 @@ def test_two_suites_are_a_break_down_and_each_has_its_own_formulas(tmp_path):
     found = measured(rows, of(rows, bits))
     shares = found["suite_accuracy"]
     assert shares.statistic == "share"
-    assert {level: part.values.mean() for level, part in shares.by["suite"].items()} == {
+    assert {x: shares.at("suite", x).values.mean() for x in shares.levels["suite"]} == {
         "doors": pytest.approx(1 / 2), "easy": 1,  # (5 + 2 + 2) / 18
     }  # fmt: skip
 
@@ -237,9 +240,10 @@ def test_sums_of_another_program_allow_formulas_on_whole_sentences():
 
 @pytest.mark.parametrize(("second", "compared"), [("causal", [PER_WORD]), ("masked", [])])
 def test_surprisals_are_compared_within_a_kind(second, compared):
-    rows, sides = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}]), []
-    for name, bits in (("causal", [(1, 2), (1, 3)]), (second, [(2, 2), (2, 3)])):
-        found, where = measured(rows, of(rows, bits), name), [(rows.task, "none")]
-        sides.append(comparison.Side(name, name, "same", name, where, lambda *_, x=found: x))
-    figures = comparison.compare_runs(*sides)
+    rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
+    models = [
+        lmdiag.measure(replace(of(rows, bits), model=model_info(kind=kind)), rows)
+        for kind, bits in (("causal", [(1, 2), (1, 3)]), (second, [(2, 2), (2, 3)]))
+    ]
+    figures = comparison.compare_runs(*models)
     assert [figure.measure for figure in figures] == compared

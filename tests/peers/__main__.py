@@ -38,7 +38,6 @@ import lmdiag
 from lmdiag import evaluation
 from lmdiag.models import LoadOptions, load
 from lmdiag.protocol import Protocol
-from lmdiag.report.items import run_scores
 from lmdiag.runs.asking import ask
 from lmdiag.types import Sentence
 
@@ -329,7 +328,7 @@ def logs(run_folder, folder):
         else:
             values = {  # measure -> item -> value
                 measure: dict(zip(scores.items.tolist(), scores.values.tolist(), strict=True))
-                for measure, scores in run_scores(run, task).items()
+                for measure, scores in run.scores_of(task).items()
             }
             for sample, k in itertools.product(log["samples"], (1, 5)):
                 value = sample["scores"]["first_tokens"]["value"][f"accuracy_at_{k}"]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmdiag import stats
+from lmdiag import stats, stimuli
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.selections import ReportFigures
@@ -58,7 +58,7 @@ def test_what_is_read_is_written(tmp_path):
                 assert measure.items() <= document["tasks"][task][setting]["measures"][name].items()
 
 
-def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables():
+def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables(demo_dir):
     """7 of 8 (p = .070) and 8 of 8 (.008) against 1/2; Wilson's interval of 7 of 8 excludes it."""
     seven = Figure(7 / 8, 8, *stats.wilson(7, 8), chance=0.5, statistic="proportion")
     by = {"kind": {"a": replace(seven, value=1.0), "b": replace(seven, value=0.0)}}
@@ -69,7 +69,7 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables():
     assert [figure["versus_chance"] for figure in figures] == words
     p = [2 * 9 / 2**8, 2 / 2**8, 2 / 2**8]
     assert [figure["p_chance"] for figure in figures] == pytest.approx(p)
-    results = of_setting("role88", "none", content)
+    results = of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
     markdown = render_tables("markdown", sections(ReportFigures.of([results])))
     for shown in ("87.5† [", "100.0↑ [", "0.0↓ [", "- ↑ above chance", "sensitivity p = .070"):
         assert shown in markdown

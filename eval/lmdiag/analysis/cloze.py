@@ -353,7 +353,8 @@ def analyse_norms(
 
 def _of_model(norms: ClozeNorms, name: str, of: Predictions) -> tuple[DataFrame, ...]:
     """The tables of words, items and top words of one model."""
-    table = items_of_predictions(of, norms.stimuli).rename(columns={"target": "word"})
+    table = items_of_predictions(of, norms.stimuli, scored=False)
+    table = table.rename(columns={"target": "word"})
     table = table.assign(model=name, right_context=norms.stimuli.columns()["right_context"])
     table["rank"] = table["rank"].astype("Int64")
     names = ("word", "count", "cloze", "probability", "surprisal", "rank", "state", "model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +20,12 @@ from lmdiag.analysis.effects import (
     tests_by_level,
     within_item_intervals,
 )
-from lmdiag.analysis.items import PARTS, SCORES
+from lmdiag.analysis.items import MEASURE_NAMES, PARTS, PREDICTED
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.analysis.words import rows_of_words
+from lmdiag.diagnostics import is_measure
+from lmdiag.measures import Trials
 from lmdiag.perturb import NONE
 from lmdiag.stimuli.design import find_conditions, level_texts, why_no_conditions
 from lmdiag.text import column_like, in_order, shortened, visible
@@ -34,7 +37,7 @@ Orders = Mapping[str, Sequence[object]]
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 """Response -> its unit; others have none, or it is not known."""
 
-_RUN_COLUMNS = {*SCORES, "model", "signature", "task", "perturbation", "shuffle"}
+_RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
 """Columns of what was asked and answered."""
 
 _DATA = "_data"
@@ -261,10 +264,16 @@ def _of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame
 def _with_model_and_item(table: DataFrame) -> DataFrame:
     """The table with `model`, also where the same model was asked in several ways, and `item`."""
     table = table.reset_index(drop=True)
-    names = [name for name in ("model", "signature") if name in table]
-    if len(names) == 2 and len(table[names].drop_duplicates()) == table["model"].nunique():
-        names = names[:1]
-    table["model"] = table[names].astype(str).agg(" ".join, axis=1) if names else ""
+    known = [name for name in ("model", "weights", "signature") if name in table]
+    n_models = len(table[known].drop_duplicates())
+    choices = (["model"], ["model", "weights"], ["model", "signature"], known)
+    names = (
+        next(x for x in choices if {*x} <= {*known} and len(table[x].drop_duplicates()) == n_models)
+        if "model" in known
+        else []
+    )
+    texts = table[names].fillna("").astype(str)
+    table["model"] = texts.agg(" ".join, axis=1).str.strip() if names else ""
     has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
     if "contrast" in table and not has_several_rows:
         table["item"] = table["contrast"]
@@ -282,21 +291,51 @@ def _response(table: DataFrame, response: str) -> Series:
     if response in ("probability", "log_odds") and "surprisal" in columns:
         probability = 2.0 ** -table["surprisal"].astype(float)
         return probability if response == "probability" else logit(probability)
-    if response == "correct" and {"good", "contrast", "surprisal"} <= columns:
-        good = level_texts(table["good"]).isin(["true", "1"])  # it is known in good rows alone
-        bits = table["surprisal"].astype(float)
-        keys = [table["model"], table["contrast"]]
-        worse = bits.mask(good).groupby(keys).transform("min")
-        unknown = bits.isna().groupby(keys).transform("any")
-        return (bits < worse).astype(float).where(good & ~unknown)
-    if response == "correct" and {"expected", "top_word"} <= columns:
-        pairs = table[["top_word", "expected"]].dropna().map(str.lower)
-        hits = [word in expected.split("|") for word, expected in pairs.to_numpy()]
-        return pd.Series(hits, pairs.index, dtype=float).reindex(table.index)
     if response == "correct":
-        raise BadInput("correct needs the columns good and contrast, or expected and top_word")
+        return _correct(table)
     names = [str(name) for name in table if pd.api.types.is_numeric_dtype(table[name])]
     raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
+
+
+def _correct(table: DataFrame) -> Series:
+    """Whether a contrast is right (sensitivity, in its good row), or else a row (accuracy@1).
+
+    They are computed here for a table that was made elsewhere, which does not have them.
+    """
+    columns = {*table}
+    for name in ("sensitivity", "accuracy@1"):
+        if name in columns:
+            return pd.to_numeric(table[name]).astype(float)
+    if {"good", "contrast", "surprisal"} <= columns:
+        return _sensitivity(table)
+    if not {"expected", "top_word"} <= columns:
+        raise BadInput("correct needs the columns good and contrast, or expected and top_word")
+    pairs = table[["top_word", "expected"]].dropna().map(str.lower)
+    hits = [word in expected.split("|") for word, expected in pairs.to_numpy()]
+    return pd.Series(hits, pairs.index, dtype=float).reindex(table.index)
+
+
+def _sensitivity(table: DataFrame) -> Series:
+    """The sensitivity of each contrast of a table in its good row."""
+    ids = [*map(str, table.index)]
+    texts = [x for x in ("context", "target", "right_context", "sentence") if x in table]
+    is_asked = "sentence" in texts or {"context", "target"} <= {*texts}
+    rows = DataFrame({
+        "id": ids,
+        "good": level_texts(table["good"]).isin(["true", "1"]),
+        "contrast": table["model"].astype(str) + "|" + table["contrast"].astype(str),
+        "sentence": ids,  # rows of which no text is known are never the same
+        "right_context": "",
+    })  # fmt: skip
+    rows = rows.assign(**{name: table[name].astype(str) for name in texts if is_asked})
+    log_prob = -table["surprisal"].astype(float).to_numpy() * math.log(2)
+    trials = Trials(rows.to_dict("list"), {"log_prob": log_prob.tolist()}, {})
+    try:
+        scores = trials.contrasts.verdicts("sensitivity", trials.log_prob)
+    except ValueError as error:
+        raise BadInput(f"correct: {error}") from None
+    values = dict(zip(scores.items, scores.values, strict=True))
+    return rows["contrast"].map(values).astype(float).where(rows["good"])
 
 
 def _column(table: DataFrame, name: str) -> str:
@@ -335,6 +374,9 @@ def _data_of(table: DataFrame) -> DataFrame:
     """The columns of the data, by the user's names."""
     users = {f"{name}{_DATA}": name for name in _OWN if f"{name}{_DATA}" in table}
     never = {*_RUN_COLUMNS, *users.values(), *(PARTS if {*PARTS} <= {*table.columns} else ())}
+    never |= {*table.attrs.get(MEASURE_NAMES, ())}
+    if "signature" in table:
+        never |= {name for name in table if is_measure(name)}
     data = table.drop(columns=[name for name in never if name in table])
     return data.rename(columns=users)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series, factorize, to_numeric
 
-from lmdiag.analysis.items import SCORES
+from lmdiag.analysis.items import PREDICTED
 from lmdiag.analysis.procedures import (
     COMPUTED,
     ENTROPY,
@@ -343,7 +343,7 @@ def own_surprisals(table: HumanTable) -> tuple[HumanTable, list[SurprisalSource]
     names = list(dict.fromkeys(models))
     if len(names) == 1:
         return table, [source._replace(name=names[0])]
-    shared = frame.drop(columns=["model", *SCORES], errors="ignore")
+    shared = frame.drop(columns=["model", *PREDICTED], errors="ignore")
     rows = shared[models == names[0]]
     for name in names[1:]:
         if not shared[models == name].reset_index(drop=True).equals(rows.reset_index(drop=True)):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
-from itertools import zip_longest
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pandas import DataFrame, concat
 
-from lmdiag.measures import part_bits
+from lmdiag.measures import EMPTY_REGION_BITS, Scores, sentence_parts
 from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag.protocol import Protocol
+from lmdiag.results.models import model_label, model_labels, weights_text
+from lmdiag.results.scores import HUMAN_MEASURES, item_scores
+from lmdiag.stats import CORRELATIONS
 from lmdiag.table_files import TABLE_SUFFIXES, plain_frame, read_frame
 from lmdiag.types import BadInput
 
@@ -23,34 +27,41 @@ if TYPE_CHECKING:
 
 Per = Literal["row", "region", "word"]
 
-SCORES = ("surprisal", "probability", "entropy", "rank", "n_tokens", "state", "top_word")
+PREDICTED = ("surprisal", "probability", "entropy", "rank", "n_tokens", "state", "top_word")
 """Columns of what the model predicted, of rows with a blank; rows of sentences have no rank and no
 top word, and of entropies only those of words and regions."""
+
+MEASURE_NAMES = "measures"
+"""Key of `DataFrame.attrs` with the names of the columns that are measures."""
 
 PARTS = ("number", "name", "text", "start")
 """Columns of a region or word."""
 
-_RUN = ("model", "signature", "task", "perturbation", "shuffle")
+_RUN = ("model", "signature", "weights", "task", "perturbation", "shuffle")
 _NOT_WRITTEN = ("regions", "formulas")
 """Columns of suites that are not single values; the regions are rows with `per="region"`."""
 
 
-def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
+def items_of(
+    source: Any, *, task: str = "", per: Per = "row", labels: Sequence[str] = ()
+) -> DataFrame:
     """Returns the items of runs, of a table or of its file as one table.
 
     Args:
         source: a run, a run directory, a table, or a file of one; or several of them.
         task: of the runs; "" for all.
         per: "row" for a row per row of the data; of sentences also "region" or "word".
+        labels: of the runs; by default those of `labels_of`.
 
     Returns:
         A table as it is; of a run, a row per scored thing and setting. Columns: model, signature,
-        task; perturbation and shuffle in a run with perturbations; the columns of the data as the
-        user wrote them, without those that are empty; of regions and words `number`, `name`,
-        `text`, `start`; then surprisal (bits), probability, n_tokens and state (scored, censored,
-        unscorable, or empty for a region without words), for blanks rank and top_word, and in a run
-        with entropies, for blanks, words and regions, entropy (bits). A column of the data that has
-        one of these names gets `_data` at its end.
+        weights (precision and commit), task; perturbation and shuffle in a run with perturbations;
+        the columns of the data as the user wrote them, without those that are empty; of regions and
+        words `number`, `name`, `text`, `start`; then surprisal (bits), probability, n_tokens and
+        state (scored, censored, unscorable, or empty for a region without words), for blanks rank
+        and top_word, and in a run with entropies, for blanks, words and regions, entropy (bits).
+        Rows also have the value of each measure, see `measure_columns`. A column of the data that
+        has one of these names gets `_data` at its end.
 
     Raises:
         BadInput: no such task; rows with a blank, or sentences without regions, have no such parts;
@@ -58,16 +69,30 @@ def items_of(source: Any, *, task: str = "", per: Per = "row") -> DataFrame:
     """
     from lmdiag.results import Run, load_run
 
+    parts = [
+        part if isinstance(part, DataFrame | Run) or is_table_file(part) else load_run(part)
+        for part in (source if isinstance(source, list | tuple) else [source])
+    ]
+    label_of_run = iter(labels or labels_of([part for part in parts if isinstance(part, Run)]))
     tables = []
-    for part in source if isinstance(source, list | tuple) else [source]:
-        if isinstance(part, DataFrame):
+    for part in parts:
+        if isinstance(part, Run):
+            tables.append(_of_run(part, next(label_of_run), task, per))
+        elif isinstance(part, DataFrame):
             tables.append(plain_frame(part))
-        elif is_table_file(part):
-            tables.append(read_frame(Path(part)).reset_index(drop=True))
         else:
-            run = part if isinstance(part, Run) else load_run(part)
-            tables.append(_of_run(run, task, per))
-    return concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+            tables.append(read_frame(Path(part)).reset_index(drop=True))
+    table = concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
+    names = dict.fromkeys(name for part in tables for name in part.attrs.get(MEASURE_NAMES, ()))
+    if names:
+        table.attrs[MEASURE_NAMES] = [*names]
+    return table
+
+
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """Returns the label of each run in the column `model`; see `model_labels`."""
+    models = [run.results.model for run in runs]
+    return model_labels(models, [run.results.protocol for run in runs])
 
 
 def is_table_file(source: object) -> bool:
@@ -78,13 +103,7 @@ def is_table_file(source: object) -> bool:
     )
 
 
-def model_column(run: Run) -> str:
-    """Returns the name of the model of a run in the column `model`."""
-    model = run.results.model
-    return model.name or (f"{model.id}@{model.revision}" if model.revision else model.id)
-
-
-def _of_run(run: Run, task: str, per: Per) -> DataFrame:
+def _of_run(run: Run, label: str, task: str, per: Per) -> DataFrame:
     """The items of a run, all settings below each other."""
     if task and task not in run.stimuli:
         raise BadInput(f"{run.path} has no task {task!r}: choose from {', '.join(run.stimuli)}")
@@ -94,9 +113,11 @@ def _of_run(run: Run, task: str, per: Per) -> DataFrame:
             stimuli = run.stimuli[name]
             if setting != NONE:
                 stimuli = perturb(stimuli, setting, shuffle, run.results.protocol.seed)
-            rows = _rows(stimuli, predictions, per).assign(
-                model=model_column(run),
+            scores = run.scores_of(name, setting, shuffle)
+            rows = _rows(stimuli, predictions, scores, per).assign(
+                model=label,
                 signature=run.results.signature,
+                weights=weights_text(run.results.model),
                 task=name,
                 perturbation=setting,
                 shuffle=shuffle if is_shuffled(name, setting) else math.nan,
@@ -104,35 +125,53 @@ def _of_run(run: Run, task: str, per: Per) -> DataFrame:
             frames.append(rows)
     table = concat(frames, ignore_index=True)
     has_settings = any(len(settings) > 1 for settings in run.results.tasks.values())
-    first = _RUN if has_settings else _RUN[:3]
+    first = _RUN if has_settings else _RUN[:4]
     table = table[[*first, *table.columns.drop([*_RUN])]]
     whole = table.columns.intersection(["rank", "n_tokens", "shuffle"])
-    return table.astype(dict.fromkeys(whole, "Int64"))
+    table = table.astype(dict.fromkeys(whole, "Int64"))
+    table.attrs[MEASURE_NAMES] = [
+        *dict.fromkeys(x for rows in frames for x in rows.attrs[MEASURE_NAMES])
+    ]
+    return table
 
 
-def items_of_predictions(predictions: Predictions, stimuli: Stimuli, per: Per = "row") -> DataFrame:
+def items_of_predictions(
+    predictions: Predictions, stimuli: Stimuli, per: Per = "row", *, scored: bool = True
+) -> DataFrame:
     """Returns the items of predictions as a table; see `items_of`.
 
     Args:
         predictions: in the order of the rows.
         stimuli: the rows that were asked, perturbed where the predictions are.
         per: "row", "region" or "word".
+        scored: whether rows have the value of each measure.
 
     Raises:
         BadInput: the predictions are not of these rows, or rows have no such parts.
     """
     if list(stimuli.columns()["id"]) != list(predictions.id):
         raise BadInput("the predictions are not of these rows: their ids differ")
-    table = _rows(stimuli, predictions, per)
     model = predictions.model
-    table.insert(0, "model", (model.name or model.id) if model else "unknown model")
-    table.insert(1, "task", stimuli.task)
+    scores: Mapping[str, Scores] = {}
+    if scored:
+        as_asked = replace(predictions, perturbation=NONE)  # the rows are perturbed already
+        cased = model is None or model.cased
+        kind = model.kind if model else "masked"
+        scores = item_scores(stimuli, as_asked, Protocol(), cased, kind)
+    table = _rows(stimuli, predictions, scores, per)
+    table.insert(0, "model", model_label(model))
+    if model:
+        table.insert(1, "weights", weights_text(model))
+    table.insert(2 if model else 1, "task", stimuli.task)
     return table
 
 
-def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
-    """The columns of the data and of the predictions."""
-    taken = (*_RUN, *SCORES, *(PARTS if per != "row" else ()))
+def _rows(
+    stimuli: Stimuli, predictions: Predictions, scores: Mapping[str, Scores], per: Per
+) -> DataFrame:
+    """The columns of the data, of the predictions and, of whole rows, of the measures."""
+    measures = dict(measure_columns(stimuli, scores)) if per == "row" else {}
+    taken = (*_RUN, *PREDICTED, *measures, *(PARTS if per != "row" else ()))
     data = DataFrame()
     for name, values in stimuli.columns().items():
         if name not in _NOT_WRITTEN and any(value not in ("", None, []) for value in values):
@@ -143,7 +182,9 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
         data["item"] = data[within] + "-" + data["item"].map(str)
     if per != "row":
         parts = _parts(stimuli, predictions, per)
-        return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
+        table = data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
+        table.attrs[MEASURE_NAMES] = []
+        return table
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN
     data["surprisal"] = 0.0 - nats / math.log(2)
     data["probability"] = np.exp(nats)
@@ -155,7 +196,35 @@ def _rows(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
     data["state"] = [predictions.state(row) for row in range(len(nats))]
     if is_blank:
         data["top_word"] = [words[0] if words else None for words in predictions.top_words]
+    data = data.assign(**measures)
+    data.attrs[MEASURE_NAMES] = [*measures]
     return data
+
+
+def measure_columns(
+    stimuli: Stimuli, scores: Mapping[str, Scores]
+) -> Iterator[tuple[str, list[float]]]:
+    """Yields each measure with its value for every row, NaN where it is undefined.
+
+    A measure of contrasts has its value in the good row. Left out are measures of human data,
+    correlations, which have no value for an item, the points of curves over cut-offs, and
+    predictions of suites, of which an item may have several.
+
+    Args:
+        stimuli: the rows.
+        scores: of these rows.
+    """
+    rows = stimuli.columns()
+    good = rows.get("good", ())
+    for name, measure in scores.items():
+        is_shown = name not in PREDICTED and "=" not in name and measure.over in rows
+        if not is_shown or measure.statistic in CORRELATIONS or name.startswith(HUMAN_MEASURES):
+            continue
+        value_of = dict(zip(measure.items, measure.values.tolist(), strict=True))
+        values = [value_of.get(item, math.nan) for item in rows[measure.over]]
+        if measure.over == "contrast":
+            values = [value if g else math.nan for value, g in zip(values, good, strict=True)]
+        yield name, values
 
 
 def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
@@ -168,26 +237,21 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
             "between the regions in the column sentence"
         )
     records = []
+    empty_bits = EMPTY_REGION_BITS if stimuli.form == "suites" else math.nan
     for row, sentence in enumerate(stimuli.columns()["sentence"]):
-        spans = (predictions.words[row] if predictions.words else None) or ()
-        entropies = (predictions.entropies[row] if predictions.entropies else None) or ()
-        known = [*zip_longest(spans, entropies)]
-        words = enumerate(re.finditer(r"\S+", sentence), start=1)
-        parts = [(number, "", *match.span()) for number, match in words]
-        if per == "region":
-            regions = (stimuli.regions or [])[row]
-            parts = [(r["number"], r["name"], r["start"], r["end"]) for r in regions]
-        for number, name, start, end in parts:
-            inside = [(span, x) for span, x in known if start <= span.start < end]
-            n_tokens = sum(span.n_tokens for span, _ in inside)
-            entropy = next((x for span, x in inside if span.n_tokens), None)
-            bits = part_bits(spans, start, end)
-            state = "unscorable" if math.isnan(bits) else "scored"
-            if start == end and stimuli.form != "suites":  # in formulas of suites, it is 0
-                bits = math.nan
-                state = "empty"
-            scores = bits, 2.0**-bits, entropy, n_tokens, state
-            records.append((row, number, name, sentence[start:end], start, *scores))
+        parts = sentence_parts(
+            sentence,
+            predictions.words[row] if predictions.words else None,
+            (stimuli.regions or [])[row] if per == "region" else None,
+            predictions.entropies[row] if predictions.entropies else None,
+            empty_bits=empty_bits,
+        )
+        for part in parts:
+            undefined = "empty" if part.is_empty else "unscorable"
+            state = undefined if math.isnan(part.bits) else "scored"
+            text = sentence[part.start : part.end]
+            predicted = part.bits, 2.0**-part.bits, part.entropy, part.n_tokens, state
+            records.append((row, part.number, part.name, text, part.start, *predicted))
     names = ["row", *PARTS, "surprisal", "probability", "entropy", "n_tokens", "state"]
     table = DataFrame(records, columns=names)
     return table if predictions.entropies else table.drop(columns="entropy")

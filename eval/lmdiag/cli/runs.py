@@ -20,7 +20,7 @@ from lmdiag.text import csv_cell, suggest, visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
-    from lmdiag.results import Results, Run
+    from lmdiag.results import Run
 
 _IMAGES = ("svg", "pdf", "png")
 
@@ -86,7 +86,7 @@ def score_command(
             say(f"lmdiag: not computed: {line}")
         print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
     else:
-        print_results(results.of_setting(task, setting, measured, rows.form))
+        print_results(results.of_setting(rows, setting, measured))
 
 
 def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:
@@ -165,20 +165,10 @@ def compare_command(
         table = compared.to_frame().map(lambda x: csv_cell(x) if isinstance(x, str) else x)
         print(table.to_csv(index=False, lineterminator="\n"), end="")
     elif format != "text":
-        sections = comparison_sections(compared, compared.names, compared.signatures)
+        sections = comparison_sections(compared, compared.headings, compared.signatures)
         print(render_tables(format, sections, width=width), end="")
     else:
-        compared.names = [_with_weights(run.results) for run in loaded]
         compared.show(output_console())
-
-
-def _with_weights(results: Results) -> str:
-    """The label of a model, and what identifies its weights."""
-    from lmdiag.report.labels import model_facts, model_label
-
-    model = results.model
-    facts = [model.id] * bool(model.name) + model_facts(model)[1 if model.server else -1 :]
-    return f"{model_label(results)}  {', '.join(facts)}"
 
 
 def _comparison_document(
@@ -193,7 +183,8 @@ def _comparison_document(
     models = {}
     for letter, run in zip(letters, runs, strict=True):
         model = run.results.model
-        known = {"name": model.name, "commit": model.commit, "server": model.server}
+        names = ("name", "commit", "dtype", "quantization", "server")
+        known = {name: getattr(model, name) or None for name in names}
         models[letter] = {"model": model.id} | {k: v for k, v in known.items() if v is not None}
     records = []
     for record in map(asdict, compared):

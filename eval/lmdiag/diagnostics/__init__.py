@@ -19,11 +19,12 @@ from lmdiag.diagnostics.base import (
     Diagnostic,
     FigureSelection,
     TableShape,
+    is_measure,
 )
 
 __all__ = [
     "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
-    "TableShape", "built_in", "declared", "get", "word_columns",
+    "TableShape", "built_in", "declared", "get", "is_measure", "word_columns",
 ]  # fmt: skip
 
 

@@ -26,6 +26,31 @@ MOST_LEVELS = 12
 """A column with more distinct values than this is text, not a break-down."""
 
 
+MEASURES_OF: Mapping[str, tuple[str, ...]] = {
+    "accuracy": ("accuracy@*",),
+    "agreement": ("tse", "ew", "mw", "ew@*", "mw@*", "mass@*", "left_out@*"),
+    "choice_measures": ("sensitivity", "position_bias", "labels_mass"),
+    "correlations": ("spearman", "pearson"),
+    "determiner_match": ("determiner_match@*",),
+    "human": ("human_sensitivity", "human_sensitivity@*", "cloze_difference"),
+    "probability_difference": ("probability_difference",),
+    "rank": ("rank",),
+    "sensitivity": ("sensitivity", "sensitivity@*"),
+    "sentence_measures": ("sensitivity", "sensitivity_mean"),
+    "suite_measures": ("suite_accuracy", "prediction_accuracy"),
+    "surprisal": ("surprisal",),
+    "surprisal_per_word": ("surprisal_per_word",),
+    "within_category_boost": ("within_category_boost",),
+}
+"""Function of `lmdiag.measures` -> names of the measures that it returns."""
+
+
+def is_measure(name: str) -> bool:
+    """Returns whether a function of `lmdiag.measures` returns a measure of this name."""
+    known = {part.partition("@")[0] for names in MEASURES_OF.values() for part in names}
+    return name.partition("@")[0] in known
+
+
 # ---- data ----------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ reads a file, draws a random number or depends on a model.
 - `rows`: accuracy, determiners, surprisal, rank, correlations: no rows are compared.
 - `contrasts`: sensitivity, and what else compares the rows of a contrast; forced choices; the human
   baseline.
+- `regions`: the surprisal of a word or a region of a sentence.
 - `suites`: the predictions of test suites.
 - `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
 
@@ -25,6 +26,7 @@ from lmdiag.measures.contrasts import (
     sentence_measures,
     within_category_boost,
 )
+from lmdiag.measures.regions import SentencePart, part_bits, sentence_parts
 from lmdiag.measures.rows import (
     accuracy,
     cloze_correlations,
@@ -36,12 +38,13 @@ from lmdiag.measures.rows import (
     with_expected,
 )
 from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, Trials, quartiles
-from lmdiag.measures.suites import part_bits, suite_measures
+from lmdiag.measures.suites import EMPTY_REGION_BITS, suite_measures
 
 __all__ = [
-    "AGREEMENT_LAYOUT", "CUTOFFS", "Columns", "Labels", "Scores", "Statistic", "Trials",
-    "accuracy", "agreement", "choice_measures", "cloze_correlations", "correlations",
-    "determiner_match", "human", "part_bits", "probability_difference", "quartiles", "rank",
-    "sensitivity", "sentence_measures", "suite_measures", "surprisal", "surprisal_per_word",
-    "with_expected", "within_category_boost",
+    "AGREEMENT_LAYOUT", "CUTOFFS", "EMPTY_REGION_BITS", "Columns", "Labels", "Scores",
+    "SentencePart", "Statistic", "Trials", "accuracy", "agreement", "choice_measures",
+    "cloze_correlations", "correlations", "determiner_match", "human", "part_bits",
+    "probability_difference", "quartiles", "rank", "sensitivity", "sentence_measures",
+    "sentence_parts", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",
+    "within_category_boost",
 ]  # fmt: skip

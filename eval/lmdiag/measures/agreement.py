@@ -73,25 +73,33 @@ def agreement(trials: Trials) -> list[Scores]:
     numbers: dict[tuple[str, ...], int] = {}  # of the distinct contexts
     contexts = np.array([numbers.setdefault(x, len(numbers)) for x in zip(*texts, strict=True)])
     good = np.flatnonzero(trials.rows["good"])
-    parts: dict[tuple[str, str] | None, NDArray[np.intp]] = {None: good}
-    for column, labels in trials.levels.items():
-        parts |= {(column, level): where for level, where in positions(labels).items()}
-    first = {}  # the first good row of each context
-    for part, where in parts.items():
-        kept = np.intersect1d(where, good, assume_unique=True)
-        first[part] = kept[np.sort(np.unique(contexts[kept], return_index=True)[1])]
+
+    def first_rows(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The first good row of each context among some rows, in their order."""
+        kept = np.intersect1d(rows, good, assume_unique=True)
+        return kept[np.sort(np.unique(contexts[kept], return_index=True)[1])]
+
+    all_first = first_rows(good)
+    first_of_levels = {
+        by: {level: first_rows(rows) for level, rows in positions(labels).items()}
+        for by, labels in trials.levels.items()
+    }
 
     def mean(name: str, values: Floats, statistic: Statistic = "share") -> Scores:
+        is_missing = np.isnan(values[all_first])
+        counted = all_first[~is_missing]
+        position = np.full(len(numbers), -1)  # of each context among those that are counted
+        position[contexts[counted]] = np.arange(len(counted))
+        levels: dict[str, dict[str, NDArray[np.intp]]] = {}
+        for by, of_levels in first_of_levels.items():
+            for level, rows in of_levels.items():
+                known = rows[~np.isnan(values[rows])]
+                if len(known):
+                    levels.setdefault(by, {})[level] = position[contexts[known]]
         chance = np.full(len(values), 0.5) if name.startswith(("ew", "mw")) else None
-        whole = Scores(name, trials.ids, values, statistic, chance=chance)
-        by: dict[str, dict[str, Scores]] = {}
-        for part, where in first.items():
-            known = where[~np.isnan(values[where])]
-            if part and len(known):
-                by.setdefault(part[0], {})[part[1]] = whole.take(known)
-        missing = np.isnan(values[first[None]])
-        left_out = tuple(trials.ids[first[None][missing]])
-        return replace(whole.take(first[None][~missing]), by=by, left_out=left_out)
+        scores = Scores(name, trials.ids, values, statistic, chance=chance).take(counted)
+        left_out = tuple(trials.ids[all_first[is_missing]])
+        return replace(scores, levels=levels, left_out=left_out)
 
     scores += [mean(name, columns[name]) for name in ("ew", "mw")]
     for cutoff in CUTOFFS:

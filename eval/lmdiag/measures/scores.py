@@ -41,6 +41,10 @@ Labels = Sequence[str | None]
 """Level of each item in a break-down; None for an item that is in none of its levels."""
 
 
+LevelPositions = Mapping[str, Mapping[str, NDArray[np.intp]]]
+"""Break-down -> level -> positions of its items, (n of the level,)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scores:
     """A measure as its per-item values.
@@ -50,7 +54,8 @@ class Scores:
         items: ids of what was counted, (n,): rows, contrasts, or the first row of a context.
         values: one value per item, (n,), or (n, 2) for correlations.
         statistic: how the values become one number.
-        by: break-down -> level -> the scores of that level, without break-downs of their own.
+        levels: of the items; an item is in one level of a break-down, or in several or none.
+        over: column of the rows that has the ids, or "prediction".
         left_out: ids of items that could not be scored (an unscorable word, no verb kept).
         chance: probability that guessing counts an item as right, (n,); None for a measure without
             a chance level.
@@ -62,7 +67,8 @@ class Scores:
     items: Items
     values: Floats
     statistic: Statistic
-    by: Mapping[str, Mapping[str, Scores]] = field(default_factory=dict)
+    levels: LevelPositions = field(default_factory=dict)
+    over: str = "id"
     left_out: tuple[str, ...] = ()
     chance: Floats | None = None
     equal: int = 0
@@ -71,9 +77,16 @@ class Scores:
     def take(self, where: NDArray[Any]) -> Scores:
         """Returns the scores of some items, by positions or a mask, without break-downs."""
         chance = None if self.chance is None else self.chance[where]
+        values = self.values[where]
         return Scores(
-            self.name, self.items[where], self.values[where], self.statistic, chance=chance
+            self.name, self.items[where], values, self.statistic, over=self.over, chance=chance
         )
+
+    def at(self, by: str, level: str) -> Scores:
+        """Returns the scores of a level of a break-down; of no break-down (""), all of them."""
+        if not by:
+            return self
+        return self.take(self.levels.get(by, {}).get(level, np.array([], dtype=np.intp)))
 
 
 def build(
@@ -81,26 +94,28 @@ def build(
     items: Items,
     values: Floats,
     statistic: Statistic,
-    levels: Mapping[str, Labels] | None = None,
+    labels: Mapping[str, Labels] | None = None,
     chance: Floats | None = None,
+    over: str = "id",
 ) -> Scores:
-    """Returns scores of the items whose value is defined; items with NaN are left out."""
+    """Returns scores of the items whose value is defined; items with NaN are left out.
+
+    `labels` are the levels of all items by break-down.
+    """
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
-    kept = Scores(name, items, values, statistic, chance=chance).take(defined)
-    by = {}
-    for column, labels in (levels or {}).items():
-        if parts := positions(objects(labels)[defined]):
-            by[column] = {level: kept.take(where) for level, where in parts.items()}
-    return replace(kept, by=by, left_out=tuple(items[~defined]))
+    kept = Scores(name, items, values, statistic, over=over, chance=chance).take(defined)
+    levels = {by: positions(objects(of_items)[defined]) for by, of_items in (labels or {}).items()}
+    levels = {by: of_levels for by, of_levels in levels.items() if of_levels}
+    return replace(kept, levels=levels, left_out=tuple(items[~defined]))
 
 
 def positions(labels: Labels | Items) -> dict[str, NDArray[np.intp]]:
     """Returns level -> positions of its items, in order of first appearance."""
-    places: dict[str, list[int]] = {}
+    found: dict[str, list[int]] = {}
     for position, label in enumerate(labels):
         if label is not None:
-            places.setdefault(label, []).append(position)
-    return {level: np.array(place, dtype=np.intp) for level, place in places.items()}
+            found.setdefault(label, []).append(position)
+    return {level: np.array(of_level, dtype=np.intp) for level, of_level in found.items()}
 
 
 def objects(values: Sequence[Any]) -> Items:
@@ -280,7 +295,7 @@ class Contrasts:
         """
         rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
         chance = 1 / rows if with_chance else None
-        scores = build(name, self.ids, values, statistic, self.levels, chance)
+        scores = build(name, self.ids, values, statistic, self.levels, chance, "contrast")
         why = self.why_same if len(self.ids) and self.same.all() and not len(scores.items) else ""
         return replace(scores, equal=int(self.same.sum()), not_defined=why)
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.comparison import Comparison, compare_runs, refuse_different, side_of
+from lmdiag.comparison import Comparison, compare_runs, refuse_different
 from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
@@ -229,18 +229,16 @@ def compared(
     Raises:
         BadInput: the runs differ in data or protocol.
     """
-    sides = [side_of(run) for run in runs]
-    for other in sides[1:]:
-        refuse_different(sides[0], other, across)
+    refuse_different(runs, across)
     checkpoints = labels.are_checkpoints([run.results for run in runs])
     shown = in_detail(runs) if checkpoints else range(len(runs))
     pairs = [
         RunPair(sources[0].label, sources[i].label, {}, number)
         for number, i in enumerate(shown[1:], start=1)
     ]
-    for c in compare_runs(*(sides[i] for i in shown), across=across, measures=measures):
-        key = FigureKey(c.task, c.setting, c.measure, c.by, c.level)
-        pairs[c.second - 1].comparisons[key] = c
+    shown_runs = [runs[number] for number in shown]
+    for comparison in compare_runs(*shown_runs, across=across, measures=measures) if pairs else ():
+        pairs[comparison.second - 1].comparisons[comparison.key] = comparison
     return pairs
 
 

@@ -11,7 +11,7 @@ from pandas import DataFrame, isna
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, analyse_table, cell_columns
-from lmdiag.analysis.items import items_of, model_column
+from lmdiag.analysis.items import items_of, labels_of
 from lmdiag.comparison import PSEUDO, unlike_first
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
@@ -101,7 +101,8 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
 
     region = arguments.pop("region", "")
     if runs[0].stimuli[task].diagnostic.asks == "sentence":
-        arguments["not_compared"] = [model_column(run) for run in unlike_first(runs)]
+        labels = labels_of(runs)
+        arguments["not_compared"] = [labels[number] for number in unlike_first(runs)]
     chosen = analyse_table(items_of(runs, task=task), **arguments)
     n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
     name = name_part(task)

@@ -9,8 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag import evaluation
-from lmdiag.measures import part_bits
+from lmdiag.measures import EMPTY_REGION_BITS, sentence_parts
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 from lmdiag.report import numbers
@@ -58,6 +57,7 @@ class Choice(NamedTuple):
         cased: whether words are compared with `expected` exactly.
         spans: the words of a sentence, empty where not known; None for blanks and options.
         n_tokens: of the words of a sentence that have a probability.
+        empty_bits: surprisal of a region without words.
     """
 
     id: str
@@ -77,6 +77,7 @@ class Choice(NamedTuple):
     spans: Sequence[WordSpan] | None = None
     n_tokens: int | None = None
     regions: Sequence[Mapping[str, Any]] = ()
+    empty_bits: float = math.nan
 
     @property
     def is_sentence(self) -> bool:
@@ -132,18 +133,18 @@ class Choice(NamedTuple):
     @property
     def parts(self) -> list[Part]:
         """The words of the sentence, or its regions."""
-        parts = []
-        for start, end, log_prob, n_tokens in () if self.regions else self.spans or ():
-            known = None if log_prob is None or not n_tokens else -log_prob / math.log(2)
-            parts.append(Part(start, self.context[start:end], known))
-        for region in self.regions:
-            start = region["start"]
-            end = region["end"]
-            bits = part_bits(self.spans, start, end) if start < end else math.nan
-            name = f"{region['number']} {region['name']}".rstrip()
-            text = self.context[start:end]
-            parts.append(Part(start, text, None if math.isnan(bits) else bits, name))
-        return parts
+        found = sentence_parts(
+            self.context, self.spans, self.regions or None, empty_bits=self.empty_bits
+        )
+        return [
+            Part(
+                part.start,
+                self.context[part.start : part.end],
+                None if math.isnan(part.bits) else part.bits,
+                f"{part.number} {part.name}".rstrip() if self.regions else "",
+            )
+            for part in found
+        ]
 
     @property
     def said(self) -> list[str]:
@@ -249,15 +250,6 @@ Chosen = tuple[Choice, Mapping[str, Choice | None]]
 # ---- from runs -----------------------------------------------------------------------------------
 
 
-def run_scores(run: Run, task: str, setting: str = NONE, shuffle: int = 0) -> dict[str, Scores]:
-    """Returns measure -> its per-item scores, computed from the predictions of the run."""
-    model = run.results.model
-    predictions = run.predictions[task][setting, shuffle]
-    return evaluation.scores(
-        run.stimuli[task], predictions, run.results.protocol, cased=model.cased, kind=model.kind
-    )
-
-
 def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     """Returns all contrasts of a task in the order of the data, with the contexts of a setting.
 
@@ -269,17 +261,16 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
         stimuli = perturb(stimuli, setting, 0, protocol.seed)
     rows = stimuli.columns()
     diagnostic = stimuli.diagnostic
-    choices = _choices(rows, run.predictions[task][setting, 0], run.results.model.cased)
+    answers = run.predictions[task][setting, 0]
+    choices = _choices(rows, answers, run.results.model.cased, stimuli.form)
     owners = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
     groups: dict[str, list[int]] = {}
     for i, name in enumerate(owners):
         groups.setdefault(name, []).append(i)
-    scores = run_scores(run, task, setting)
-    strict_name = f"sensitivity@{number_text(protocol.threshold)}"
-    plain, strict, holds = (  # item -> whether its value is 1; without items that were left out
-        dict(zip(of.items.tolist(), (of.values == 1).tolist(), strict=True)) if of else {}
-        for of in map(scores.get, ("sensitivity", strict_name, "prediction_accuracy"))
-    )
+    scores = run.scores_of(task, setting)
+    prefers_good = _verdicts(scores.get("sensitivity"))
+    by_threshold = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))
+    holds = _verdicts(scores.get("prediction_accuracy"))
     levels = diagnostic.levels(rows)
     formulas = rows.get("formulas", [()] * len(owners))
     return [
@@ -287,8 +278,8 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
             name,
             sorted((choices[i] for i in group), key=lambda choice: not choice.good),
             {by: level for by, of in levels.items() if (level := of[group[0]]) is not None},
-            plain.get(name),
-            strict.get(name),
+            prefers_good.get(name),
+            by_threshold.get(name),
             [
                 (formula, holds.get(f"{name}/{number}"))
                 for number, formula in enumerate(formulas[group[0]], start=1)
@@ -298,7 +289,14 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     ]
 
 
-def _choices(rows: Columns, answers: Predictions, cased: bool) -> list[Choice]:
+def _verdicts(scores: Scores | None) -> dict[str, bool]:
+    """Item -> whether its value is 1; without items that were left out."""
+    if scores is None:
+        return {}
+    return dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
+
+
+def _choices(rows: Columns, answers: Predictions, cased: bool, form: str) -> list[Choice]:
     """The rows with their answers."""
     n = len(rows["id"])
     shared = ("id", "context", "right_context", "target", "good", "condition")
@@ -312,6 +310,7 @@ def _choices(rows: Columns, answers: Predictions, cased: bool) -> list[Choice]:
         columns["regions"] = [regions or () for regions in rows.get("regions", [None] * n)]
         columns["spans"] = [words or () for words in answers.words or [None] * n]
         columns["n_tokens"] = answers.n_tokens
+        columns["empty_bits"] = [EMPTY_REGION_BITS if form == "suites" else math.nan] * n
     else:
         columns |= {"expected": rows["expected"], "rank": answers.rank}
         columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import compress
 
 from lmdiag.comparison import differing
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.protocol import KNOBS, Protocol, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.results import Results
+from lmdiag.results.models import model_labels, short_commit
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
@@ -58,11 +57,6 @@ def figure_label(diagnostic: Diagnostic, measure: str, by: str, level: str) -> s
 # ---- models --------------------------------------------------------------------------------------
 
 
-def short_commit(commit: str) -> str:
-    """Returns the beginning of a commit, or of the checksum of a local folder."""
-    return commit.removeprefix("sha256:")[:12]
-
-
 def model_facts(model: ModelInfo) -> list[str]:
     """Returns what a model is, in a few words each; of a server's model, what is known."""
     if model.server is not None:
@@ -71,13 +65,6 @@ def model_facts(model: ModelInfo) -> list[str]:
     commit = short_commit(model.commit)
     facts = (model.kind, size, model.dtype, model.quantization, f"commit {commit}")
     return [fact for fact in facts if fact]
-
-
-def model_label(results: Results) -> str:
-    """Returns the name of a model (`--name`, else its id), with the revision if one was given."""
-    model = results.model
-    revision = f"@{model.revision}" if model.revision else ""
-    return visible(f"{model.name or model.id}{revision}")
 
 
 def asked(results: Results) -> str:
@@ -231,7 +218,7 @@ def title(results: Sequence[Results]) -> str:
         first = results[0].model
         return f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
     if len(results) < 3:
-        return " and ".join(dict.fromkeys(map(model_label, results)))
+        return " and ".join(dict.fromkeys(run_labels(results)))
     return f"{len(results)} models"
 
 
@@ -245,18 +232,7 @@ def run_labels(runs: Sequence[Results]) -> list[str]:
     """Returns names that tell runs apart: steps, models, and what else differs where needed."""
     if are_checkpoints(runs):
         return [f"step {run.model.training_step}" for run in runs]
-    labels = [model_label(run) for run in runs]
-    choices = [[knob.choice(run.protocol) for knob in KNOBS.values()] for run in runs]
-    varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
-    differing_facts = [[", ".join(compress(chosen, varied)) for chosen in choices]]
-    for key in ("dtype", "quantization", "commit"):
-        differing_facts.append([short_commit(getattr(run.model, key) or "") for run in runs])
-    for facts in differing_facts:
-        details = [*map(visible, facts)]
-        names = Counter(label for label, _ in {*zip(labels, details, strict=True)})
-        labels = [
-            f"{label} ({detail})" if names[label] > 1 and detail else label
-            for label, detail in zip(labels, details, strict=True)
-        ]
+    models = [run.model for run in runs]
+    labels = [*map(visible, model_labels(models, [run.protocol for run in runs]))]
     numbered = enumerate(labels, start=1)
     return [f"{label} #{i}" if labels.count(label) > 1 else label for i, label in numbered]

@@ -19,9 +19,9 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
 from lmdiag.report.grid import Grid, text_grid
-from lmdiag.report.labels import short_commit
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT, FigureKey
+from lmdiag.results.models import short_commit
 from lmdiag.text import visible
 
 _LONGEST_CHOICE = 40

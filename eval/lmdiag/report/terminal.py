@@ -27,6 +27,7 @@ from lmdiag.report.grid import HEADING, Grid, Section, wrapped
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
+from lmdiag.results.models import model_label
 from lmdiag.text import shortened, visible
 
 _NARROW = 18
@@ -68,10 +69,10 @@ def print_run(
 def print_tables(results: Sequence[Results], sections: Sequence[Section], console: Console) -> None:
     """Prints the overview of runs, or of one what was asked, then the tables of each task."""
     first = overview(ReportFigures.of(results))
-    if len(results) == 1 and results[0].model.id:
+    if len(results) == 1 and results[0].data.source:
         _print_model(results[0], console)
         first = first._replace(title="")
-    if results[0].model.id:
+    if results[0].data.source:
         print_section(first, console)
     else:
         sections = [*sections, Section("", [], first.signatures)]
@@ -100,7 +101,7 @@ def _print_model(results: Results, console: Console) -> None:
     known = labels.framing_facts(results.protocol).items()
     framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
     console.print()
-    _print_lines([labels.model_label(results)], console, "bold", wrap=True)
+    _print_lines([model_label(model)], console, "bold", wrap=True)
     lines = (" · ".join(facts), source, framing, labels.remark_on_bos(results))
     _print_lines(filter(None, lines), console, wrap=True)
 

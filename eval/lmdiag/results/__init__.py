@@ -3,6 +3,8 @@
 - `results`: `Figure`, a value with its interval; `FigureKey`, its address; `Results`, all of a run.
 - `figures`: all figures of runs as one table.
 - `predictions`: `predictions.parquet`, and predictions of other programs.
+- `scores`: `scores.parquet`, the value of every item in every measure.
+- `models`: what models are called.
 - `run`: the directory of a run; a finished run, read back.
 - `signatures`: what makes two runs comparable, and the names of directories.
 - `published`: figures of the papers.
@@ -16,6 +18,7 @@ from lmdiag.results.results import (
     PREDICTIONS,
     REPORT,
     RESULTS,
+    SCORES,
     DataInfo,
     Device,
     Figure,
@@ -38,8 +41,8 @@ from lmdiag.results.signatures import (
 )
 
 __all__ = [
-    "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "DataInfo", "Device",
-    "Figure", "FigureKey", "Measure", "Results", "Run", "RunDirectory", "SettingResults",
+    "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "SCORES", "DataInfo",
+    "Device", "Figure", "FigureKey", "Measure", "Results", "Run", "RunDirectory", "SettingResults",
     "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "run_folders", "signature",
 ]  # fmt: skip

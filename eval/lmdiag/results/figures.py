@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.results.models import model_labels
 from lmdiag.results.published import published_beside
 from lmdiag.results.results import FigureKey, Results
+from lmdiag.types import ModelInfo
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -42,20 +45,32 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
     """
     from pandas import DataFrame
 
-    rows = [row for number, results in enumerate(runs) for row in _rows(number, results)]
-    names = ("model", "revision", "commit", *FigureKey._fields, *VALUES)
+    results = [*runs]
+    names = _names([run.model for run in results])
+    numbered = enumerate(zip(names, results, strict=True))
+    rows = [row for number, (name, run) in numbered for row in _rows(number, name, run)]
+    columns = ("model", "revision", "commit", *FigureKey._fields, *VALUES)
     further = ("n_shuffles", "published", "signature", *_RECORDS)
     # objects: texts in Arrow's arrays make each of the many selections slow
-    table = DataFrame(rows, columns=[*names, *further], dtype=object)
+    table = DataFrame(rows, columns=[*columns, *further], dtype=object)
     numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
     counts = dict.fromkeys(("n", "n_shuffles"), "Int64")
     return table.astype(dict.fromkeys(numbers, "float64") | counts)
 
 
-def _rows(number: int, results: Results) -> Iterable[dict[str, Any]]:
+def _names(models: Sequence[ModelInfo]) -> list[str]:
+    """The name or id of each model, or its label where others have the same name and revision."""
+    labels = model_labels(models)
+    names = [model.name or model.id for model in models]
+    known = [(x.name or x.id, x.revision) for x in models]
+    n_labels = Counter(name for name, _ in {*zip(known, labels, strict=True)})
+    return [labels[i] if n_labels[known[i]] > 1 else names[i] for i in range(len(names))]
+
+
+def _rows(number: int, name: str, results: Results) -> Iterable[dict[str, Any]]:
     """A row per figure of a run."""
     model = results.model
-    names = {"model": model.name or model.id, "revision": model.revision, "commit": model.commit}
+    names = {"model": name, "revision": model.revision, "commit": model.commit}
     published = published_beside(results)
     for key, figure in results.figures():
         reported = published.get(key)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import Diagnostic
@@ -26,8 +26,12 @@ from lmdiag.types import (
     TableOptions,
 )
 
+if TYPE_CHECKING:
+    from lmdiag.stimuli import Stimuli
+
 RESULTS = "results.json"
 PREDICTIONS = "predictions.parquet"
+SCORES = "scores.parquet"
 REPORT = "report.html"
 """Files of a run."""
 
@@ -409,11 +413,17 @@ def advice_to_overwrite() -> Iterator[None]:
         raise BadInput(f"{error}: run again with --overwrite") from None
 
 
-def of_setting(task: str, setting: str, content: SettingResults, form: str = "") -> Results:
-    """Returns results with the figures of one setting, of a model of which nothing is known."""
-    model = ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
-    data = DataInfo("", None, "", {task: TaskData("", 0, form)})
+def of_setting(
+    stimuli: Stimuli, setting: str, content: SettingResults, model: ModelInfo | None = None
+) -> Results:
+    """Returns results with the figures of one setting alone, which are of no run.
+
+    `model` is None for predictions that another program made.
+    """
+    task = stimuli.task
+    known = model or ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
+    data_of_task = TaskData(stimuli.fingerprint, len(stimuli), stimuli.form)
+    data = DataInfo("", None, stimuli.fingerprint, {task: data_of_task})
     protocol = Protocol(tasks=(task,))
-    device = Device("", 0)
     tasks = {task: {setting: content}}
-    return Results(content.signature, model, data, protocol, {}, device, {}, "", 0, tasks)
+    return Results(content.signature, known, data, protocol, {}, Device("", 0), {}, "", 0, tasks)

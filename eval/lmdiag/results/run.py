@@ -7,13 +7,14 @@ import json
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import files
+from lmdiag.perturb import NONE
 from lmdiag.protocol import Predictions, query_options
 from lmdiag.results.figures import figures
 from lmdiag.results.predictions import SettingKey, read_run
@@ -21,11 +22,21 @@ from lmdiag.results.results import (
     PREDICTIONS,
     REPORT,
     RESULTS,
+    SCORES,
     DataInfo,
     Results,
     advice_to_overwrite,
     read_record,
     with_digest,
+)
+from lmdiag.results.scores import (
+    MeasureScores,
+    ScoreTable,
+    item_scores,
+    mean_scores,
+    read_scores,
+    without_curves,
+    write_scores,
 )
 from lmdiag.results.signatures import combine, signature
 from lmdiag.types import BadInput
@@ -74,7 +85,7 @@ class RunDirectory:
         self._lock.enter_context(files.take_lock(self.path / LOCK, busy))
         files.clear_drafts(self.path)
         if overwrite:
-            self._remove(RESULTS, IDENTITY, PREDICTIONS, REPORT)
+            self._remove(RESULTS, IDENTITY, PREDICTIONS, SCORES, REPORT)
         results = _read(self.path) if (self.path / RESULTS).exists() else None
         self._refuse_other(identity, results.identity if results else self._begun())
         if results and (self.path / PREDICTIONS).exists():
@@ -95,7 +106,7 @@ class RunDirectory:
                     raise BadInput(f"{file}: expected an object, not {type(owner).__name__}")
             return owner
         if others := {path.name for path in self.path.iterdir()} - {LOCK, f"{LOCK}.soft"}:
-            is_run = others <= {PREDICTIONS, REPORT, self.journal.name}
+            is_run = others <= {PREDICTIONS, SCORES, REPORT, self.journal.name}
             raise BadInput(
                 f"{self.path} is not empty and is not a run directory: choose another --output"
                 + (f", or --overwrite it (it has no {RESULTS})" if is_run else "")
@@ -132,22 +143,34 @@ class RunDirectory:
             (self.path / name).unlink(missing_ok=True)
 
 
-def digests(path: Path) -> dict[str, str]:
-    """Returns the name and the SHA-256 of the file that the figures of a run are computed from."""
-    file = path / PREDICTIONS
-    with files.readable(file), file.open("rb") as content:
-        return {file.name: hashlib.file_digest(content, "sha256").hexdigest()}
+def digests(path: Path, names: Iterable[str] = (PREDICTIONS, SCORES)) -> dict[str, str]:
+    """Returns name -> SHA-256 of the files that the figures of a run are computed from."""
+    found = {}
+    for file in (path / name for name in names):
+        with files.readable(file), file.open("rb") as content:
+            found[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    return found
 
 
 def check_files(path: Path, results: Results) -> None:
-    """Checks that results were computed from the predictions beside them; `BadInput` if not."""
+    """Checks that results were computed from the files beside them; `BadInput` if not.
+
+    Scores that are not there (in runs of earlier versions) are made anew by `Run.scores`.
+    """
     if not (path / PREDICTIONS).exists():
         raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
-    if results.files != digests(path):
-        raise BadInput(
-            f"{path / PREDICTIONS} is not the file that this run wrote (its SHA-256 differs from "
-            "the one in results.json): run again with --overwrite"
-        )
+    names = [PREDICTIONS, *[SCORES] * _has_scores(path, results)]
+    for name, digest in digests(path, names).items():
+        if results.files.get(name) != digest:
+            raise BadInput(
+                f"{path / name} is not the file that this run wrote (its SHA-256 differs from "
+                "the one in results.json): run again with --overwrite"
+            )
+
+
+def _has_scores(path: Path, results: Results) -> bool:
+    """Whether a run directory has the scores that were written with the results."""
+    return SCORES in results.files and (path / SCORES).exists()
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
@@ -228,6 +251,50 @@ class Run:
             for task, parts in predictions.items()
         }
 
+    @cached_property
+    def scores(self) -> ScoreTable:
+        """Task -> (perturbation, shuffle) -> measure -> its per-item scores.
+
+        Where there is no `scores.parquet` they are computed, and written unless the folder cannot
+        be written.
+        """
+        if self.parts:
+            return {task: table for part in self.parts for task, table in part.scores.items()}
+        if _has_scores(self.path, self.results):
+            return read_scores(self.path / SCORES)
+        results = self.results
+        how = results.protocol, results.model.cased, results.model.kind
+        table = {
+            task: {
+                key: without_curves(item_scores(self.stimuli[task], part, *how))
+                for key, part in settings.items()
+            }
+            for task, settings in self.predictions.items()
+        }
+        with suppress(OSError):
+            write_scores(self.path / SCORES, table)
+            recorded = replace(results, files=digests(self.path))
+            files.write_atomically(self.path / RESULTS, with_digest(recorded.to_json()))
+        return table
+
+    def scores_of(self, task: str, setting: str = NONE, shuffle: int = 0) -> MeasureScores:
+        """Returns measure -> its per-item scores in a setting; {} where there are none."""
+        return self.scores.get(task, {}).get((setting, shuffle), {})
+
+    def mean_scores(self, task: str, setting: str = NONE) -> MeasureScores:
+        """Returns measure -> its per-item scores in a setting, means over its shuffles."""
+        key = task, setting
+        if key not in self._means:
+            settings = self.scores.get(task, {})
+            shuffles = [settings[name] for name in sorted(settings) if name[0] == setting]
+            single = shuffles[0] if shuffles else {}
+            self._means[key] = mean_scores(shuffles) if len(shuffles) > 1 else single
+        return self._means[key]
+
+    @cached_property
+    def _means(self) -> dict[tuple[str, str], MeasureScores]:
+        return {}
+
     def __repr__(self) -> str:
         tasks = ", ".join(self.results.tasks)
         return f"<Run of {self.results.model.id}: {tasks}; {self.results.signature}; {self.path}>"
@@ -237,13 +304,14 @@ class Run:
         return figures([self.results])
 
 
-def load_run(path: str | Path, data: str | None = None) -> Run:
-    """Reads a finished run and the data it was made on.
+def load_run(path: str | Path, data: str | None = None, *, record: type[Run] = Run) -> Run:
+    """Reads a finished run and the data it was made on; writes its scores if it has none.
 
     Args:
         path: run directory, or a folder with a single one.
         data: where the data set is; None for where it was when the run was made. A relative path
             is looked for here, then in the folders above the run directory.
+        record: the class of what is returned.
 
     Raises:
         BadInput: no finished run, or the data set is not the one it was made on.
@@ -270,7 +338,9 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
                 f"{fingerprint}, the run's is {facts.fingerprint}; name the right one by --data"
             )
-    return Run(path, results, loaded)
+    run = record(path, results, loaded)
+    _ = run.scores
+    return run
 
 
 # ---- runs on different tasks as one --------------------------------------------------------------

@@ -17,8 +17,17 @@ from typing import TYPE_CHECKING
 from lmdiag import __version__, evaluation, results
 from lmdiag.files import without_secrets
 from lmdiag.protocol import Predictions, QueryOptions, bos_remark, without_effect
-from lmdiag.results import DataInfo, Device, Results, Run, RunDirectory, TaskData
-from lmdiag.results.predictions import read_run, write
+from lmdiag.results import (
+    DataInfo,
+    Device,
+    Results,
+    Run,
+    RunDirectory,
+    SettingResults,
+    TaskData,
+)
+from lmdiag.results.predictions import SettingKey, read_run, write
+from lmdiag.results.scores import MeasureScores, item_scores, write_scores
 from lmdiag.runs.asking import control_warning, predict, row_texts
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
@@ -176,24 +185,30 @@ def save(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Writes predictions, one per setting, and returns the results, computed as they read back."""
+    """Writes predictions, one per setting, and their scores; returns the results.
+
+    Both are computed from the predictions as they read back.
+    """
     info = model.info
     protocol = inputs.protocol
     fingerprint = inputs.fingerprint
     asks_words = inputs.asks == "word"
     write(path / results.PREDICTIONS, predictions)
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
+    scores: dict[str, dict[SettingKey, MeasureScores]] = {}
     data = {}
-    tasks = {}
+    tasks: dict[str, dict[str, SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
         data[task] = TaskData(rows.fingerprint, len(rows), rows.form)
-        settings: dict[str, list[Predictions]] = {}  # in a shuffled setting, of all its runs
-        for (name, _), part in read_back[task].items():
-            settings.setdefault(name, []).append(part)
-        tasks[task] = {
-            name: evaluation.evaluate(rows, runs, protocol, info.cased, info.kind)
-            for name, runs in settings.items()
-        }
+        how = protocol, info.cased, info.kind
+        scores[task] = {key: item_scores(rows, x, *how) for key, x in read_back[task].items()}
+        tasks[task] = {}
+        for setting in dict.fromkeys(name for name, _ in read_back[task]):
+            shuffles = [key for key in read_back[task] if key[0] == setting]
+            of_shuffles = [read_back[task][key] for key in shuffles]
+            known = [scores[task][key] for key in shuffles]
+            tasks[task][setting] = evaluation.evaluate(rows, of_shuffles, *how, known)
+    write_scores(path / results.SCORES, scores)
     first = next(iter(inputs.stimuli.values()))
     return Results(
         signature=results.signature(protocol, fingerprint, asks_words=asks_words),

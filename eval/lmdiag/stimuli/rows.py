@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -39,6 +39,7 @@ class Stimuli:
             "" for rows with a blank.
         numbers: of the rows in their file.
         notes: how a user's own table was read, a line for each step that changed it.
+        perturbed: the same rows in other settings, as `lmdiag.perturb.perturb` has made them.
     """
 
     task: str
@@ -49,6 +50,7 @@ class Stimuli:
     form: str = ""
     numbers: RowNumbers = UNNUMBERED
     notes: tuple[str, ...] = ()
+    perturbed: dict[Any, Stimuli] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(
@@ -115,7 +117,8 @@ class Stimuli:
 
     def with_contexts(self, contexts: Sequence[str]) -> Stimuli:
         """Returns the same rows, with the same fingerprint, but with other left contexts."""
-        return replace(self, _columns={**self._columns, "context": list(contexts)})
+        columns = {**self._columns, "context": list(contexts)}
+        return replace(self, _columns=columns, perturbed={})
 
 
 def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:

@@ -16,7 +16,6 @@ from lmdiag.report.charts.conditions import regions
 from lmdiag.report.charts.drawing import MUTED, distinct, line_plot, meanings
 from lmdiag.report.charts.items import scatter, target_cloze
 from lmdiag.report.charts.task_runs import TaskRuns, drawn, figure_plots
-from lmdiag.report.items import run_scores
 from lmdiag.report.selections import ReportFigures, figures_of_sets
 from lmdiag.results import Results
 from lmdiag.text import visible
@@ -114,7 +113,7 @@ def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
 def _shuffles(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """The measures in each shuffle, with mean and standard deviation, a chart per run."""
     for i, run in enumerate(data.runs):
-        times = Counter(setting for setting, _ in run.predictions[data.task])
+        times = Counter(setting for setting, _ in run.scores.get(data.task, {}))
         asked = [x for x in data.diagnostic.perturbations if x.shuffled and x.name in times]
         if not asked:
             continue
@@ -132,8 +131,8 @@ def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbatio
     plain = table[table["setting"] == setting.unshuffled]
     run = data.runs[i]
     scores = [
-        run_scores(run, data.task, *key)
-        for key in run.predictions[data.task]
+        of_shuffle
+        for key, of_shuffle in run.scores.get(data.task, {}).items()
         if key[0] == setting.name
     ]
     values = [

@@ -1,0 +1,70 @@
+"""What a model is called, in tables, charts, items, analyses and comparisons alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import compress
+
+from lmdiag.protocol import KNOBS, QueryOptions
+from lmdiag.types import ModelInfo
+
+UNKNOWN_MODEL = "unknown model"
+"""The model of predictions that another program made."""
+
+
+def short_commit(commit: str) -> str:
+    """Returns the beginning of a commit, or of the checksum of a local folder."""
+    return commit.removeprefix("sha256:")[:12]
+
+
+def weights_text(model: ModelInfo) -> str:
+    """Returns what identifies the weights of a model: precision and commit, and a named one's id.
+
+    Of a model behind a server, precision and commit are not known.
+    """
+    facts = [model.id if model.name else "", model.dtype, model.quantization]
+    if model.server is not None:
+        facts += [f"asked through {model.server}", "commit and precision not known"]
+    elif model.commit:
+        facts.append(f"commit {short_commit(model.commit)}")
+    return ", ".join(fact for fact in facts if fact)
+
+
+def model_label(model: ModelInfo | None) -> str:
+    """Returns the name of a model (`--name`, else its id), with the revision if one was given."""
+    if model is None:
+        return UNKNOWN_MODEL
+    return f"{model.name or model.id}{f'@{model.revision}' if model.revision else ''}"
+
+
+def model_labels(
+    models: Sequence[ModelInfo | None], asked: Sequence[QueryOptions] = ()
+) -> list[str]:
+    """Returns a label for each model: two are equal exactly if they are one model, asked alike.
+
+    A model is identified by id, revision or commit, dtype, quantization and name. A label has, in
+    brackets, what the others of the same name have otherwise.
+
+    Args:
+        models: None for one of which nothing is known.
+        asked: how each was asked, parallel; () where this is the same for all.
+    """
+    choices = [[knob.choice(query) for knob in KNOBS.values()] for query in asked]
+    is_varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
+    facts_of = [
+        [model.id if model and model.name else "" for model in models],
+        [", ".join(compress(chosen, is_varied)) for chosen in choices] or [""] * len(models),
+        *(
+            [short_commit(getattr(model, name) or "") if model else "" for model in models]
+            for name in ("dtype", "quantization", "server", "commit")
+        ),
+    ]
+    labels = [*map(model_label, models)]
+    for facts in facts_of:
+        n_facts = Counter(label for label, _ in {*zip(labels, facts, strict=True)})
+        labels = [
+            f"{label} ({fact})" if n_facts[label] > 1 and fact else label
+            for label, fact in zip(labels, facts, strict=True)
+        ]
+    return labels

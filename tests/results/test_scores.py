@@ -1,0 +1,195 @@
+"""One table of scores: computed once, stored with the run, and the same in every view."""
+
+import json
+import shutil
+from collections import Counter
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from invented_runs import PERTURBED, make_run
+
+import lmdiag
+from lmdiag import diagnostics, perturb, stimuli
+from lmdiag.report.html import Report
+from lmdiag.results import PREDICTIONS, RESULTS, SCORES, load_run, read_results
+from lmdiag.results.models import model_labels
+from lmdiag.stats import point
+from lmdiag.types import BadInput
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory, demo_dir):
+    return make_run(tmp_path_factory.mktemp("scores") / "run", demo_dir, PERTURBED, unscorable=2)
+
+
+def test_figures_are_a_group_by_of_the_table_of_scores(run_folder):
+    table = pq.read_table(run_folder / SCORES).to_pandas()
+    assert {"task", "setting", "shuffle", "measure", "item", "value", "chance"} <= {*table}
+    by_shuffle = table.groupby(["task", "setting", "measure", "shuffle"], sort=False)
+    found = {}
+    for (task, setting, measure, _), rows in by_shuffle:
+        values = rows.dropna(subset="value")
+        pairs = values[["value", "covariate"]].dropna().to_numpy()
+        numbers = pairs if len(pairs) else values["value"].to_numpy()
+        value = point(numbers, rows["statistic"].iloc[0])
+        found.setdefault((task, setting, measure), []).append((value, len(values)))
+    expected = {
+        (key.task, key.setting, key.measure): (figure.value, figure.n)
+        for key, figure in read_results(run_folder).figures()
+        if not key.by and figure.n
+    }
+    assert expected.keys() == {key for key, of_runs in found.items() if of_runs[0][1]}
+    for key, (value, n) in expected.items():
+        assert np.mean([of_run[0] for of_run in found[key]]) == pytest.approx(value, abs=1e-15)
+        assert {of_run[1] for of_run in found[key]} == {n}
+
+
+def test_scores_and_perturbations_are_computed_once(tmp_path, demo_dir, monkeypatch):
+    calls = Counter()
+
+    def counted(name, function):
+        def wrapper(*args, **options):
+            calls[name] += 1
+            return function(*args, **options)
+
+        return wrapper
+
+    score = counted("score", diagnostics.Diagnostic.score)
+    monkeypatch.setattr(diagnostics.Diagnostic, "score", score)
+    made = counted("perturbed", stimuli.Stimuli.with_contexts)
+    monkeypatch.setattr(stimuli.Stimuli, "with_contexts", made)
+    folder = make_run(tmp_path / "run", demo_dir, PERTURBED)
+    run = load_run(folder)
+    Report([run]).page()
+    run.to_frame()
+    lmdiag.analyse(run, task="cprag102")
+    settings = {
+        (task, key)
+        for task in run.results.tasks
+        for key in perturb.settings(task, PERTURBED.perturb, PERTURBED.shuffles)
+    }
+    assert calls["score"] == len(settings)
+    # once where the run is made, once where it is read back
+    assert calls["perturbed"] <= 2 * sum(name != "none" for _, (name, _) in settings)
+
+
+def test_a_run_without_scores_gets_them_when_it_is_opened(tmp_path, run_folder):
+    old = shutil.copytree(run_folder, tmp_path / "old")
+    (old / SCORES).unlink()
+    document = json.loads((old / RESULTS).read_text())
+    del document["files"][SCORES]  # as before there were any
+    (old / RESULTS).write_text(json.dumps(document))
+    first = load_run(old)
+    assert (old / SCORES).read_bytes() == (run_folder / SCORES).read_bytes()
+    assert [*first.results.figures()] == [*read_results(run_folder).figures()]
+    assert read_results(old).files.keys() == {PREDICTIONS, SCORES}
+    (old / SCORES).write_bytes(b"PAR1")
+    with pytest.raises(BadInput, match=r"scores\.parquet is not the file that this run wrote"):
+        load_run(old)
+
+
+def test_models_of_different_identity_are_not_averaged(tmp_path):
+    """Two precisions, two models with one name, two checkpoints with one name."""
+    data = tmp_path / "own.csv"
+    rows = [f"{i},{c},The {c} of {i} is a,bird" for i in range(1, 10) for c in ("hen", "robin")]
+    data.write_text("\n".join(["item,animal,context,target", *rows]))
+    models = [
+        {"dtype": "float32"}, {"dtype": "bfloat16"}, {"id": "org/a", "name": "x"},
+        {"id": "org/b", "name": "x"}, {"name": "x", "revision": "step1"},
+        {"name": "x", "revision": "step2"}, {"quantization": "8bit"},
+    ]  # fmt: skip
+    runs = [
+        load_run(make_run(tmp_path / str(seed), data, seed=seed, **facts))
+        for seed, facts in enumerate(models)
+    ]
+    labels = model_labels([run.results.model for run in runs])
+    assert len({*labels}) == len(runs)
+    assert labels[:2] == ["org/model (float32)", "org/model (bfloat16)"]
+    alone = [lmdiag.analyse(run).effects["estimate"].tolist() for run in runs]
+    analysed = lmdiag.analyse(runs)
+    assert analysed.effects["model"].tolist() == labels
+    assert analysed.effects["estimate"].tolist() == [x for (x,) in alone]
+    tables = []
+    for number, run in enumerate(runs[:2]):  # tables of their own do not merge either
+        tables.append(tmp_path / f"{number}.csv")
+        run_items = lmdiag.load_run(run.path).items()
+        run_items.to_csv(tables[-1], index=False)
+    effects = lmdiag.analyse([*map(str, tables)]).effects
+    assert effects["estimate"].tolist() == pytest.approx([x for (x,) in alone[:2]])
+    figures = Report(runs).figures.table
+    assert not figures.duplicated(["model", "measure", "by", "level"]).any()
+    assert {*figures["model"]} == {*labels}
+    compared = lmdiag.compare(*runs[:2])
+    assert "bfloat16" in str(compared).splitlines()[1]
+
+
+def test_correct_is_the_column_of_sensitivity(tmp_path):
+    """For an uncased model, a contrast of `Bird` and `bird` is not a comparison."""
+    data = tmp_path / "own.csv"
+    lines = ["item,size,context,target,good,contrast"]
+    for item in range(1, 6):
+        for size in ("small", "large"):
+            bad = "Bird" if (item, size) == (3, "large") else "tool"
+            context = f"The {size} robin {item} is a"
+            lines += [f"{item},{size},{context},bird,1,{item}{size}"]
+            lines += [f"{item},{size},{context},{bad},0,{item}{size}"]
+    data.write_text("\n".join(lines))
+    run = lmdiag.load_run(make_run(tmp_path / "run", data, cased=False))
+    items = run.items()
+    good = items[items["good"]].set_index("contrast")["sensitivity"]
+    assert good.isna().tolist() == [name == "3large" for name in good.index]
+    assert items.loc[~items["good"], "sensitivity"].isna().all()
+    assert run.results.measure("own", "none", "sensitivity").value == good.mean()
+    analysed = lmdiag.analyse(run, response="correct", conditions=["size"])
+    assert ([*analysed.left_out.values()], {*analysed.cells["n"]}) == ([1], {4})
+    # a table without the measures has the same
+    measures = ["sensitivity", "sensitivity@0.01"]
+    table = lmdiag.analyse(items.drop(columns=measures), response="correct", conditions=["size"])
+    assert table.effects.equals(analysed.effects)
+
+
+def test_an_empty_region_of_a_suite_is_the_same_in_every_view(tmp_path):
+    """It has 0 bits, as in formulas: a mean over three items, one of them empty."""
+    conditions = [
+        {"condition_name": name, "regions": [
+            {"region_number": 1, "content": "The dogs"}, {"region_number": 2, "content": verb},
+        ]} for name, verb in (("a", "bark"), ("b", "barks"))
+    ]  # fmt: skip
+    items = [
+        {"item_number": i, "conditions": json.loads(json.dumps(conditions))} for i in (1, 2, 3)
+    ]
+    items[1]["conditions"][0]["regions"][1]["content"] = ""
+    suite = {"predictions": [{"formula": "(2;%a%) < (2;%b%)"}], "items": items}
+    data = tmp_path / "suite.json"
+    data.write_text(json.dumps(suite))
+    run = lmdiag.load_run(make_run(tmp_path / "run", data, kind="causal", bos=True))
+    table = run.items(per="region")
+    bits = table[(table["number"] == 2) & (table["condition"] == "a")]["surprisal"]
+    assert bits.tolist()[1] == 0
+    cells = lmdiag.analyse(run, region=2, conditions=["condition"]).cells
+    assert cells[["n", "mean"]].to_numpy().tolist()[0] == [3, pytest.approx(bits.mean())]
+    (chart,) = [plot for plot in Report([run]).charts() if plot.kind == "regions"]
+    drawn = chart.spec["data"]["values"]
+    found = [x for x in drawn if x["level"] == "2" and x["series"] == "a"]
+    assert [(x["n"], x["value"]) for x in found] == [(3, pytest.approx(bits.mean()))]
+
+
+def test_runs_on_one_file_under_two_names_are_compared(tmp_path):
+    text = "id,context,target,good,contrast\n" + "".join(
+        f"{word}{i},The {i} is a,{word},{good},{i}\n"
+        for i in range(9)
+        for word, good in (("a", 1), ("b", 0))
+    )
+    runs = []
+    for seed, name in enumerate(("one", "two")):
+        (tmp_path / f"{name}.csv").write_text(text)
+        run = make_run(tmp_path / name, tmp_path / f"{name}.csv", seed=seed, id=f"org/{name}")
+        runs.append(load_run(run))
+    assert runs[0].results.signature == runs[1].results.signature
+    compared = {x.measure: x for x in lmdiag.compare(*runs)}
+    for number, value in enumerate((compared["sensitivity"].a, compared["sensitivity"].b)):
+        results = runs[number].results
+        (task,) = results.tasks
+        assert value == results.measure(task, "none", "sensitivity").value
+    assert "org/two" in Report(runs).page()
