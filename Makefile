@@ -6,7 +6,7 @@
 # make docs   the documentation site, in build/site; warnings are errors
 # make dist   wheel and source distribution, in dist, and checks of both
 # make fuzz   damaged files for all readers, for some MINUTES: tracebacks, hangs, memory
-# make bench  speed compared with a plain PyTorch loop
+# make bench  speed compared with a plain PyTorch loop; ARGS=gpu for an accelerator
 # make demo-models  train the two demo models again and replace their weights in the package
 
 VENV := .venv

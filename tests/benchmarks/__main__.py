@@ -1,9 +1,10 @@
-"""`python -m benchmarks [blanks agreement run entropy]`: prints ratios measured on this machine.
+"""`python -m benchmarks [blanks agreement run entropy gpu]`: prints ratios on this machine.
 
 `blanks` (the three diagnostics) and `agreement` compare lmdiag and transformers alone (`bare`) with
 their model loaded. `run` compares `lmdiag run` and its report with a script that reads the
 data by `datasets` and asks the model as `bare`, from the shell's call to the end. `entropy`
-compares lmdiag with and without (`bare`) entropies before every word.
+compares lmdiag with and without (`bare`) entropies before every word. `gpu` is for an accelerator,
+and ends within four minutes (`benchmarks.gpu`); it is not among all works.
 Programs take turns, a ratio is the median of the ratios within a round, and the smallest and the
 largest stand beside it. Nothing here is a timed test: machines differ and are shared.
 
@@ -28,6 +29,7 @@ from typing import Literal, get_args
 
 import cyclopts
 import tokenizer_files
+from benchmarks import gpu
 from benchmarks.bare import bare
 
 import lmdiag
@@ -35,7 +37,7 @@ from lmdiag import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
-Work = Literal["blanks", "agreement", "run", "entropy"]
+Work = Literal["blanks", "agreement", "run", "entropy", "gpu"]
 Shape = Literal["bert-base", "gpt2"]
 SHAPES = {
     "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert"),
@@ -54,23 +56,30 @@ def build_data(folder):
     return str(folder / "data")
 
 
-def make_model(shape, folder):
-    """Writes model and tokenizer into `folder / shape` and returns it."""
-    import torch
-    import transformers
-
-    (name, published, small), out = SHAPES[shape], folder / shape
+def make_tokenizer(shape, folder):
+    """Writes the tokenizer of a shape into `folder / shape`, if it is not there, and returns it."""
+    (_, published, small), out = SHAPES[shape], folder / shape
     if out.is_dir():
-        return str(out)
+        return out
     tokenizers = os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
     if (place := Path(tokenizers) / published).is_dir():
         shutil.copytree(place, out)
     else:
         out.mkdir()
         tokenizer_files.write(small, out)
-    model_class = getattr(transformers, name)
-    torch.manual_seed(0)
-    model_class(model_class.config_class()).save_pretrained(out)
+    return out
+
+
+def make_model(shape, folder):
+    """Writes model and tokenizer into `folder / shape` and returns it."""
+    import torch
+    import transformers
+
+    out = make_tokenizer(shape, folder)
+    if not (out / "config.json").exists():
+        model_class = getattr(transformers, SHAPES[shape][0])
+        torch.manual_seed(0)
+        model_class(model_class.config_class()).save_pretrained(out)
     return str(out)
 
 
@@ -126,7 +135,7 @@ def main(
     """Prints ratios of running times, one table after the other.
 
     Args:
-        what: works to measure (default: all)
+        what: works to measure (default: all but gpu)
         shapes: of the models
         rounds: turns of each program
         threads: of each program
@@ -144,7 +153,10 @@ def main(
     columns = ("context", "right_context", "target")
     with tempfile.TemporaryDirectory() as scratch:
         data = build_data(Path(scratch))
-        for shape, work in product(shapes, what or get_args(Work)):
+        if "gpu" in what:
+            gpu.measure(scratch, data, partial(make_tokenizer, folder=Path(scratch)))
+        works = [work for work in what or get_args(Work) if work != "gpu"]
+        for shape, work in product(shapes, works):
             model = make_model(shape, Path(scratch))
             tasks = ["agreement"] if work == "agreement" else ["cprag102", "role88", "neg136"]
             stimuli = [lmdiag.load_stimuli(data, task, limit=384) for task in tasks]

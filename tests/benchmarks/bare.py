@@ -10,18 +10,24 @@ BATCH = 32
 
 
 def bare(model, rows):
-    """Loads a model and returns what to time: the next-word distribution at all distinct contexts.
+    """Loads a model and returns its plain loop."""
+    import torch
+    import transformers
+
+    (name,) = transformers.AutoConfig.from_pretrained(model).architectures
+    network = getattr(transformers, name).from_pretrained(model, dtype=torch.float32).eval()
+    return plain_loop(network, transformers.AutoTokenizer.from_pretrained(model), rows)
+
+
+def plain_loop(network, tokenizer, rows):
+    """Returns what to time: the next-word distribution at all distinct contexts.
 
     Rows are left context, right context, target. They are padded in batches by length; no position
     is projected in vain.
     """
     import torch
-    import transformers
 
-    (name,) = transformers.AutoConfig.from_pretrained(model).architectures
-    masked = name.endswith("ForMaskedLM")
-    network = getattr(transformers, name).from_pretrained(model, dtype=torch.float32).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    masked = type(network).__name__.endswith("ForMaskedLM")
     head = getattr(network, "cls", None) or network.get_output_embeddings()
 
     def ask(batch):
@@ -29,6 +35,7 @@ def bare(model, rows):
         blanks = [ids.index(tokenizer.mask_token_id) if masked else len(ids) - 1 for ids in batch]
         ids = torch.tensor([[*row, *[0] * (width - len(row))] for row in batch])
         attention = (torch.arange(width) < torch.tensor([*map(len, batch)])[:, None]).long()
+        ids, attention = ids.to(network.device), attention.to(network.device)
         with torch.inference_mode():
             states = network.base_model(ids, attention_mask=attention).last_hidden_state
             head(states[torch.arange(len(batch)), blanks]).float().log_softmax(-1).topk(5)
