@@ -402,11 +402,14 @@ def cloze(
 
     Raises:
         BadInput: a column or value cannot be used (column and row are named), there are neither
-            models nor runs, or the runs have different words.
+            models nor runs, or the runs were asked differently.
     """
     from pandas import DataFrame
 
     sources: list[Any] = [*responses] if isinstance(responses, list | tuple) else [responses]
+    for source in sources:
+        _expect("responses", source, (str, Path, DataFrame, Run), "a file, a DataFrame or a run")
+    _check_whole(1, batch_size=batch_size)
     notes = list[str]()
     answered = dict[str, Predictions]()
     if not models:
@@ -415,11 +418,13 @@ def cloze(
         runs = [x if isinstance(x, Run) else load_run(x) for x in sources]
         norms, _ = norms_of_run(runs[0])
         for label, run in zip(labels_of(runs), runs, strict=True):
-            others, predictions = norms_of_run(run)
-            if others.stimuli.fingerprint != norms.stimuli.fingerprint:
-                raise BadInput(f"{runs[0].path} and {run.path} have different words")
+            _, predictions = norms_of_run(run)
+            signatures = [x.results.signature for x in (runs[0], run)]
+            if signatures[0] != signatures[1]:
+                paths = f"{runs[0].path} and {run.path}"
+                raise BadInput(f"{paths} were asked differently: {' and '.join(signatures)}")
             _add(answered, label, predictions)
-            notes.append(f"{label}: {run.results.signature}")
+        notes.append(runs[0].results.signature)
         return _with_comparisons(analyse_norms(norms, answered, notes))
     if len(sources) > 1 or isinstance(sources[0], Run) or is_folder(user_path(str(sources[0]))):
         raise BadInput("give one table for the models to be asked, or runs without models")

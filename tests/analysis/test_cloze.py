@@ -167,6 +167,7 @@ def test_runs_give_the_correlation_that_they_have(command):
     ("change", "message"),
     [
         (("4,1,He scored another", "4,1,He scored one"), "r.csv:5: another context of item 1 than"),
+        (("4,1,He", "4,,He"), "r.csv:5: the column item is empty"),
         (("response", "answer"), "the column response is missing"),
         (("He scored another", "He scored another ____"), "has a blank in it"),
     ],

@@ -165,6 +165,8 @@ def _rows(table: RawTable) -> DataFrame:
 
 def _check(table: RawTable, rows: DataFrame) -> None:
     """Refuses an item with several contexts, and texts that no model is asked."""
+    if (nameless := rows.index[rows["item"] == ""]).size and "item" in table.columns:
+        raise table.error(nameless[0], "the column item is empty: number the contexts")
     place = rows["context"] + "\n" + rows["right_context"]
     of_item = place.groupby(rows["item"])
     if (other := rows.index[place != of_item.transform("first")]).size:

@@ -23,7 +23,7 @@ def cloze_command(
     model: tuple[str, ...] = (),
     response: str = "",
     keep_case: bool = False,
-    unit: Unit = "word",
+    unit: Unit | None = None,
     out: Path | None = None,
     report: Path | None = None,
     output: Path = Path("results"),
@@ -42,7 +42,7 @@ def cloze_command(
         model: models that are asked: Hub ids, local folders, demo:masked or demo:causal
         response: column of the responses, e.g. of corrected ones (default: response or word)
         keep_case: count words that differ in letter case as different words, and ask them so
-        unit: unit of the probabilities and of the model's list; token behind a server
+        unit: of probabilities and the model's list (default: word; behind a server, token)
         out: write a row per model, item and word into this file (.csv, .tsv or .parquet)
         report: write a page with the chart and the items, e.g. cloze.html
         output: directory that keeps the models' answers: what was interrupted resumes
@@ -53,6 +53,7 @@ def cloze_command(
     from lmdiag.report import cloze as shown
     from lmdiag.report.terminal import output_console, print_section
 
+    unit = unit or ("token" if serving.server else "word")
     keywords = vars(loading) | vars(serving) | {"unit": unit}
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

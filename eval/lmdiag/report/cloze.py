@@ -23,7 +23,7 @@ from lmdiag.text import visible
 
 _MOST_ITEMS = 300
 _MOST_MARKS = 4_000
-_MOST_WORDS = 8
+_MOST_WORDS = 10
 """Items of a page, marks of a chart, and words of a list of an item."""
 
 
@@ -76,7 +76,7 @@ def cloze_lines(analysis: ClozeAnalysis) -> Iterator[str]:
     yield from analysis.notes
     yield (
         "mass: probability of all words that people gave; divergence: cross-entropy less the "
-        "entropy of the responses; Spearman by item: over words, at least three"
+        "entropy of the responses; Spearman: over the words of an item, at least three"
     )
     yield "pooled Spearman: words of an item depend on each other, so there is no interval"
     yield "95% intervals over items: t, and Wilson's for top word agrees; none below 8 items"
