@@ -129,7 +129,7 @@ def _long(table: RawTable, wide: Sequence[str], text: str) -> RawTable:
 
 
 def _with_parts(table: RawTable, split: str) -> RawTable:
-    """The table with the conditions whose names are the parts of a column."""
+    """The table with the conditions that are the parts of a column, in its place."""
     match = re.fullmatch(r"(.+?)=(.*):([^:]+)", split, re.DOTALL)
     if not match:
         raise BadInput(f"--split {split!r}: write COLUMN=SEPARATOR:NAME,NAME")
@@ -148,7 +148,8 @@ def _with_parts(table: RawTable, split: str) -> RawTable:
         parts.append(of_row)
     made = dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
     note = f"split: {column} into {', '.join(names)}"
-    return replace(table, columns={**table.columns, **made}).noting(note)
+    columns = {name: x for name, x in table.columns.items() if name != column}
+    return replace(table, columns=columns | made).noting(note)
 
 
 def level_parts(level: str, separator: str) -> list[str]:
