@@ -11,6 +11,7 @@ from lmdiag.types import AS_IT_IS, DesignOptions, TableOptions
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
     from lmdiag.stimuli.design import Design
+    from lmdiag.stimuli.proposals import UnknownLayout
 
 
 def check_command(
@@ -31,10 +32,16 @@ def check_command(
     """
     from lmdiag import stimuli
     from lmdiag.stimuli.design import check_columns, design_of
+    from lmdiag.stimuli.proposals import UnknownLayout
     from lmdiag.text import visible
 
     for task in stimuli.tasks(file):
-        rows = stimuli.load(file, task, allow_duplicates=allow_duplicates, **table.stored())
+        try:
+            rows = stimuli.load(file, task, allow_duplicates=allow_duplicates, **table.stored())
+        except UnknownLayout as unknown:
+            for line in _proposed_lines(task, file, unknown):
+                print(visible(line))
+            continue
         check_columns({task: rows}, design)
         found = design_of(rows, design)
         lines = [*(_lines(rows, found) if found else [f"{task}: {len(rows):,} rows"])]
@@ -43,10 +50,23 @@ def check_command(
             print(visible(line))
 
 
+def _proposed_lines(task: str, file: str, unknown: UnknownLayout) -> Iterator[str]:
+    """Yields what a table without texts may be, or the command that may read it."""
+    from lmdiag.stimuli.proposals import quoted
+
+    yield f"{task}: {len(unknown.table):,} rows without a column of texts"
+    yield f"columns     {', '.join(filter(None, unknown.table.columns))}"
+    if unknown.advice.startswith("--"):
+        yield f"proposed    lmdiag run --model M --data {quoted(file)} {unknown.advice}"
+    else:
+        yield f"perhaps     {unknown.advice}"
+
+
 def _lines(rows: Stimuli, design: Design) -> Iterator[str]:
     """Yields what own rows are: texts, items, conditions, cells and other columns."""
     columns = rows.columns()
-    texts = [name for name in ("context", "target", "right_context", "sentence") if name in columns]
+    read = ("context", "target", "right_context") if rows.asks_words else ("sentence",)
+    texts = [name for name in read if name in columns]
     yield f"{rows.task}: {design.n_rows:,} {design.form}"
     for note in rows.notes:
         step, _, text = note.partition(": ")

@@ -24,6 +24,7 @@ from lmdiag import diagnostics
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.mistakes import refuse_near_levels
+from lmdiag.stimuli.proposals import check_layout
 from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.suites import suite_rows
@@ -100,6 +101,8 @@ def load(
         table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
         table = read_items(table, task, options, allow_duplicates=allow_duplicates)
     table = in_form(table, task, options)
+    if task not in diagnostics.built_in():
+        check_layout(table)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
         raise BadInput(f"{table.name}: the column {missing[0]} {reason}")

@@ -57,8 +57,11 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
     form = "sentences" if "sentence" in table.chosen & {*table.columns} else form_of(table.columns)
     if form == "minimal_pairs":
         return _pair_rows(table, task)
+    if not form and "sentence" in table.columns:
+        remedy = "--columns sentence=sentence reads it instead"
+        table = table.noting(f"sentence: not read, since a row is a word in its context; {remedy}")
     if not form:
-        return replace(table, form=form)
+        return table
     refuse_fragments(table)
     table = with_critical(with_regions(table, options.separator), options.critical)
     return replace(table, form=form)

@@ -1,0 +1,172 @@
+"""What a table of an unknown layout may be, and the options that read it: only proposed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from lmdiag.diagnostics.base import levels_of
+from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
+from lmdiag.stimuli.forms import form_of
+from lmdiag.stimuli.layout import level_parts
+from lmdiag.table_files import RawTable
+from lmdiag.text import WITHOUT_SPACES, folded
+from lmdiag.types import BadInput
+
+_FACTORS: Mapping[str, Sequence[set[str]]] = {
+    "grammaticality": [{"gram", "ungram"}, {"grammatical", "ungrammatical"}, {"g", "ug"}],
+    "attractor": [{"match", "mismatch"}],
+    "plausibility": [{"plausible", "implausible"}, {"plaus", "implaus"}],
+    "number": [{"sg", "pl"}, {"singular", "plural"}, {"sing", "plur"}],
+    "expectation": [{"expected", "unexpected"}],
+    "relatedness": [{"related", "unrelated"}],
+    "ambiguity": [{"ambiguous", "unambiguous"}, {"amb", "unamb"}],
+    "length": [{"short", "long"}],
+    "frequency": [{"high", "low"}],
+}
+"""Name of a condition -> sets of levels that it usually has."""
+
+_FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
+_CRITICAL = re.compile(r"crit|verb|disambig|target(word|pos)|wordpos|posit")
+
+_KINDS = (
+    (("text", "position", "word"), "a row per word: for `lmdiag surprisal` and `lmdiag fit`"),
+    (("item", "response"), "responses of people: for `lmdiag cloze`"),
+    (("item", "surprisal"), "responses in numbers: for `lmdiag analyse`"),
+)
+"""Columns of a table that has no stimuli -> what it is."""
+
+
+class UnknownLayout(BadInput):
+    """A table without a column of texts.
+
+    Attributes:
+        table: as it is.
+        advice: what it may be, or the options that may read it.
+    """
+
+    def __init__(self, table: RawTable) -> None:
+        self.table = table
+        kind = _kind_of(table)
+        options = "" if kind else proposal(table)
+        self.advice = kind or options
+        names = ", ".join(filter(None, table.columns))
+        needs = "context and target, or a sentence, or sentence_good and sentence_bad"
+        if kind:
+            needs = f"{needs}; it may have {kind}"
+        elif options:
+            needs = f"{needs}; perhaps {options}"
+        super().__init__(f"{table.name}: no column of texts; found: {names:.800}; give {needs}")
+
+
+def check_layout(table: RawTable) -> None:
+    """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
+    has_words = "target" in table.columns or ("context" in table.columns and not _kind_of(table))
+    if not (table.form or form_of(table.columns) or has_words):
+        unknown = UnknownLayout(table)
+        if unknown.advice:
+            raise unknown
+
+
+def _kind_of(table: RawTable) -> str:
+    """Returns what a table without stimuli is, and for which command; "" if it is not known."""
+    names = {folded(name) for name in table.columns}
+    names |= {"position"} if names & {*WORD_PLACES} else set()
+    return next((text for columns, text in _KINDS if names >= {*columns}), "")
+
+
+def proposal(table: RawTable) -> str:
+    """Returns the options that may read a table without a column of texts; "" for no idea.
+
+    Several columns of sentences are conditions; one is the sentence.
+    """
+    texts = [name for name, values in table.columns.items() if _is_sentences(values)]
+    if not texts:
+        return ""
+    if len(texts) == 1:
+        return f"--columns sentence={quoted(texts[0])}"
+    options = [f"--wide {' '.join(map(quoted, texts))}"]
+    options += [f"--split condition={split}" for split in split_of(texts)]
+    is_item = [all(table.columns[name][row] for name in texts) for row in range(len(table))]
+    rows = [row for row, is_full in enumerate(is_item) if is_full]
+    names = [name for name in table.columns if name not in texts]
+    critical = [name for name in names if _is_critical(table, name, texts, rows)][:1]
+    options += [f"--critical {quoted(name)}" for name in critical]
+    names = [name for name in names if name not in critical]
+    options += [f"--filter {condition}" for condition in _filters(table, names, is_item)][:1]
+    return " ".join(options)
+
+
+def split_of(levels: Sequence[str]) -> list[str]:
+    """Returns the one SEPARATOR:NAME,NAME that divides levels into crossed conditions, or none.
+
+    >>> split_of(["Gram_Match", "Gram_Mismatch", "Ungram_Match", "Ungram_Mismatch"])
+    ['_:grammaticality,attractor']
+    """
+    for separator in "_-./ ":
+        parts = [level_parts(level, separator) for level in levels]
+        n = len(parts[0])
+        if n < 2 or any(len(part) != n for part in parts):
+            continue
+        of_factors = [dict.fromkeys(part[i] for part in parts) for i in range(n)]
+        n_cells = 1
+        for factor in of_factors:
+            n_cells *= len(factor)
+        if n_cells == len(levels) and all(len(factor) > 1 for factor in of_factors):
+            names = [_factor_name([*factor], i) for i, factor in enumerate(of_factors, start=1)]
+            return [f"{quoted(separator)}:{','.join(names)}"]
+    return []
+
+
+def filler_levels(values: Sequence[Any]) -> list[str]:
+    """Returns the levels of a column whose names are those of fillers or practice items."""
+    return [level for level in dict.fromkeys(levels_of(values)) if level and _FILLERS(level)]
+
+
+def quoted(text: str) -> str:
+    """Returns a text as a shell takes it, in quotes where it has blanks or signs."""
+    return text if re.fullmatch(r"[\w.@%+,:/-]+", text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def _is_sentences(values: Sequence[Any]) -> bool:
+    """Whether most of the values that are there are texts of three words or more."""
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    long = [x for x in texts if len(x.split()) > 2 or len(re.findall(f"[{WITHOUT_SPACES}]", x)) > 4]
+    return bool(texts) and len(long) > len(texts) / 2 and len({*texts}) > len(texts) / 2
+
+
+def _factor_name(levels: Sequence[str], number: int) -> str:
+    """The usual name of a condition with such levels."""
+    names = {level.casefold() for level in levels}
+    return next((name for name, of in _FACTORS.items() if names in of), f"factor_{number}")
+
+
+def _is_critical(table: RawTable, name: str, texts: Sequence[str], rows: Sequence[int]) -> bool:
+    """Whether a column has the position or the word of the critical word in all texts."""
+    if not _CRITICAL.search(folded(name)) or not rows:
+        return False
+    for row in rows:
+        value = str(table.columns[name][row] or "").strip()
+        for text in (table.columns[column][row] for column in texts):
+            words = str(text).split()
+            is_place = value.isdecimal() and 1 <= int(value) <= len(words)
+            if not is_place and value not in [word.strip(".,;:!?\"'()") for word in words]:
+                return False
+    return True
+
+
+def _filters(table: RawTable, names: Sequence[str], is_item: Sequence[bool]) -> Iterator[str]:
+    """Yields conditions that leave out rows which lack texts, or which are called fillers."""
+    for name in names:
+        values = table.columns[name]
+        levels = levels_of(values)
+        named = [level for level in dict.fromkeys(levels) if level]
+        if not 2 <= len(named) <= 6 or folded(name) in READER_NAMES:
+            continue
+        complete = {x for x, full in zip(levels, is_item, strict=True) if full}
+        lacking = {x for x, full in zip(levels, is_item, strict=True) if not full}
+        fillers = filler_levels(values) if not lacking else []
+        kept = [x for x in named if x in complete and x not in fillers]
+        if kept and len(kept) < len(named) and (lacking or fillers) and not complete & lacking:
+            yield f"{quoted(name)}={','.join(kept)}"
