@@ -600,7 +600,7 @@ def analyse(
     """
     from pandas import DataFrame
 
-    from lmdiag.analysis.designs import analyse_table
+    from lmdiag.analysis.designs import PARTS_OF, analyse_table
 
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if not sources:
@@ -647,7 +647,9 @@ def analyse(
         notes |= dict.fromkeys(of_part)
     table = items_of(tables)
     found = analyse_table(table, response=response, formula=formula, **design)
-    return Analysed(**vars(replace(found, notes=(*notes, *found.notes))))
+    asked = {x.diagnostic.asks for run in runs for x in run.stimuli.values()}
+    part = PARTS_OF[asked.pop()] if len(asked) == 1 and len(runs) == len(parts) else ""
+    return Analysed(**vars(replace(found, notes=(*notes, *found.notes), part=part)))
 
 
 READING = TableOptions.__dataclass_fields__.keys()

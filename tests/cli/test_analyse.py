@@ -52,7 +52,7 @@ def test_the_items_of_two_runs_in_one_file_give_what_the_runs_give(runs, command
     )
     assert of_runs == [pytest.approx(effect) for effect in of_file]
     text = command("analyse", *runs, "--chart", chart)[1]
-    assert "Effects on surprisal over items" in text
+    assert "Effects on surprisal of the whole sentence over items" in text
     assert "a[y - x]: A - B" in text
     assert chart.read_text().startswith("<svg")
 

@@ -175,13 +175,13 @@ class TestControls:
             assert names(tokenizer, Spelling(tokenizer).after(word, "a bird")) == pieces
 
     def test_one_warning(self):
-        """Two rows, the second with [MASK] in its context."""
-        contexts = ["A robin is a", "A [MASK] is a"]
+        """Two rows, the second with [SEP] in its context."""
+        contexts = ["A robin is a", "A [SEP] is a"]
         rows = {"id": ["a", "b"], "context": contexts, "target": ["bird", "bird"]}
         model = asked(bert(len(BERT)), BERT, "masked")
         assert control_warning(model, row_texts([load_stimuli(rows)], "masked")) == (
             "model toy reads the name of a control token as the token itself, and not as text "
-            "([MASK] in row b): rewrite these texts if this is not intended"
+            "([SEP] in row b): rewrite these texts if this is not intended"
         )
 
 

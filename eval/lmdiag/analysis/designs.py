@@ -37,6 +37,9 @@ Orders = Mapping[str, Sequence[object]]
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 """Response -> its unit; others have none, or it is not known."""
 
+PARTS_OF = {"sentence": "the whole sentence", "word": ""}
+"""What rows ask, see `Diagnostic.asks` -> what the response of a row is of."""
+
 _RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
 """Columns of what was asked and answered."""
 
@@ -88,6 +91,7 @@ class Analysis:
             tables that begin with a column `suite`.
         not_compared: models that are not compared with the first one.
         notes: how the rows were read.
+        part: what the response is of, where it is not of a region; "" where it is not known.
     """
 
     response: str
@@ -103,16 +107,20 @@ class Analysis:
     region: str
     not_compared: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    part: str = ""
 
     @property
     def has_models(self) -> bool:
         """Whether there are several models."""
         return len({*self.cells.get("model", ()), *self.mixed}) > 1
 
-    def response_text(self, part: str = "") -> str:
-        """Returns the response and its region, e.g. "surprisal of region 2", or else `part`."""
-        of = {"": part, _ALL: " in each region"}.get(self.region, f" of region {self.region}")
-        return visible(self.response.replace("_", " ") + of)
+    def response_text(self) -> str:
+        """Returns the response and what it is of, e.g. "surprisal of region 2"."""
+        of = f" of {self.part}" if self.part and self.response != "correct" else ""
+        known = {"": of, _ALL: " in each region", "critical": " of the critical word"}
+        return visible(
+            self.response.replace("_", " ") + known.get(self.region, f" of region {self.region}")
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.

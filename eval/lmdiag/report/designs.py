@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pandas import DataFrame, isna
 
 from lmdiag import diagnostics
-from lmdiag.analysis.designs import UNITS, Analysis, analyse_table, cell_columns
+from lmdiag.analysis.designs import PARTS_OF, UNITS, Analysis, analyse_table, cell_columns
 from lmdiag.analysis.items import items_of, labels_of
 from lmdiag.comparison import PSEUDO, unlike_first
 from lmdiag.report import numbers
@@ -106,11 +106,11 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     chosen = analyse_table(items_of(runs, task=task), **arguments)
     n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
     name = name_part(task)
-    part = ""
+    asks = runs[0].stimuli[task].diagnostic.asks
+    chosen = replace(chosen, part="" if n_suites else PARTS_OF[asks])
     plots = list[Plot]()
     if runs[0].stimuli[task].regions is not None:
         table = items_of(runs, task=task, per="region")
-        part = "" if region else " of sentences"
         if not n_suites:  # charts of suites have their regions
             arguments["conditions"] = [*chosen.conditions]
             regions = analyse_table(table, region="all", **arguments)
@@ -119,7 +119,7 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
             chosen = analyse_table(table, region=region, **arguments)
     elif region:
         raise BadInput(f"--region {region}: {task} has no regions")
-    grids = [*analysis_grids(chosen, part)]
+    grids = [*analysis_grids(chosen)]
     remarks = [f"conditions: {' x '.join(chosen.conditions)}", *analysis_remarks(chosen)]
     if n_suites:
         remarks[0] = f"{n_suites} suites with different conditions, each tested by itself"
@@ -128,24 +128,19 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
         remarks[0] += "; `lmdiag analyse` prints all tables"
         return Section("", [], remarks, effects, plots=plots)
     if len(runs) > MOST_BESIDE:
-        plots = forest_plots(f"{name}-effects", chosen, part)
+        plots = forest_plots(f"{name}-effects", chosen)
         return Section("", effects[:1], remarks, grids[1:], plots=plots)
     if region != "all":
-        plots.insert(0, condition_plot(f"{name}-conditions", chosen, part))
+        plots.insert(0, condition_plot(f"{name}-conditions", chosen))
     return Section("", grids, remarks, plots=plots)
 
 
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def analysis_grids(analysis: Analysis, part: str = "") -> Iterator[Grid]:
-    """Yields the tables of an analysis: effects, cells, and each mixed model.
-
-    Args:
-        analysis: the figures.
-        part: what the response is of, for the captions, where it is not of a region.
-    """
-    of = analysis.response_text(part)
+def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
+    """Yields the tables of an analysis: effects, cells, and each mixed model."""
+    of = analysis.response_text()
     names = [*analysis.conditions]
     gaps = "Differences between models in effects"
     for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):

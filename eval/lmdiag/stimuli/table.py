@@ -24,7 +24,7 @@ _UNCHANGED = {"text": str, "number": float, "boolean": bool, "words": None}
 """Type of a column -> the type of values that need no conversion."""
 
 GAP = (
-    r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\w*\}|(?-i:\bX{4,}\b)"
+    r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\}|(?-i:\bX{4,}\b)"
     r"|(?-i:\$[A-Z]{3,}\b)"
 )
 """How the place of a word is often marked, without regard to letter case. Two underscores may be
@@ -191,7 +191,8 @@ def _words(value: Any) -> list[str]:
 
 
 def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
-    """Checks converted columns; an error names the first row that breaks a rule, and its column."""
+    """Checks converted columns; an error names the first row that breaks a rule in each column."""
+    problems = []
     for name in diagnostics.get("", table.form).core_columns:
         if name not in _RULES_OF or name not in columns:
             continue
@@ -199,14 +200,19 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
         rows = values if name == "expected" else [(text,) for text in values]
         wrong = {text for text in set(chain.from_iterable(rows)) if text_problem(name, text)}
         if wrong:
-            row, text = next((i, x) for i, texts in enumerate(rows) for x in texts if x in wrong)
-            raise table.error(row, f"the column {name} {text_problem(name, text)}")
+            found = [(i, x) for i, texts in enumerate(rows) for x in texts if x in wrong]
+            row, text = found[0]
+            others = f" ({len(found) - 1:,} more rows)" if len(found) > 1 else ""
+            problem = f"the column {name} {text_problem(name, text)}{others}"
+            problems.append(str(table.error(row, problem)))
     first: dict[str, int] = {}
     for row, identifier in enumerate(columns["id"]):
         earlier = first.setdefault(identifier, row)
         if earlier != row:
             problem = f"has {identifier!r} again, first in {table.where(earlier)}"
-            raise table.error(row, f"the column id {problem}: every row needs an id of its own")
+            what = f"the column id {problem}: every row needs an id of its own"
+            problems.append(str(table.error(row, what)))
+            break
     goods: dict[str, list[bool]] = {}
     for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=True):
         goods.setdefault(contrast, []).append(good)
@@ -214,7 +220,11 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
         if sum(marks) != 1 or len(marks) < 2:
             n_rows = f"{sum(marks)} good and {len(marks) - sum(marks)} bad rows"
             rule = f"{contrast!r} has {n_rows}, it needs exactly one good and at least one bad"
-            raise table.error(columns["contrast"].index(contrast), f"the column contrast: {rule}")
+            row = columns["contrast"].index(contrast)
+            problems.append(str(table.error(row, f"the column contrast: {rule}")))
+            break
+    if problems:
+        raise BadInput("; ".join(problems))
 
 
 def text_problem(column: str, text: str) -> str:

@@ -35,7 +35,7 @@ _POSSIBLE = {"surprisal": (0, math.inf), "probability": (0, 1), "correct": (0, 1
 """Response -> its possible values; the interval of a few items may reach further."""
 
 
-def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
+def condition_plot(name: str, analysis: Analysis) -> Plot:
     """Returns the means of conditions as dots with intervals, and the items as thin lines.
 
     The levels of the first condition are side by side, those of the second have colours, and lines
@@ -46,7 +46,6 @@ def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
     Args:
         name: of the chart.
         analysis: the figures.
-        part: what the response is of, for the caption, where it is not of a region.
     """
     titles = [*analysis.conditions]
     marked = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
@@ -75,10 +74,10 @@ def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
     if not is_path:
         columns["item"] = data["item"].map(visible, na_action="ignore")
     data = data[["value", "n", "low", "high"]].assign(**columns)
-    response = analysis.response_text(part)
+    response = analysis.response_text()
     possible = _POSSIBLE.get(analysis.response, (-math.inf, math.inf))
     unit = UNITS.get(analysis.response)
-    title = ", ".join(filter(None, (analysis.response.replace("_", " "), unit)))
+    title = ", ".join(filter(None, (response, unit)))
     chart = _means_chart(data, title, *map(visible, titles[:2]), possible=possible)
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
     shown = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
@@ -90,11 +89,11 @@ def condition_plot(name: str, analysis: Analysis, part: str = "") -> Plot:
     return Plot("conditions", name, caption, chart)
 
 
-def forest_plots(name: str, analysis: Analysis, part: str = "") -> list[Plot]:
+def forest_plots(name: str, analysis: Analysis) -> list[Plot]:
     """Returns a chart per effect: its estimate with its interval in each model.
 
     Args:
-        name, analysis, part: see `condition_plot`.
+        name, analysis: see `condition_plot`.
     """
     title = ", ".join(filter(None, ("difference", UNITS.get(analysis.response))))
     tests = analysis.effects.rename(columns=_NAMES | {"label": "effect and levels"})
@@ -105,7 +104,7 @@ def forest_plots(name: str, analysis: Analysis, part: str = "") -> list[Plot]:
     for number, (key, rows) in enumerate(tests.groupby(whole, sort=False), start=1):
         data = rows[["label", "series", "value", "low", "high", "n", "zero"]]
         caption = (
-            f"{visible(': '.join(key))}: effect on {analysis.response_text(part)} in each model. "
+            f"{visible(': '.join(key))}: effect on {analysis.response_text()} in each model. "
             "Lines are 95% intervals over items, the line across marks an effect of zero."
         )
         chart = dot_plot(data, form="", title=title)
