@@ -52,12 +52,12 @@ def check_command(
 
 def _proposed_lines(task: str, file: str, unknown: UnknownLayout) -> Iterator[str]:
     """Yields what a table without texts may be, or the command that may read it."""
-    from lmdiag.stimuli.proposals import quoted
+    from lmdiag.stimuli.proposals import shell_word
 
     yield f"{task}: {len(unknown.table):,} rows without a column of texts"
     yield f"columns     {', '.join(filter(None, unknown.table.columns))}"
     if unknown.advice.startswith("--"):
-        yield f"proposed    lmdiag run --model M --data {quoted(file)} {unknown.advice}"
+        yield f"proposed    lmdiag run --model M --data {shell_word(file)} {unknown.advice}"
     else:
         yield f"perhaps     {unknown.advice}"
 

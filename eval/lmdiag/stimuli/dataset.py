@@ -165,8 +165,8 @@ def _task_of(data: str, path: Path) -> str:
         if task := extended_task(path.name) or (path.stem if is_text_table(path) else ""):
             return task
         sets = ", ".join(f"{name}{_TEXT}" for name in EXTENDED_SETS.values())
-        problem = f"is neither an extended set ({sets}) nor a table whose first line names columns"
-        raise BadInput(f"{data} {problem}: for a text without columns, use `lmdiag surprisal`")
+        problem = f"is not known by its name: a text file holds an extended set ({sets})"
+        raise BadInput(f"{data} {problem}; give rows of your own below a line that names columns")
     task = path.stem
     known = diagnostics.built_in()
     if path.suffix.lower() in READERS and task not in (*known, VERBS):

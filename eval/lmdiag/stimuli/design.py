@@ -14,7 +14,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.proposals import filler_levels, quoted, split_of
+from lmdiag.stimuli.proposals import filler_levels, shell_word, split_of
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -304,11 +304,11 @@ def _warnings(
     for name in levels:
         parts = split_of([*levels[name].dropna().unique()]) if name in found else []
         for split in parts:
-            remedy = f"--split {quoted(name)}={split} gives their effects and interaction"
+            remedy = f"--split {shell_word(name)}={split} gives their effects and interaction"
             yield f"{name} has {levels[name].nunique()} levels of several parts: {remedy}"
         for level in filler_levels(levels[name].dropna()):
             n = int((levels[name] == level).sum())
-            remedy = f"--filter {quoted(name)}!={quoted(level)} leaves them out"
+            remedy = f"--filter {shell_word(name)}!={shell_word(level)} leaves them out"
             yield f"{name} has {n} rows {level!r}: {remedy}"
     if not found and stimuli.compared is False:
         reason = why_no_conditions(table)

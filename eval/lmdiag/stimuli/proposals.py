@@ -85,14 +85,14 @@ def proposal(table: RawTable) -> str:
     if not texts:
         return ""
     if len(texts) == 1:
-        return f"--columns sentence={quoted(texts[0])}"
-    options = [f"--wide {' '.join(map(quoted, texts))}"]
+        return f"--columns sentence={shell_word(texts[0])}"
+    options = [f"--wide {' '.join(map(shell_word, texts))}"]
     options += [f"--split condition={split}" for split in split_of(texts)]
     is_item = [all(table.columns[name][row] for name in texts) for row in range(len(table))]
     rows = [row for row, is_full in enumerate(is_item) if is_full]
     names = [name for name in table.columns if name not in texts]
     critical = [name for name in names if _is_critical(table, name, texts, rows)][:1]
-    options += [f"--critical {quoted(name)}" for name in critical]
+    options += [f"--critical {shell_word(name)}" for name in critical]
     names = [name for name in names if name not in critical]
     options += [f"--filter {condition}" for condition in _filters(table, names, is_item)][:1]
     return " ".join(options)
@@ -115,7 +115,7 @@ def split_of(levels: Sequence[str]) -> list[str]:
             n_cells *= len(factor)
         if n_cells == len(levels) and all(len(factor) > 1 for factor in of_factors):
             names = [_factor_name([*factor], i) for i, factor in enumerate(of_factors, start=1)]
-            return [f"{quoted(separator)}:{','.join(names)}"]
+            return [f"{shell_word(separator)}:{','.join(names)}"]
     return []
 
 
@@ -124,7 +124,7 @@ def filler_levels(values: Sequence[Any]) -> list[str]:
     return [level for level in dict.fromkeys(levels_of(values)) if level and _FILLERS(level)]
 
 
-def quoted(text: str) -> str:
+def shell_word(text: str) -> str:
     """Returns a text as a shell takes it, in quotes where it has blanks or signs."""
     return text if re.fullmatch(r"[\w.@%+,:/-]+", text) else "'" + text.replace("'", "'\\''") + "'"
 
@@ -169,4 +169,4 @@ def _filters(table: RawTable, names: Sequence[str], is_item: Sequence[bool]) -> 
         fillers = filler_levels(values) if not lacking else []
         kept = [x for x in named if x in complete and x not in fillers]
         if kept and len(kept) < len(named) and (lacking or fillers) and not complete & lacking:
-            yield f"{quoted(name)}={','.join(kept)}"
+            yield f"{shell_word(name)}={','.join(kept)}"
