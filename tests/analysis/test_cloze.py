@@ -146,6 +146,10 @@ def test_words_with_counts_or_shares_are_read_and_incomplete_shares_have_no_mass
     counts = pd.DataFrame({"item": 1, "context": "A", "word": ["x", "X.", "y"], "count": [2, 1, 1]})
     words = read_norms(counts).stimuli.columns()
     assert (words["target"], words["count"], words["cloze"]) == (["x", "y"], [3, 1], [0.75, 0.25])
+    contexts = read_norms(counts.assign(context=["A", "A", "B"]))
+    assert contexts.stimuli.columns()["item"] == ["1.1", "1.2"]
+    assert contexts.stimuli.columns()["cloze"] == [1, 1]
+    assert "each context of items with several is an item: 1" in contexts.notes
     cased = read_norms(counts, keep_case=True).stimuli.columns()
     assert cased["target"] == ["x", "X", "y"]
     measures = item_measures(np.array([0.5, 0.2, 0.1]), np.log([0.2, 0.1, 0.3]), 0.5)
@@ -166,7 +170,7 @@ def test_runs_give_the_correlation_that_they_have(command):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("4,1,He scored another", "4,1,He scored one"), "r.csv:5: another context of item 1 than"),
+        (("4,1,He scored", "4,1,he scored"), "r.csv:5: the context differs from that in "),
         (("4,1,He", "4,,He"), "r.csv:5: the column item is empty"),
         (("response", "answer"), "the column response is missing"),
         (("He scored another", "He scored another ____"), "has a blank in it"),

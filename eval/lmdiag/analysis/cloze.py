@@ -132,7 +132,10 @@ def read_norms(
     if rows.empty:
         raise BadInput(f"{table.name} has no responses: {_RULE}")
     _check(table, rows)
-    words = _counted(table.name, rows)
+    numbered = _numbered(rows)
+    if several := list(rows["item"][numbered["item"] != rows["item"]].unique()):
+        notes.append(f"each context of items with several is an item: {first_few(several, 5)}")
+    words = _counted(table.name, numbered)
     words.insert(0, "id", words["item"] + ": " + words["target"])
     stimuli = Stimuli.of("cloze", words.to_dict("list"), table.name)
     return ClozeNorms(stimuli, keep_case, notes)
@@ -164,19 +167,27 @@ def _rows(table: RawTable) -> DataFrame:
 
 
 def _check(table: RawTable, rows: DataFrame) -> None:
-    """Refuses an item with several contexts, and texts that no model is asked."""
+    """Refuses two spellings of a context, and texts that no model is asked."""
     if (nameless := rows.index[rows["item"] == ""]).size and "item" in table.columns:
         raise table.error(nameless[0], "the column item is empty: number the contexts")
     place = rows["context"] + "\n" + rows["right_context"]
-    of_item = place.groupby(rows["item"])
-    if (other := rows.index[place != of_item.transform("first")]).size:
-        item = rows["item"][other[0]]
-        first = table.where((rows["item"] == item).idxmax())
-        rule = "give each context an item of its own, or choose rows by --filter"
-        raise table.error(other[0], f"another context of item {item} than in {first}: {rule}")
+    alike = place.str.lower().str.replace(r"[^\w\n]+", " ", regex=True).str.strip()
+    first = place.groupby([rows["item"], alike]).transform("first")
+    if (other := rows.index[place != first]).size:
+        known = table.where((place == first[other[0]]).idxmax())
+        problem = f"the context differs from that in {known} in case, blanks or punctuation alone"
+        raise table.error(other[0], f"{problem}: write both alike")
     places = [table.where(row) for row in rows.index]
     columns = rows[["context", "right_context", "target"]].to_dict("list") | {"id": places}
     check(columns, RawTable(table.name, columns, places=places))
+
+
+def _numbered(rows: DataFrame) -> DataFrame:
+    """Numbers the contexts of each item that has several: 7.1, 7.2."""
+    place = (rows["context"] + "\n" + rows["right_context"]).groupby(rows["item"])
+    number = place.transform(lambda texts: texts.factorize()[0] + 1)
+    is_alone = number.groupby(rows["item"]).transform("max") == 1
+    return rows.assign(item=rows["item"].where(is_alone, rows["item"] + "." + number.map(str)))
 
 
 def _counted(name: str, rows: DataFrame) -> DataFrame:
@@ -213,10 +224,7 @@ def norms_of_run(run: Run) -> tuple[ClozeNorms, Predictions]:
         raise BadInput(f"{run.path}: {problem} cloze probabilities: {rule}")
     rows = run.stimuli[tasks[0]]
     words = _rows(RawTable(f"{run.path}", rows.columns(), places=rows.columns()["id"]))
-    place = words.groupby("item")["context"].transform(lambda texts: texts.factorize()[0] + 1)
-    several = place.groupby(words["item"]).transform("max") > 1
-    words["item"] = words["item"].where(~several, words["item"] + "." + place.map(str))
-    columns = {"id": rows.columns()["id"], **words.to_dict("list")}
+    columns = {"id": rows.columns()["id"], **_numbered(words).to_dict("list")}
     norms = Stimuli.of("cloze", columns, str(run.path))
     return ClozeNorms(norms, run.results.model.cased), run.predictions[tasks[0]]["none", 0]
 
