@@ -2,6 +2,8 @@
 # make test   linters, type checks, the quick tests: at most four minutes on two cores
 # make check  the slow tests: several processes, killed runs, documented commands, large data
 # make nightly  the full matrix of model families, long searches and many kills
+# make test CONSTRAINTS=constraints-oldest.txt  the quick tests with the oldest versions
+# make windows  the quick tests as if on Windows: see tests/systems
 # make setup  .venv with pinned versions and the package, editable; the other commands call it
 # make docs   the documentation site, in build/site; warnings are errors
 # make dist   wheel and source distribution, in dist, and checks of both
@@ -9,7 +11,8 @@
 # make bench  speed compared with a plain PyTorch loop; ARGS=gpu for an accelerator
 # make demo-models  train the two demo models again and replace their weights in the package
 
-VENV := .venv
+CONSTRAINTS ?= constraints.txt
+VENV := .venv$(patsubst constraints%.txt,%,$(notdir $(CONSTRAINTS)))
 BIN := $(VENV)/bin
 SETUP := $(VENV)/setup-done
 EXTRAS := $(VENV)/docs-done $(VENV)/release-done
@@ -25,19 +28,19 @@ ARGS ?=
 # Of make fuzz.
 MINUTES ?= 5
 
-.PHONY: run setup test types quick check nightly docs dist demo-models bench fuzz clean
+.PHONY: run setup test types quick windows check nightly docs dist demo-models bench fuzz clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
 
 # pip's own lines are for a person who waits at a terminal; a log needs only its errors.
-$(SETUP): setup.cfg pyproject.toml constraints.txt
+$(SETUP): setup.cfg pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "make setup needs Python 3.11 or later with venv (or name one: make PYTHON=...)" >&2; exit 2; }
 	@echo "Setting up $(VENV) with $(PYTHON) (minutes the first time: PyTorch is large)"
 	@"$(PYTHON)" -m venv $(VENV)
 	@test -t 1 || quiet=--quiet; \
-	$(BIN)/python -m pip install $$quiet --constraint constraints.txt pip setuptools && \
-	$(BIN)/python -m pip install $$quiet --constraint constraints.txt $(EDITABLE) '.[dev]'
+	$(BIN)/python -m pip install $$quiet --constraint $(CONSTRAINTS) pip setuptools && \
+	$(BIN)/python -m pip install $$quiet --constraint $(CONSTRAINTS) $(EDITABLE) '.[dev]'
 	@touch $@
 
 run: setup
@@ -47,16 +50,28 @@ run: setup
 		'The same for a real model, on the published items:' \
 		'  $(BIN)/lmdiag run --model bert-base-uncased gpt2'
 
+# The oldest versions have other types, so that they are only tested.
+ifeq ($(CONSTRAINTS),constraints.txt)
 test: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	@$(MAKE) --no-print-directory --jobs 2 types quick
+else
+test: quick
+endif
 
+# On the other systems only what differs there: modules, functions and constants of Python's own.
+OTHER_SYSTEM := $(BIN)/mypy --config-file tests/systems/mypy.ini --platform
 types: setup
 	$(BIN)/mypy
+	$(OTHER_SYSTEM) win32 --cache-dir .mypy_cache/win32
+	$(OTHER_SYSTEM) darwin --cache-dir .mypy_cache/darwin
 
 quick: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not nightly" $(ARGS)
+
+windows: setup
+	PYTHONPATH=tests/systems SYSTEM=windows $(MAKE) --no-print-directory quick
 
 check: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m "slow and not nightly" $(ARGS)

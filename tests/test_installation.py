@@ -3,11 +3,13 @@ the wheel that pip makes of it, are enough to run everything."""
 
 import errno
 import os
+import re
 import shutil
 import sys
 import sysconfig
 import tarfile
 import venv
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,20 @@ def test_an_installation_runs_the_demo_from_another_folder(installed, tmp_path, 
         installed / "python", "-c", load.replace("FOLDERS", str(FOLDERS)), cwd=tmp_path
     )
     assert "cloze_diagnostics" in shown.splitlines()[-1]
+
+
+# ---- versions ------------------------------------------------------------------------------------
+
+
+def test_the_oldest_tested_versions_are_the_floors():
+    settings = ConfigParser()
+    settings.read(ROOT / "setup.cfg", "utf-8")
+    floors = re.findall(r"^([\w-]+)>=(\S+)$", settings["options"]["install_requires"], re.MULTILINE)
+    text = (ROOT / "constraints-oldest.txt").read_text("utf-8").lower()
+    oldest = dict(re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE))
+    del oldest["torch"]  # see the comment in the file
+    for name, floor in floors:
+        assert f"{oldest.get(name.lower(), floor)}.0".startswith(f"{floor}."), name
 
 
 # ---- other systems -------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from transformers import AutoTokenizer
 
 import lmdiag
 from lmdiag.models import LoadOptions, load
-from lmdiag.types import Query, Question
+from lmdiag.models.loading.errors import one_line_errors
+from lmdiag.types import BadInput, Query, Question
 from models.toys import ask, check_same, edit, refusal
 
 WEIGHTS = "model.safetensors"
@@ -171,6 +172,20 @@ def test_other_unused_weights_are_a_warning_in_the_run(made, demo_dir, tmp_path,
     assert line in capsys.readouterr().err
     assert line in run.results.warnings[0]
     assert AutoTokenizer.from_pretrained(folder).is_fast
+
+
+@pytest.mark.parametrize(("saved_by", "warns"), [("99.1.0.dev0", True), ("5.20.0", False)])
+def test_a_checkpoint_of_a_newer_transformers_is_a_warning(saved_by, warns, made):
+    folder = made("gpt2")
+    edit(folder, "config.json", transformers_version=saved_by)
+    assert ("was saved by transformers 99.1, and " in (load(str(folder)).warning or "")) == warns
+
+
+def test_a_module_that_is_not_installed_is_named():
+    message = r"needs a Python module that is not installed .*No module named 'einops'"
+    for error in (ImportError, RuntimeError):  # transformers wraps it
+        with pytest.raises(BadInput, match=message), one_line_errors("org/model"):
+            raise error("No module named 'einops'")
 
 
 def test_a_tied_head_that_was_saved_beside_other_embeddings(made):

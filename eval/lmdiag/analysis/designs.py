@@ -478,7 +478,7 @@ def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> Dat
     if not tables:
         return DataFrame()
     whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
-    texts = whole.select_dtypes(["object", "str"]).columns
+    texts = [name for name, kind in whole.dtypes.items() if pd.api.types.is_string_dtype(kind)]
     whole[texts] = whole[texts].fillna("")  # conditions of other suites
     return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
 

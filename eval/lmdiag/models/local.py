@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
@@ -136,7 +137,8 @@ class LocalModel:
             self._fits = size // 2
             gc.collect()
             if torch.accelerator.is_available():
-                torch.accelerator.empty_cache()
+                with suppress(AttributeError):  # torch before 2.9
+                    torch.accelerator.empty_cache()
         middle = len(batch) // 2
         return self.answer(batch[:middle], top) + self.answer(batch[middle:], top)
 

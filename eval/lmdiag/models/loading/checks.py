@@ -7,9 +7,11 @@ in `Checkpoint.commit` covers them, and what the configuration asks for must not
 from __future__ import annotations
 
 import json
+import re
 import reprlib
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, cast
 
 import psutil
@@ -23,7 +25,12 @@ from lmdiag.models.loading.unused import check_unused
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+    from transformers import (
+        PretrainedConfig,
+        PreTrainedModel,
+        PreTrainedTokenizerBase,
+        PreTrainedTokenizerFast,
+    )
 
 
 def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
@@ -130,7 +137,8 @@ def check_memory(checkpoint: Checkpoint, options: LoadOptions, device: torch.dev
         needed //= 2  # the files may have float32
     free = psutil.virtual_memory().available
     if device.type != "cpu":
-        with suppress(RuntimeError):  # a backend that does not tell, as one that shares the memory
+        # a backend that does not tell, as one that shares the memory; torch before 2.10
+        with suppress(RuntimeError, AttributeError):
             free = int(torch.accelerator.get_memory_info(device)[0])
     if needed > free:
         raise BadInput(
@@ -138,6 +146,26 @@ def check_memory(checkpoint: Checkpoint, options: LoadOptions, device: torch.dev
             f"{free / 2**30:,.1f} GB of memory are free on device {device}: try --device-map auto "
             "or --quantization 4bit"
         )
+
+
+def warn_of_version(model_id: str, config: PretrainedConfig) -> str | None:
+    """Returns a warning of a configuration that a newer transformers wrote; None without one.
+
+    What an older version does not know in it is passed over in silence. The demo models were
+    tried with every version of setup.cfg.
+    """
+    number = re.compile(r"(\d{1,4})\.(\d{1,4})")
+    written = number.match(str(getattr(config, "transformers_version", None)))
+    installed = number.match(version("transformers"))
+    if written is None or installed is None or model_id.startswith("demo:"):
+        return None
+    if [*map(int, written.groups())] <= [*map(int, installed.groups())]:
+        return None
+    return (
+        f"model {model_id} was saved by transformers {written[0]}, and {installed[0]}, which is "
+        "installed, may read its configuration in another way: upgrade transformers, or compare "
+        "the figures with those of a newer version"
+    )
 
 
 def check_tokenizer(

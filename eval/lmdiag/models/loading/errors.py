@@ -63,6 +63,8 @@ def _problem(error: BaseException, part: str, dtype: str = "float32") -> str:
             " does not fit into the device's memory: try --dtype bfloat16, --device-map auto, "
             "--quantization 4bit or another device"
         )
+    if isinstance(error, ImportError) or "No module named" in str(error):
+        return f" needs a Python module that is not installed ({line}): install it and run again"
     for pattern, problem in _KNOWN.items():
         if re.search(pattern, f"{type(error).__name__}: {error}", re.DOTALL):
             return problem.format(line=line, part=part)

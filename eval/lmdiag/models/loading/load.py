@@ -28,6 +28,7 @@ from lmdiag.models.loading.checks import (
     check_model_files,
     check_tokenizer,
     check_weights,
+    warn_of_version,
 )
 from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
@@ -57,7 +58,7 @@ class Parts:
         kind: masked, causal or seq2seq.
         commit: see `Checkpoint`.
         training_step: step of a training checkpoint if revision or folder name one.
-        warning: of weights that the model does not use; None for no warning.
+        warning: of what its files may mean otherwise, or have for nothing; None for no warning.
     """
 
     model: PreTrainedModel
@@ -91,8 +92,10 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         tokenizer = check_tokenizer(model_id, tokenizer, kind)
         check_memory(checkpoint, options, device)
         model, report = _load_weights(checkpoint, config, kind, options, device)
-    warning = check_weights(model_id, kind, model, tokenizer, report)
+    unused = check_weights(model_id, kind, model, tokenizer, report)
+    newer = warn_of_version(model_id, config)
     reading.join()
+    warning = "; ".join(filter(None, (newer, unused))) or None
     return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step, warning)
 
 
@@ -214,7 +217,8 @@ def _device(checkpoint: Checkpoint, options: LoadOptions) -> torch.device:
     if options.device_map not in (None, *DEVICE_MAPS):
         name, remedy = options.device_map, "leave --device-map out or give auto"
     if name is None:
-        accelerator = torch.accelerator.current_accelerator(check_available=True)
+        has_one = torch.accelerator.is_available()
+        accelerator = torch.accelerator.current_accelerator() if has_one else None
         return accelerator or torch.device("cpu")
     with suppress(Exception):  # every backend has its own error for a missing device
         device = torch.empty(0, device=name).device
