@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
-from invented_runs import model_info, predictions_of
+from invented_runs import make_run, model_info, predictions_of
 
-from lmdiag import results, stimuli
+from lmdiag import comparison, results, stimuli
 from lmdiag.comparison import ScoredPair, compare_all, compare_pairs
-from lmdiag.comparison import compare_runs as compare
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Protocol
+from lmdiag.report.comparisons import comparison_texts
+from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import overview
 from lmdiag.results import FigureKey
 
 
@@ -33,6 +35,10 @@ def role(rows):
 def runs(role):
     """Runs of three models on ROLE-88."""
     return [run_of(role, guesses(role, seed)) for seed in (1, 2, 3)]
+
+
+def compare(*models, measures=("all",), **options):
+    return comparison.compare_runs(*models, measures=measures, **options)
 
 
 def guesses(rows, seed, **more):
@@ -211,3 +217,16 @@ def test_every_two_runs_are_compared_as_alone(rows):
         for (i, j), result in pairs.items():
             (x,) = compare(runs[i], runs[j], measures=[place.measure])
             assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
+
+
+def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path):
+    """The headline figures of three diagnostics, under the names of the overview."""
+    folders = [make_run(tmp_path / id, demo_dir, id=id, seed=i) for i, id in enumerate("ab")]
+    runs = [results.load_run(folder) for folder in folders]
+    compared = comparison.compare_runs(*runs)
+    (grid,) = overview(ReportFigures.of([run.results for run in runs])).tables
+    shown = [row.labels[0] for row in grid.rows if not row.is_heading]
+    assert [comparison_texts(x).label for x in compared] == shown
+    assert "sensitivity, NAT natural" in shown
+    assert {x.n_tests for x in compared} == {sum(x.test != "none" for x in compared)}
+    assert len(comparison.compare_runs(*runs, measures=["all"])) > len(compared)

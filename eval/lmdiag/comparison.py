@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from lmdiag import stats
+from lmdiag import diagnostics, stats
+from lmdiag.diagnostics import FigureSelection
 from lmdiag.evaluation import chosen_measures
 from lmdiag.measures import Scores, Statistic
 from lmdiag.protocol import KNOBS
 from lmdiag.results import FigureKey, Results
+from lmdiag.results.figures import in_patterns
 from lmdiag.results.models import model_label, model_labels
 from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, on_common_items
 from lmdiag.text import suggest
@@ -117,18 +119,20 @@ def compare_runs(
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
 ) -> list[Comparison]:
-    """Returns a comparison of the first with each other one, for each measure that both have.
+    """Returns a comparison of the first with each other one, for each figure that both have.
 
-    The curves of EW and MW over cut-offs are left out, for they would enlarge the family to which
-    the p-values are adjusted, and so are EW, MW and surprisal_per_word where only one model sees
-    both sides. Which of two sentences a model prefers is compared in any case.
+    The figures are the headline figures of the tasks, unperturbed, unless measures are named. The
+    curves of EW and MW over cut-offs are left out, for they would enlarge the family to which the
+    p-values are adjusted, and so are EW, MW and surprisal_per_word where only one model sees both
+    sides. Which of two sentences a model prefers is compared in any case.
 
     Args:
         models: what is compared, two or more.
         seed: of random signs and permutations; each measure draws from a generator of its own.
         across: keys of `KNOBS` in which they may differ.
-        tasks, measures: what to compare, before p-values are adjusted; all if empty. Names of
-            measures are those of `chosen_measures`, names of tasks those of the first model.
+        tasks: what to compare, by the names of the first model; all if empty.
+        measures: what to compare in all settings, before p-values are adjusted; the headline
+            figures if empty. Names are those of `chosen_measures`, or "all".
 
     Raises:
         BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
@@ -142,21 +146,45 @@ def compare_runs(
                 f"the runs have no task {task}{suggest(task, known)}: choose from "
                 f"{', '.join(known)}"
             )
-    keys = [key for key in _family(first) if key.task in (tasks or first.results.tasks)]
+    family = _family(first) if measures else _headlines(first)
+    keys = [key for key in family if key.task in (tasks or first.results.tasks)]
     pairs = [
         pair
         for second, other in enumerate(others, start=1)
         for key in keys
         if (pair := scored_pair(first, other, key, second))
     ]
-    if measures:
+    if measures and "all" not in measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
         pairs = [pair for pair in pairs if pair.key.measure in chosen]
     return compare_pairs(pairs, seed=seed)
 
 
+def _headlines(model: ComparedModel) -> Iterator[FigureKey]:
+    """Yields the headline figures of a model, unperturbed where it has such figures."""
+    for task, settings in model.results.tasks.items():
+        for setting in ["none"] if "none" in settings else settings:
+            scores = model.mean_scores(task, setting)
+            declared = (model.results.diagnostic(task), diagnostics.get(""))
+            shown = ([*_selected(x.headlines, scores)] for x in declared)
+            for measure, by, level in next(filter(None, shown), ()):
+                yield FigureKey(task, setting, measure, by, level)
+
+
+def _selected(
+    selections: Sequence[FigureSelection], scores: MeasureScores
+) -> Iterator[tuple[str, str, str]]:
+    """Yields measure, break-down and level of selected figures."""
+    for selection in selections:
+        for name in in_patterns(scores, selection.measures):
+            levels = scores[name].levels.get(selection.by, ()) if selection.by else [""]
+            for level in selection.levels or levels:
+                if level in levels:
+                    yield name, selection.by, level
+
+
 def _family(model: ComparedModel) -> Iterator[FigureKey]:
-    """Yields the figures of a model that are compared."""
+    """Yields all figures of a model that can be compared."""
     for task, settings in model.results.tasks.items():
         compared_by = model.results.diagnostic(task).compared_by
         for setting in settings:

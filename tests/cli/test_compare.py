@@ -60,7 +60,7 @@ def test_no_table_is_cut(command, monkeypatch, columns):
     tables = out[out.index("NEG-136") : out.index("95% intervals have")]
     assert "…" not in tables
     assert max(map(len, tables.splitlines())) <= (columns or 10_000)
-    for text in ("p adj.", "first − second", "< .001 m", "sensitivity, NAT, negative "):
+    for text in ("p adj.", "first − second", "< .001 m", "sensitivity, NAT natural "):
         assert text in tables
     assert re.search(r"< \.001 m +● < \.001$", tables, re.MULTILINE)
     is_one_table = tables.count("───\n") == 1

@@ -144,7 +144,8 @@ def compare_command(
         runs: run directories on the same data, or folders that have them; the first run is compared
             with each of the others
         tasks: tasks to compare; p-values are adjusted over what is compared (default: all)
-        measures: measures to compare, e.g. accuracy or sensitivity@0.01 (default: all)
+        measures: measures to compare, e.g. accuracy or sensitivity@0.01, or all (default: the
+            headline figures)
         seed: random seed of signs and permutations
         format: text: as on a terminal; markdown, latex, csv: tables for a paper
         width: width of LaTeX tables in cm

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, product
 from typing import NamedTuple
 
 from lmdiag import diagnostics
@@ -47,7 +47,7 @@ def comparison_texts(c: Comparison) -> ComparisonTexts:
     """Returns the texts of a comparison."""
     p = numbers.p_value(c.p)
     return ComparisonTexts(
-        figure_label(diagnostics.get(c.task), c.measure, c.by, c.level),
+        _label(c),
         numbers.number(c.a, c.statistic),
         numbers.number(c.b, c.statistic),
         numbers.signed(c.difference, c.statistic),
@@ -56,6 +56,17 @@ def comparison_texts(c: Comparison) -> ComparisonTexts:
         numbers.p_value(c.p_adjusted),
         c.p_adjusted < ALPHA,
     )
+
+
+def _label(c: Comparison) -> str:
+    """The name of what was compared: that of the headline figure, else the usual one."""
+    diagnostic = diagnostics.get(c.task)
+    for shown in diagnostic.headlines:
+        if shown.label and (c.by, c.measure, c.level) in product(
+            [shown.by], shown.measures, shown.levels
+        ):
+            return shown.label
+    return figure_label(diagnostic, c.measure, c.by, c.level)
 
 
 def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str) -> list[Grid]:
