@@ -40,8 +40,8 @@ NEVER = {
 }
 """Room -> siblings that it never imports: data flows one way."""
 ALONE = {
-    "types": set(), "protocol": {"types"}, "formulas": set(), "measures": {"formulas", "types"},
-    "stats": set(), "text": set(),
+    "types": set(), "protocol": {"types"}, "formulas": set(), "stats": set(), "text": set(),
+    "measures": {"formulas", "frequencies", "types"},
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets", "pyarrow"}

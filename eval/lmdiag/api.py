@@ -33,7 +33,7 @@ from lmdiag.analysis.cloze import (
     read_norms,
 )
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
-from lmdiag.analysis.human import log_frequencies, own_surprisals, read_human, read_surprisals
+from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
 from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.selection import check_table
@@ -51,6 +51,7 @@ from lmdiag.display import (
 from lmdiag.display import load_finished as load_run
 from lmdiag.elicitation import wording_of
 from lmdiag.files import is_folder, user_path
+from lmdiag.frequencies import log_frequencies
 from lmdiag.measures.scores import build, floats, objects
 from lmdiag.protocol import (
     Predictions,

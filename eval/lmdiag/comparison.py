@@ -315,7 +315,8 @@ def scored_pair(
     another name.
     """
     kinds = [model.results.model.kind for model in (a, b)]
-    if kinds.count("causal") == 1 and key.measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD):
+    unlike = (*CONTEXTUAL, PER_WORD, "slor")
+    if kinds.count("causal") == 1 and key.measure.partition("@")[0] in unlike:
         return None
     other_task = _name_of_data(b.results, key.task, a.results)
     if key.setting not in b.results.tasks.get(other_task, {}):

@@ -71,6 +71,7 @@ def test_sensitivity_by_the_sum_and_by_the_mean():
     found = measured(rows, replace(of(rows, bits), n_tokens=[3, 5, 3, 2, 3, 4, 3]))
     per_word = found.pop("surprisal_per_word")  # each sentence has three words
     assert per_word.values.tolist() == pytest.approx([sum(of_row) / 3 for of_row in bits])
+    found = {name: found[name] for name in found if not name.startswith("slor")}
     assert list(found) == ["sensitivity", "sensitivity_mean"]
     assert found["sensitivity"].values.tolist() == [1, 0, 0]
     assert found["sensitivity_mean"].values.tolist() == [0, 1, 1]
@@ -128,7 +129,7 @@ def test_surprisal_per_word_where_nothing_is_compared():
     )  # fmt: skip
     # (1 + 2 + 6) / 3 = 3; 4; a first word without a probability: 5 / 1
     found = measured(rows, of(rows, [(1, 2, 6), (4,), (None, 5)]))
-    assert list(found) == ["surprisal_per_word"]
+    assert list(found)[:1] == ["surprisal_per_word"]
     assert found["surprisal_per_word"].values == pytest.approx([3, 4, 5])
     assert found["surprisal_per_word"].at("condition", "y").values == pytest.approx([4, 5])
     # of a program that gives sums alone, by the words of the text; a probability of 0 is left out
@@ -247,3 +248,40 @@ def test_surprisals_are_compared_within_a_kind(second, compared):
     ]
     figures = comparison.compare_runs(*models)
     assert [figure.measure for figure in figures] == compared
+
+
+# ---- people and frequencies ----------------------------------------------------------------------
+
+
+def test_shares_are_correlated_with_those_of_people():
+    """Spearman over contrasts; the contrast with a word that has no probability is left out."""
+    shares = [0.9, 0.6, 0.7, 0.3, 0.5]
+    people = [0.8, 0.7, 0.9, 0.2, 0.1]
+    rows = stimuli.load([
+        {"sentence_good": f"{name} is here", "sentence_bad": f"{name} are here", "human": share}
+        for name, share in zip("abcde", people, strict=True)
+    ])  # fmt: skip
+    bits = [[0, 0, -math.log2(p)] for share in shares for p in (share, 1 - share)]
+    result = figures(rows, of(rows, bits, unknown={(9, 2)})).measures["spearman_human"]
+    # shares and people of the other four have the ranks 4, 2, 3, 1 and 3, 2, 4, 1:
+    # 1 - 6 (1 + 0 + 1 + 0) / (4 (16 - 1)) = 0.8
+    assert (result.value, result.n) == (pytest.approx(0.8), 4)
+    assert not result.by
+    labels = stimuli.load([{"sentence_good": "a b", "sentence_bad": "b a", "human": "yes"}])
+    assert "spearman_human" not in figures(labels, of(labels, [[1, 1], [1, 1]])).measures
+
+
+def test_slor_is_the_gain_over_the_words_alone():
+    pytest.importorskip("wordfreq", reason="wordfreq is not installed")
+    texts = ["the dog", "the zzqxv", "dog"]
+    rows = stimuli.load([{"sentence": text} for text in texts])
+    predictions = of(rows, [[2, 9], [2, 9], [9]])
+    result = figures(rows, predictions).measures["slor@language=en"]
+    from wordfreq import word_frequency
+
+    the, dog = (math.log2(word_frequency(word, "en")) for word in ("the", "dog"))
+    # one word is not known; (-11 - the - dog) / 2 and -9 - dog
+    assert result.value == pytest.approx(((-11 - the - dog) / 2 + (-9 - dog)) / 2)
+    assert result.n == 2
+    german = stimuli.load([{"sentence": text, "language": "de"} for text in texts])
+    assert "slor@language=de" in figures(german, of(german, [[2, 9], [2, 9], [9]])).measures

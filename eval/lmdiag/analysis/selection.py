@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series
 
-from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource, log_frequencies
+from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource
 from lmdiag.analysis.procedures import COMPUTED, ENTROPY, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
+from lmdiag.frequencies import log_frequencies
 from lmdiag.stats import Values
 from lmdiag.stimuli.layout import filter_values
 from lmdiag.table_files import FILTER

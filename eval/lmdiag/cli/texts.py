@@ -60,7 +60,7 @@ def surprisal_command(
     """
     from pandas import concat
 
-    from lmdiag.analysis.human import log_frequencies
+    from lmdiag.frequencies import log_frequencies
 
     if output:
         options.check_new_file(output, WRITTEN_SUFFIXES, overwrite=overwrite)

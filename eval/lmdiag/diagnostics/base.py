@@ -37,6 +37,8 @@ MEASURES_OF: Mapping[str, tuple[str, ...]] = {
     "rank": ("rank",),
     "sensitivity": ("sensitivity", "sensitivity@*"),
     "sentence_measures": ("sensitivity", "sensitivity_mean"),
+    "share_correlation": ("spearman_human",),
+    "slor": ("slor@*",),
     "suite_measures": ("suite_accuracy", "prediction_accuracy"),
     "surprisal": ("surprisal",),
     "surprisal_per_word": ("surprisal_per_word",),
@@ -310,13 +312,17 @@ class Diagnostic:
 
         Every column beyond the core and the diagnostic's own is a break-down if it has a few
         distinct values, or is declared as one; a core column if it is declared and has a few.
+        Numbers in the column `human` are none.
         """
+        from lmdiag.measures import human_shares
+
         columns = {column.name for column in self.columns}
         by_column = self.own_levels(rows)
         for name in rows:
             is_core = name in self.core_columns
             is_declared = name in self.breakdowns
-            if (is_core or name in columns) and not is_declared:
+            is_share = name == "human" and human_shares(rows) is not None
+            if (is_core or is_share or name in columns) and not is_declared:
                 continue
             levels = levels_of(rows[name])
             n = len(set(levels) - {None})

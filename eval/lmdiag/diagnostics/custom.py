@@ -16,7 +16,7 @@ DIAGNOSTIC = Diagnostic(
         "and bad rows are compared; surprisal and rank of the words."
     ),
     breakdowns=("condition",),
-    further_measures=("surprisal", "rank"),
+    further_measures=("share_correlation", "surprisal", "rank"),
     headlines=(
         FigureSelection(("accuracy@*", "sensitivity*", "surprisal")),
         FigureSelection(("surprisal",), "condition"),

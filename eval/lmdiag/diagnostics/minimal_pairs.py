@@ -32,7 +32,7 @@ DIAGNOSTIC = Diagnostic(
     ),
     columns=tuple(map(Column, _UNUSED)),
     breakdowns=tuple(_TITLES),
-    further_measures=("sentence_measures",),
+    further_measures=("sentence_measures", "share_correlation"),
     asks="sentence",
     is_form=True,
     tables=(

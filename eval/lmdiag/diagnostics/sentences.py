@@ -12,7 +12,7 @@ DIAGNOSTIC = Diagnostic(
         "word."
     ),
     breakdowns=("condition",),
-    further_measures=("sentence_measures", "surprisal_per_word"),
+    further_measures=("sentence_measures", "share_correlation", "surprisal_per_word", "slor"),
     asks="sentence",
     is_form=True,
     charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),

@@ -21,9 +21,11 @@ from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS, agreement
 from lmdiag.measures.contrasts import (
     choice_measures,
     human,
+    human_shares,
     probability_difference,
     sensitivity,
     sentence_measures,
+    share_correlation,
     within_category_boost,
 )
 from lmdiag.measures.regions import SentencePart, part_bits, sentence_parts
@@ -33,6 +35,7 @@ from lmdiag.measures.rows import (
     correlations,
     determiner_match,
     rank,
+    slor,
     surprisal,
     surprisal_per_word,
     with_expected,
@@ -43,8 +46,8 @@ from lmdiag.measures.suites import EMPTY_REGION_BITS, suite_measures
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "EMPTY_REGION_BITS", "Columns", "Labels", "Scores",
     "SentencePart", "Statistic", "Trials", "accuracy", "agreement", "choice_measures",
-    "cloze_correlations", "correlations", "determiner_match", "human", "part_bits",
+    "cloze_correlations", "correlations", "determiner_match", "human", "human_shares", "part_bits",
     "probability_difference", "quartiles", "rank", "sensitivity", "sentence_measures",
-    "sentence_parts", "suite_measures", "surprisal", "surprisal_per_word", "with_expected",
-    "within_category_boost",
+    "sentence_parts", "share_correlation", "slor", "suite_measures", "surprisal",
+    "surprisal_per_word", "with_expected", "within_category_boost",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lmdiag.measures.scores import (
+    Columns,
     Floats,
     Scores,
     Trials,
@@ -74,6 +75,40 @@ def human(trials: Trials, threshold: float) -> list[Scores]:
         trials.contrasts.verdicts(name, cloze, threshold),
         trials.contrasts.differences("cloze_difference", cloze),
     ]
+
+
+def human_shares(rows: Columns) -> Floats | None:
+    """Returns the column `human` as numbers, (n,); None without it, and where it has other values.
+
+    NaN for a row without a number. A column of texts or truth values is a break-down.
+    """
+    values = rows.get("human", ())
+    try:
+        shares = floats(values)
+    except (TypeError, ValueError):
+        return None
+    is_number = len(values) and not any(isinstance(value, bool) for value in values)
+    return shares if is_number else None
+
+
+def share_correlation(trials: Trials) -> list[Scores]:
+    """Returns Spearman's correlation of a model's shares with people's, over contrasts.
+
+    The share of a contrast is the probability of the good row over that of all its rows; people's
+    is the number in the column `human` of the good row. Rows without the column give nothing.
+
+    Source: the wug tests of the BabyLM challenge (2025).
+    """
+    people = human_shares(trials.rows)
+    if people is None or "contrast" not in trials.rows or not trials.has("log_prob"):
+        return []
+    contrasts = trials.contrasts
+    good, _ = contrasts.pairs(trials.log_prob)
+    total = good.copy()
+    np.logaddexp.at(total, contrasts.bad_of, trials.log_prob[contrasts.bad])
+    of_people, _ = contrasts.pairs(people)
+    values = np.column_stack([np.exp(good - total), of_people])
+    return [contrasts.build("spearman_human", values, "spearman")]
 
 
 def probability_difference(trials: Trials) -> list[Scores]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lmdiag.frequencies import log_frequencies
 from lmdiag.measures.scores import (
     Columns,
     Floats,
@@ -18,6 +19,7 @@ from lmdiag.measures.scores import (
     build,
     floats,
 )
+from lmdiag.types import BadInput
 
 
 def accuracy(trials: Trials, k: Sequence[int], levels: Mapping[str, Labels]) -> list[Scores]:
@@ -121,13 +123,47 @@ def surprisal_per_word(trials: Trials) -> list[Scores]:
     """
     if not trials.has("log_prob"):
         return []
-    if trials.has("words"):
-        sentences = trials.predictions["words"]
-        counts = [sum(word.log_prob is not None for word in words or ()) for words in sentences]
-    else:
-        counts = [len(text.split()) for text in trials.rows["sentence"]]
-    bits = _bits(trials) / np.array([count or math.nan for count in counts])
+    bits = _bits(trials) / np.array([len(words) or math.nan for words in _scored_words(trials)])
     return [build("surprisal_per_word", trials.ids, bits, "mean", trials.levels)]
+
+
+def slor(trials: Trials) -> list[Scores]:
+    """Returns SLOR of a sentence, in bits per word: a mean over rows.
+
+    The log-probability of the sentence less the sum of those of its words alone, over the number of
+    words: how much more probable the words are in this order than by their frequencies. These are
+    of `wordfreq`, in the language of the column `language`, otherwise in English; without the
+    package, or with several languages, there is no SLOR. A sentence with a word that wordfreq does
+    not know is left out. Words without a probability count for none of the three.
+
+    Source: Pauls and Klein (2012); Lau, Clark and Lappin (2017), by words.
+    """
+    languages = {*trials.rows.get("language", ("en",))}
+    if not trials.has("log_prob") or len(languages) != 1:
+        return []
+    language = str(languages.pop())
+    sentences = _scored_words(trials)
+    words = sorted({word for of_sentence in sentences for word in of_sentence})
+    try:
+        alone = dict(zip(words, log_frequencies(words, language).tolist(), strict=True))
+    except BadInput:
+        return []
+    unigram = np.array([math.fsum(alone[word] for word in words) for words in sentences])
+    n_words = np.array([len(words) or math.nan for words in sentences])
+    values = (-_bits(trials) - unigram) / n_words
+    return [build(f"slor@language={language}", trials.ids, values, "mean", trials.levels)]
+
+
+def _scored_words(trials: Trials) -> list[list[str]]:
+    """The words of each sentence that have a probability; all, if predictions do not tell them."""
+    texts = trials.rows["sentence"]
+    if not trials.has("words"):
+        return [text.split() for text in texts]
+    of_rows = zip(texts, trials.predictions["words"], strict=True)
+    return [
+        [text[word.start : word.end] for word in words or () if word.log_prob is not None]
+        for text, words in of_rows
+    ]
 
 
 def _bits(trials: Trials) -> Floats:

@@ -17,7 +17,9 @@ from lmdiag.types import ModelInfo
 _SPELLED = {
     "surprisal": "mean surprisal, bits",
     "surprisal_per_word": "mean surprisal per word, bits",
+    "slor": "SLOR, bits per word",
     "rank": "median rank",
+    "spearman_human": "Spearman, shares of model and people",
     "spearman": "Spearman, log p and cloze",
     "pearson": "Pearson, log p and cloze",
     "ew": "EW",
