@@ -79,7 +79,7 @@ def cloze_lines(analysis: ClozeAnalysis) -> Iterator[str]:
         "entropy of the responses; Spearman: over the words of an item, at least three"
     )
     yield "pooled Spearman: words of an item depend on each other, so there is no interval"
-    yield "95% intervals over items: t, and Wilson's for top word agrees; none below 8 items"
+    yield "95% intervals over items: t, from 8 items on; Wilson's for top word agrees"
     if analysis.comparisons:
         yield "the difference in cross-entropy is that in divergence"
         yield from notes(analysis.comparisons)
