@@ -13,6 +13,7 @@ from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.texts import read_texts
+from lmdiag.stimuli.design import design_of
 from lmdiag.types import BadInput, TableOptions
 
 WIDE = (
@@ -213,3 +214,41 @@ def test_analyse_reads_tables_with_the_same_options(tmp_path, command):
     found = lmdiag.analyse(wide, wide=["a1", "a2"], conditions=["condition"])
     assert np.allclose(found.effects["estimate"], 3)
     assert found.notes[1].startswith("wide: 3 rows make 6, one for each surprisal")
+
+
+PROPOSED = {
+    "wide": (WIDE, "--wide Good_Near Good_Far Bad_Near Bad_Far --split condition=_:factor_1,"
+             "factor_2 --critical Crit --filter Kind=exp"),
+    "words of a context": ("context,Expected,Unexpected\nHe sang a long,song,roof\nShe saw the "
+                           "old,barn,sea\n", "--wide Expected Unexpected"),
+    "numbered columns": ("item,r1,r2,r3\n1,The,old,hen.\n", "--columns region=r1..r3"),
+    "another name": ("ID,Stimulus\n1,The hen ran.\n2,A cook sang.\n",
+                     "--columns sentence=Stimulus"),
+    "words": (WORDS, "a row per word: for `lmdiag surprisal` and `lmdiag fit`"),
+    "responses": ("item,context,response\n1,The old,hen\n", "for `lmdiag cloze`"),
+    "numbers": ("item,cond,surprisal\n1,a,2\n", "responses in numbers: for `lmdiag analyse`"),
+}  # fmt: skip
+"""Layout -> the file, what `check` proposes."""
+
+
+@pytest.mark.parametrize("case", PROPOSED)
+def test_check_proposes_what_may_read_another_layout(tmp_path, command, case):
+    text, advice = PROPOSED[case]
+    path = written(tmp_path, text)
+    code, out, _ = command("check", path)
+    last = out.splitlines()[-1]
+    assert (code, last.endswith(advice)) == (0, True), last
+    with pytest.raises(BadInput, match=r"no column of texts; .*; (perhaps|it may have) "):
+        stimuli.load(str(path))
+
+
+def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
+    rows = pd.DataFrame(
+        {"item": item, "cond": f"{a}-{b}", "kind": "exp", "sentence": f"{a} {b} {item}."}
+        for item in range(1, 4) for a in ("sg", "pl") for b in ("near", "far")
+    )  # fmt: skip
+    filler = pd.DataFrame({"item": [9], "cond": [""], "kind": ["filler"], "sentence": ["It is."]})
+    found = design_of(stimuli.load(pd.concat([rows, filler])))
+    warnings = " ".join(found.warnings)
+    assert "--split cond=-:number,factor_2 gives their effects and interaction" in warnings
+    assert "kind has 1 rows 'filler': --filter kind!=filler leaves them out" in warnings

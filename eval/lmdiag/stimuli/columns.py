@@ -53,20 +53,26 @@ _PARTNERS = (
 
 
 def name_columns(
-    table: RawTable, given: Sequence[str], known: Collection[str], *, copies: bool = False
+    table: RawTable,
+    given: Sequence[str],
+    known: Collection[str],
+    *,
+    copies: bool = False,
+    wide: Sequence[str] = (),
 ) -> RawTable:
     """Returns a table whose columns have the known names.
 
     Args:
         given: NAME=COLUMN, or region=COLUMN..COLUMN.
         known: names that a difference of spelling is read as.
+        wide: columns that have texts of conditions, and keep their names.
         copies: keep a column under its own name, too, where formulas of the user may name it.
 
     Raises:
         BadInput: there is no such column or name.
     """
     chosen = _given_names(table, given)
-    sources = chosen | _spelled_names(table, known, chosen)
+    sources = chosen | _spelled_names(table, known, chosen, {*map(folded, wide)})
     if not sources:
         return table
     columns: dict[str, Sequence[object]] = {}
@@ -126,18 +132,21 @@ def _known_name(name: str, known: Iterable[str]) -> str:
 
 
 def _spelled_names(
-    table: RawTable, known: Collection[str], chosen: Mapping[str, str]
+    table: RawTable, known: Collection[str], chosen: Mapping[str, str], wide: Collection[str]
 ) -> dict[str, str]:
     """Known name -> the one column that differs from it in spelling alone."""
     claims: dict[str, list[str]] = {}
     for column in table.columns:
         name = _known_name(column, known)
-        if name and column not in chosen.values() and name not in chosen:
+        is_free = column not in chosen.values() and folded(column) not in wide
+        if name and is_free and name not in chosen:
             claims.setdefault(name, []).append(column)
     if claims.keys() >= {*PAIR}:  # published sets have columns of any name
         claims = {name: claims[name] for name in PAIR}
     if any(name.startswith("region_") for name in (*claims, *chosen)):
         claims.pop("sentence", None)
+    if "target" not in {*claims, *chosen, *table.columns}:
+        claims.pop("expected", None)  # of a table with expected and unexpected words
     found = {}
     for name, columns in claims.items():
         if name in table.columns:

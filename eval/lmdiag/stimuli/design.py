@@ -221,7 +221,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if item not in filled or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
         others = {name: "break-down" if name in by else "not used" for name in names}
-        near = [name for name in names if name.lower().startswith("item")][:1]
+        near = [x for x in names if x.lower().startswith("item") or folded(x) == "id"][:1]
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
         return Design(len(stimuli), form, others=others, warnings=hints)
     level_columns = {name: level_texts(Series(columns[name], dtype=object)) for name in names}

@@ -62,7 +62,7 @@ class UnknownLayout(BadInput):
 
 def check_layout(table: RawTable) -> None:
     """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
-    has_words = "target" in table.columns or ("context" in table.columns and not _kind_of(table))
+    has_words = {"context", "target"} <= table.columns.keys()
     if not (table.form or form_of(table.columns) or has_words):
         unknown = UnknownLayout(table)
         if unknown.advice:
@@ -73,6 +73,7 @@ def _kind_of(table: RawTable) -> str:
     """Returns what a table without stimuli is, and for which command; "" if it is not known."""
     names = {folded(name) for name in table.columns}
     names |= {"position"} if names & {*WORD_PLACES} else set()
+    names |= {"text"} if names & {"article", "story", "textid", "docid", "trialid"} else set()
     return next((text for columns, text in _KINDS if names >= {*columns}), "")
 
 
@@ -81,7 +82,14 @@ def proposal(table: RawTable) -> str:
 
     Several columns of sentences are conditions; one is the sentence.
     """
+    if regions := _numbered(table):
+        return f"--columns region={shell_word(regions[0])}..{shell_word(regions[-1])}"
     texts = [name for name, values in table.columns.items() if _is_sentences(values)]
+    if "context" in texts:
+        words = [name for name, values in table.columns.items() if _is_words(values)]
+        if len(words) < 2:
+            return "".join(f"--columns target={shell_word(name)}" for name in words)
+        return f"--wide {' '.join(map(shell_word, words))}"
     if not texts:
         return ""
     if len(texts) == 1:
@@ -129,6 +137,23 @@ def shell_word(text: str) -> str:
     return text if re.fullmatch(r"[\w.@%+,:/-]+", text) else "'" + text.replace("'", "'\\''") + "'"
 
 
+def _numbered(table: RawTable) -> list[str]:
+    """The columns of texts whose names differ in their numbers alone, three or more."""
+    stems: dict[str, list[str]] = {}
+    for name, values in table.columns.items():
+        has_texts = any(isinstance(x, str) and re.search(r"[^\W\d]", x) for x in values)
+        if has_texts and re.search(r"\d", name):
+            stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
+    return next((names for names in stems.values() if len(names) > 2), [])
+
+
+def _is_words(values: Sequence[Any]) -> bool:
+    """Whether most values are one or two words, and most of them differ."""
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    words = [x for x in texts if len(x.split()) < 3 and re.search(r"[^\W\d]", x)]
+    return len(words) > len(values) / 2 and len({*words}) > len(words) / 2
+
+
 def _is_sentences(values: Sequence[Any]) -> bool:
     """Whether most of the values that are there are texts of three words or more."""
     texts = [value for value in values if isinstance(value, str) and value.strip()]
@@ -162,7 +187,8 @@ def _filters(table: RawTable, names: Sequence[str], is_item: Sequence[bool]) -> 
         values = table.columns[name]
         levels = levels_of(values)
         named = [level for level in dict.fromkeys(levels) if level]
-        if not 2 <= len(named) <= 6 or folded(name) in READER_NAMES:
+        is_number_of_row = len(named) == len(levels)
+        if not 2 <= len(named) <= 6 or is_number_of_row or folded(name) in READER_NAMES:
             continue
         complete = {x for x, full in zip(levels, is_item, strict=True) if full}
         lacking = {x for x, full in zip(levels, is_item, strict=True) if not full}

@@ -42,7 +42,7 @@ def read_items(
             option = next(iter(options.stored()))
             raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
         return table
-    table = name_columns(table, options.columns, ITEM_COLUMNS)
+    table = name_columns(table, options.columns, ITEM_COLUMNS, wide=options.wide)
     if problems := near_names(table, options.wide):
         raise BadInput(f"{table.name}: {'; '.join(problems)}")
     table = keep_rows(table, options.filter)
@@ -69,7 +69,7 @@ def read_rows(
     """
     is_file = isinstance(source, str | Path)
     table = read_table(Path(source), raw=raw) if is_file else read_memory(source)
-    table = name_columns(table, options.columns, known, copies=copies)
+    table = name_columns(table, options.columns, known, copies=copies, wide=options.wide)
     return in_long_form(keep_rows(table, options.filter), options, text)
 
 

@@ -141,6 +141,8 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
     else:
         _refuse_separators(table)
         return table
+    if separator and not numbers:
+        _refuse_separators(table, separator)
     if "regions" in columns:
         raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
     sentences = []
@@ -158,13 +160,14 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
     return replace(table, columns=columns | {"sentence": sentences, "regions": spans})
 
 
-def _refuse_separators(table: RawTable) -> None:
-    """Refuses sentences whose words or regions are separated by other characters than a bar."""
-    texts = [text.strip() for text in table.columns["sentence"] if isinstance(text, str)]
-    for mark in "*/_" if len(texts) > 1 else "":
+def _refuse_separators(table: RawTable, separator: str = "|") -> None:
+    """Refuses sentences whose words or regions are separated by other characters than that."""
+    texts = [x.strip() for x in table.columns["sentence"] if isinstance(x, str)]
+    texts = [re.sub(GAP, " ", text, flags=re.IGNORECASE).strip() for text in texts]
+    for mark in "*/_".replace(separator, "") if len(texts) > 1 else "":
         if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
             what = f"{mark} stands between words in every sentence, and would be read as text"
-            remedy = f"give --separator '{mark}' if it divides regions"
+            remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
             raise BadInput(f"{table.name}: the column sentence: {what}: {remedy}")
 
 
