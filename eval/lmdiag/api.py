@@ -66,7 +66,7 @@ from lmdiag.protocol import (
 from lmdiag.questions import Setting
 from lmdiag.results import FigureKey, Run
 from lmdiag.results.models import model_labels, weights_text
-from lmdiag.runs.asking import control_warning, predict, row_texts
+from lmdiag.runs.asking import control_warning, predict, row_texts, start_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
@@ -194,8 +194,9 @@ class LanguageModel:
         verbs = None if pairs is None else len(pairs)
         wording = wording_of(self.options)
         setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
-        warning = control_warning(self.model, row_texts([stimuli], self.info.kind))
-        ineffective = self._warn(stimuli.diagnostic.asks, warning)
+        of_rows = row_texts([stimuli], self.info.kind)
+        lines = control_warning(self.model, of_rows), start_warning(self.model, of_rows)
+        ineffective = self._warn(stimuli.diagnostic.asks, *lines)
         asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
         label = None if quiet else self.info.id
@@ -319,7 +320,7 @@ def measure(
 def fit(
     human: str | Path | DataFrame,
     *,
-    models: str | LanguageModel | Iterable[str | LanguageModel] = (),
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
     surprisal: str | Sequence[str] = (),
     profile: str | None = None,
     output: str | Path | None = None,
@@ -363,7 +364,7 @@ def fit(
     sources = [read_surprisals(table, source) for source in files]
     if models:
         check_table(table)  # before any model is loaded
-    for given in [models] if isinstance(models, str | LanguageModel) else models:
+    for given in [models] if isinstance(models, str | Path | LanguageModel) else models:
         model = given if isinstance(given, LanguageModel) else load_model(given)
         how: dict[str, Any] = {"output": Path(output) if output else None, "batch_size": batch_size}
         how["label"] = None if quiet else model.info.id
@@ -380,7 +381,7 @@ def fit(
 def cloze(
     responses: str | Path | DataFrame | Run | Sequence[str | Path | Run],
     *,
-    models: str | LanguageModel | Iterable[str | LanguageModel] = (),
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
     response: str = "",
     keep_case: bool = False,
     output: str | Path | None = None,
@@ -432,7 +433,7 @@ def cloze(
     options = TableOptions.of(reading)
     norms = read_norms(sources[0], options, response=response, keep_case=keep_case)
     asked: list[tuple[ModelInfo, Predictions]] = []
-    for given in [models] if isinstance(models, str | LanguageModel) else models:
+    for given in [models] if isinstance(models, str | Path | LanguageModel) else models:
         model = load_model(given, unit="word") if isinstance(given, str | Path) else given
         predictions = model.predict(
             norms.stimuli, top=TOP, output=output, batch_size=batch_size, quiet=quiet

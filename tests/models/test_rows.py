@@ -1,11 +1,12 @@
 """The rows that masked, causal and encoder-decoder models read for a question."""
 
 import pytest
+from reference import CLOSE
 from tokenizer_files import byte_level, sentencepiece, wordpiece
 
-from lmdiag.models import load
+from lmdiag.models import LoadOptions, load
 from lmdiag.types import BadInput, Query, Question, Sentence
-from models.toys import asked, bert, gpt2
+from models.toys import alone, ask, asked, bert, gpt2
 
 PIECES = wordpiece(
     "a", "the", "robin", "is", "bird", "tree", "##s", "##ing", "car", "##pet", "##man", ".", "near"
@@ -67,8 +68,8 @@ class TestCausal:
         model = asked(gpt2(len(llama)), llama, "causal")
         assert model.info.bos
         assert model.encode(empty).rows[0].ids == (llama.bos_token_id,)
-        with pytest.raises(BadInput, match=r"model toy has nothing to read .* --bos always"):
-            asked(gpt2(len(bare)), bare, "causal").encode(empty)
+        nothing = asked(gpt2(len(bare)), bare, "causal", bos="never").encode(empty)
+        assert nothing.unasked.words == {"bird": (None, None, 0)}
         bare.bos_token = None
         with pytest.raises(BadInput, match="model toy: its tokenizer has no beginning-of-sequence"):
             asked(gpt2(len(bare)), bare, "causal", bos="always")
@@ -92,3 +93,24 @@ class TestEncoderDecoders:
     def test_whole_sentences_are_refused(self, family_dir):
         with pytest.raises(BadInput, match="is an encoder-decoder, which gives no probability of"):
             load(str(family_dir("t5"))).encode(Sentence("A robin is a bird."))
+
+
+@pytest.mark.parametrize("unit", ["token", "word"])
+def test_a_blank_that_opens_the_text(unit, family_dir):
+    """After the start token, as the first word of a sentence; without one there is nothing."""
+    opening = Question(Query("", "can fly."), ("bird", "tree"))
+    other = Question(Query("The old man"), ("bird",))
+    model = load(str(family_dir("gpt2")), LoadOptions(unit=unit))
+    first, _ = ask(model, opening, other)
+    start = model.parts.tokenizer.bos_token_id
+    network = model.parts.model
+    ids = [start, *model.parts.tokenizer("tree").input_ids]
+    steps = [alone(network, ids, n)[token] for n, token in enumerate(ids[1:])]
+    if unit == "token":
+        assert first.words["tree"].log_prob == pytest.approx(float(sum(steps)), abs=CLOSE)
+    silent = load(str(family_dir("gpt2")), LoadOptions(unit=unit, bos="never"))
+    nothing, something = ask(silent, opening, other)
+    assert nothing.words["tree"] == (None, None, 0)
+    assert something.words["bird"].log_prob < 0
+    masked = load(str(family_dir("bert")), LoadOptions(unit=unit))
+    assert ask(masked, opening)[0].words["bird"].log_prob < 0

@@ -129,6 +129,11 @@ class LocalModel:
         """
         if not batch:
             return []
+        given = [x.unasked if isinstance(x, EncodedQuestion) else None for x in batch]
+        if any(given):
+            asked = [x for x, answer in zip(batch, given, strict=True) if not answer]
+            others = iter(self.answer(asked, top))
+            return [answer or next(others) for answer in given]
         size = sum(encoded.length for encoded in batch)
         if len(batch) == 1 or self._fits is None or size <= self._fits:
             answered = self._try(batch, top)

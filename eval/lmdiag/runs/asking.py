@@ -197,6 +197,15 @@ def row_texts(stimuli: Iterable[Stimuli], kind: Kind) -> dict[str, str]:
     }
 
 
+def start_warning(model: Model, texts: Mapping[str, str]) -> str | None:
+    """Returns one line about contexts that are empty for a model that reads nothing before them."""
+    empty = [place for place, text in texts.items() if not text]
+    if not empty or model.info.kind != "causal" or model.info.sentence_bos or model.prompt:
+        return None
+    why = "has no beginning-of-sequence token before an empty context"
+    return f"model {model.info.id} {why}: no probability of the word in {first_few(empty)}"
+
+
 def control_warning(model: Model, texts: Mapping[str, str]) -> str | None:
     """Returns one line about the texts with the name of a control token; None for no such text.
 

@@ -28,7 +28,7 @@ from lmdiag.results import (
 )
 from lmdiag.results.predictions import SettingKey, read_run, write
 from lmdiag.results.scores import MeasureScores, item_scores, write_scores
-from lmdiag.runs.asking import control_warning, predict, row_texts
+from lmdiag.runs.asking import control_warning, predict, row_texts, start_warning
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import as_parameters, change_texts
@@ -156,7 +156,7 @@ def _ask(
     label = None
     if processes.first:
         texts = row_texts(inputs.stimuli.values(), model.info.kind) if warns else {}
-        if warning := control_warning(model, texts):
+        for warning in filter(None, (control_warning(model, texts), start_warning(model, texts))):
             print(f"lmdiag: warning: {warning}", file=sys.stderr)
         label = None if run_options.quiet else model.info.name or model.info.id
     with journal:

@@ -40,7 +40,6 @@ _ALONE = "which can never be one of the top words: give each word on its own, wi
 _RULES = [
     (("id", "contrast"), r"^$", "is empty"),
     (("context", "right_context"), GAP, f"has a blank in it, {{!r}}: {_SPLIT}"),
-    (("context",), r"\A\s*\Z", "is empty: write the text before the word"),
     (("context",), r"\s\Z", "ends in a space: remove it"),
     (("target",), r"\A\s*\Z", "is empty: name the word to score"),
     (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
@@ -114,6 +113,8 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
     names = table.row_names or range(1, len(table) + 1)
     columns.setdefault("id", [f"{task}-{name}" for name in names])
     absent = [None] * len(table)
+    if "context" in columns and "right_context" in columns:  # a blank may open the sentence
+        columns["context"] = ["" if value is None else value for value in columns["context"]]
     core = {
         column.name: _values(table, column, columns.get(column.name, absent), core=True)
         for column in diagnostic.core
@@ -124,6 +125,11 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
         for column in diagnostic.columns
         if column.name in columns and column.type != "text"
     }
+    sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
+    for row, (left, right) in enumerate(sides):
+        if not left and not right.strip():
+            remedy = "write the text before the word, or what follows it into right_context"
+            raise table.error(row, f"the column context is empty: {remedy}")
     further = {name: list(values) for name, values in columns.items() if name not in core}
     return core | further | typed
 

@@ -110,7 +110,7 @@ class ServedModel:
                 context = encoded.blank.left
                 contexts.add(context)
                 words = filter(None, encoded.words.values())
-                prompts = [context, *(context + pieces for pieces in words)]
+                prompts = [context, *(context + x for x in words)] if context else []
             texts |= dict.fromkeys(prompts, encoded.text)
 
         values = self.connection.client.gather(
@@ -121,7 +121,7 @@ class ServedModel:
         return [
             _sentence_answer(encoded, replies)
             if isinstance(encoded, EncodedSentence)
-            else self._answer(encoded, replies, top)
+            else encoded.unasked or self._answer(encoded, replies, top)
             for encoded in batch
         ]
 

@@ -47,7 +47,7 @@ class QuestionEncoder(ABC):
 
     @abstractmethod
     def blank(self, query: Query) -> Blank:
-        """Returns the blank of a framed query. Raises `BadInput` if no token stands before it."""
+        """Returns the blank of a framed query."""
 
     def spell(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word in a framed query; None if it is unscorable."""
@@ -61,7 +61,7 @@ class QuestionEncoder(ABC):
         """Returns a question as rows.
 
         Raises:
-            BadInput: a row is longer than the model reads, or no token stands before the blank.
+            BadInput: a row is longer than the model reads.
         """
         query = self.framing.apply(question.query)
         blank = self.blank(query)
@@ -108,7 +108,8 @@ class MaskedEncoder(QuestionEncoder):
 class CausalEncoder(QuestionEncoder):
     """Questions to a causal model: `opening` (special tokens), the context, a space, the word.
 
-    After a script without spaces no space stands before the word.
+    After a script without spaces no space stands before the word. A blank at the beginning of a
+    text follows the model's beginning-of-sequence token, as the first word of a sentence does.
     """
 
     opening: Pieces
@@ -116,12 +117,17 @@ class CausalEncoder(QuestionEncoder):
     def blank(self, query: Query) -> Blank:
         """The blank after a query's context; what is right of it is not read."""
         left = self.opening + self.spelling.text(query.context)
-        if not left:
-            raise BadInput(
-                f"model {self.spelling.model_id} has nothing to read before the blank of an empty "
-                "context: --bos always puts its beginning-of-sequence token there"
-            )
+        if not left and self.spelling.bos is not None and self.framing.options.bos != "never":
+            left = (self.spelling.bos,)
         return Blank(left)
+
+    def encode(self, question: Question) -> EncodedQuestion:
+        """Returns a question as rows; none if no token stands before the blank: see `unasked`."""
+        query = self.framing.apply(question.query)
+        blank = self.blank(query)
+        if blank.left:
+            return super().encode(question)
+        return EncodedQuestion(question, query, blank, dict.fromkeys(question.words), (), (), False)
 
     def spell(self, word: str, query: Query) -> Pieces | None:
         return self.spelling.after(word, query.context, joined=self.framing.is_joined)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from lmdiag.models.tokens.spelling import Pieces
-from lmdiag.types import Query, Question
+from lmdiag.types import Answer, Query, Question, WordScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,8 @@ class EncodedQuestion:
         query: its context as the model reads it, in its frame.
         blank: its blank, which makes further rows.
         words: candidate word -> its pieces; None for an unscorable word.
-        rows: inputs; read 0, the first of the first row, is the distribution at the blank.
+        rows: inputs, none if a causal model has no token before the blank; read 0, the first of
+            the first row, is the distribution at the blank.
         partials: what each read follows, in the order of the reads.
         bare: whether a word at the blank lacks the mark of a word's start, as the first of a text
             does in many vocabularies.
@@ -136,7 +137,13 @@ class EncodedQuestion:
     @cached_property
     def longest(self) -> int:
         """Tokens of its longest row."""
-        return max(len(row.ids) + len(row.source) for row in self.rows)
+        return max((len(row.ids) + len(row.source) for row in self.rows), default=0)
+
+    @property
+    def unasked(self) -> Answer | None:
+        """The answer if the model has nothing to read: all words are unscorable. Else None."""
+        nothing = WordScore(None, None, 0)
+        return None if self.rows else Answer(dict.fromkeys(self.words, nothing), (), ())
 
     @cached_property
     def wanted(self) -> dict[PartialWord, tuple[int, ...]]:

@@ -89,6 +89,8 @@ class WordSearch:
                 context.
         """
         encoded = self.encoder.encode(question)
+        if not encoded.rows:
+            return encoded
         if not self.encoder.masked and is_joined(encoded.query.context):
             raise BadInput(
                 f"the context {truncated(encoded.text)!r} ends in a script without spaces, in "
