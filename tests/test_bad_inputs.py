@@ -233,6 +233,15 @@ def test_dates_and_numbers_of_any_library_are_read(tmp_path, monkeypatch):
     assert read_frame(Path("table.parquet"))["surprisal"].tolist() == [0, 1, 4, 2, 2, 4, 1, 0]
 
 
+def test_infinite_responses_are_counted():
+    """As of words of probability 0 in a run: their items are left out."""
+    table = pd.DataFrame(TABLE)
+    table.loc[2, "surprisal"] = np.inf
+    analysis = lmdiag.analyse(table)
+    assert analysis.notes == ("surprisal is infinite in 1 rows, which count as missing values",)
+    assert [*analysis.left_out.values()] == [1]
+
+
 def test_lists_of_our_own_formats_are_read(tmp_path):
     """Expected words, which an analysis sees as in csv files, and regions."""
     rows = [row | {"expected": ["bread", "it"], "expected_responses": []} for row in TABLE]

@@ -95,6 +95,9 @@ def test_models_of_one_name_need_names_of_their_own(run, command):
     ]
     error = run(*models, refused=True)
     assert f"{models[0]} and {models[1]} would share the folder" in error
+    assert "has 10,000 characters; give at most 100" in run(
+        *models, "--name", "a", "x" * 10_000, refused=True
+    )
     assert not output.exists()
     names = ["masked one", "causal"]
     code, out, _ = run(*models, "--name", *names)

@@ -22,6 +22,7 @@ from lmdiag.hub.benchmark import leaderboard_figures
 from lmdiag.hub.requests import RunRequest, parse_request
 from lmdiag.leaderboard import board as board_module
 from lmdiag.leaderboard.board import Board
+from lmdiag.leaderboard.child import child_environment
 from lmdiag.leaderboard.entries import RankedEntry, ranked, read_requests
 from lmdiag.results import Figure, read_results
 from lmdiag.types import BadInput
@@ -307,6 +308,13 @@ def test_no_module_is_imported_from_the_current_directory(tmp_path):
     (tmp_path / "cyclopts.py").write_text("raise SystemExit(9)")
     command = [sys.executable, "-m", "lmdiag", "--version"]
     assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
+
+
+def test_a_child_gets_another_hub_only_from_its_owner(monkeypatch):
+    """No file of a request or of a model sets it; see docs/security.md."""
+    for endpoint in ("", "https://mirror.example"):
+        monkeypatch.setattr("os.environ", {"HF_ENDPOINT": endpoint} if endpoint else {})
+        assert child_environment().get("HF_ENDPOINT", "") == endpoint
 
 
 def test_memory_is_not_limited_where_an_accelerator_may_be_used(tmp_path, monkeypatch):

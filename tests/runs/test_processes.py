@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import os
 import random
+import socket
 import subprocess
 import sys
 import time
@@ -194,6 +196,24 @@ def test_a_worker_ends_with_a_launcher_that_is_killed(system):
         assert started.stdout.read() == ""  # the worker, which had it too, has ended
     with suppress(psutil.NoSuchProcess):
         assert psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_port_that_is_taken_is_one_line(tmp_path):
+    """Where Slurm or a script starts the processes; torchrun itself ends before it starts any."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": "0", "WORLD_SIZE": "2"}
+        done = subprocess.run(
+            [sys.executable, "-m", "lmdiag", "run", "--model", "demo:causal", "--data", "demo"],
+            env=os.environ | meeting | {"LOCAL_RANK": "0"}, cwd=tmp_path, capture_output=True,
+            text=True, timeout=600,
+        )  # fmt: skip
+    assert done.returncode == 2
+    *_, line = done.stderr.splitlines()
+    assert line.startswith(f"lmdiag: error: processes cannot meet at 127.0.0.1:{port} (")
+    assert "Traceback" not in done.stderr
 
 
 def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch):

@@ -184,7 +184,12 @@ def analyse_table(
     prepared = _prepared(table, item, named)
     table = _with_model_and_item(_of_region(prepared, region, [*named, *names_in(formula)]))
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
-    table[response] = _response(table, response).replace([np.inf, -np.inf], np.nan)
+    values = _response(table, response)
+    table[response] = values.mask(np.isinf(values))
+    n_infinite = int(np.isinf(values).sum())
+    infinite = ""
+    if n_infinite:  # of words of probability 0
+        infinite = f"{response} is infinite in {n_infinite:,} rows, which count as missing values"
     note = ""
     if "item" in table:
         cells = [_column(table, name) for name in conditions or _conditions_of(table)]
@@ -213,7 +218,7 @@ def analyse_table(
         by_level=_tests_by_level(scores, table, by, factors) if by else DataFrame(),
         region=region,
         not_compared=unlike,
-        notes=tuple(filter(None, [note])),
+        notes=tuple(filter(None, [infinite, note])),
     )
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 RECORD = Parameter(name="*")
 """Marks a record whose fields are options of a command."""
 
+_LONGEST_NAME = 100
+"""Characters of a name of a model, of which folders and files are made."""
+
 
 def section(title: str) -> Parameter:
     """Returns the mark of a record whose options stand below a title in the help."""
@@ -126,6 +129,9 @@ class Models:
         if len(names) != len(models) or "" in names:
             counts = f"{len(names)} for {len(models)} models"
             raise BadInput(f"--name: expected one name per model, none of them empty, got {counts}")
+        if (longest := max((len(name or "") for name in names), default=0)) > _LONGEST_NAME:
+            problem = f"a name has {longest:,} characters; give at most {_LONGEST_NAME}"
+            raise BadInput(f"--name: {problem}, since folders are called so")
         requested = []
         owners = dict[str, str]()
         for (model, revisions), name in zip(models, names, strict=True):

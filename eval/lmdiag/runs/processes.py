@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 
 from lmdiag.files import end_with_parent
+from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 _WAIT = timedelta(hours=12)
@@ -58,7 +59,13 @@ class Processes:
 
         # Without an accelerator, accelerate joins processes only if it is told to use the CPU;
         # otherwise it silently runs each of them alone.
-        state = PartialState(cpu=not torch.accelerator.is_available(), timeout=_WAIT)
+        try:
+            state = PartialState(cpu=not torch.accelerator.is_available(), timeout=_WAIT)
+        except torch.distributed.DistError as error:
+            address = ":".join(os.environ.get(f"MASTER_{part}", "") for part in ("ADDR", "PORT"))
+            remedy = "choose another port, or use torchrun --standalone, which finds a free one"
+            reason = f"processes cannot meet at {address} ({shortened(error)})"
+            raise BadInput(f"{reason}: {remedy}") from None
         self.rank = state.process_index
         self.count = state.num_processes
         self.device = str(state.device)
