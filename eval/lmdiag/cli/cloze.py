@@ -11,7 +11,7 @@ import lmdiag
 from lmdiag.cli import options, say
 from lmdiag.files import write_atomically
 from lmdiag.models.loading.options import Loading, Serving
-from lmdiag.protocol import Unit
+from lmdiag.protocol import Bos, Unit
 from lmdiag.table_files import WRITTEN_SUFFIXES, write_table
 from lmdiag.types import AS_IT_IS, TableOptions
 
@@ -24,6 +24,8 @@ def cloze_command(
     response: str = "",
     keep_case: bool = False,
     unit: Unit | None = None,
+    bos: Bos = "auto",
+    revision: str | None = None,
     out: Path | None = None,
     report: Path | None = None,
     output: Path = Path("results"),
@@ -43,6 +45,8 @@ def cloze_command(
         response: column of the responses, e.g. of corrected ones (default: response or word)
         keep_case: count words that differ in letter case as different words, and ask them so
         unit: of probabilities and the model's list (default: word; behind a server, token)
+        bos: whether a causal model's context starts with the beginning-of-sequence token
+        revision: branch, tag or commit of the model
         out: write a row per model, item and word into this file (.csv, .tsv or .parquet)
         report: write a page with the chart and the items, e.g. cloze.html
         output: directory that keeps the models' answers: what was interrupted resumes
@@ -54,7 +58,7 @@ def cloze_command(
     from lmdiag.report.terminal import output_console, print_section
 
     unit = unit or ("token" if serving.server else "word")
-    keywords = vars(loading) | vars(serving) | {"unit": unit}
+    keywords = vars(loading) | vars(serving) | {"unit": unit, "bos": bos, "revision": revision}
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
