@@ -364,12 +364,18 @@ def fit(
     sources = [read_surprisals(table, source) for source in files]
     if models:
         check_table(table)  # before any model is loaded
+    asked: list[LanguageModel] = []
+    answers = []
     for given in [models] if isinstance(models, str | Path | LanguageModel) else models:
         model = given if isinstance(given, LanguageModel) else load_model(given)
         how: dict[str, Any] = {"output": Path(output) if output else None, "batch_size": batch_size}
         how["label"] = None if quiet else model.info.id
         with model.lock:
-            sources.append(ask_about_words(model.model, model.options, table, **how))
+            answers.append(ask_about_words(model.model, model.options, table, **how))
+        asked.append(model)
+    labels = model_labels([model.info for model in asked], [model.options for model in asked])
+    named = zip(answers, labels, strict=True)
+    sources += [source._replace(name=label) for source, label in named]
     if not sources and SURPRISAL in table.frame.columns:
         table, sources = own_surprisals(table)
     if not sources:

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pytest
@@ -13,11 +14,14 @@ from rich.console import Console
 
 from lmdiag import diagnostics, perturb, stimuli
 from lmdiag.comparison import compare_runs
+from lmdiag.diagnostics import Chart, FigureSelection, TableShape
+from lmdiag.display import load_finished
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.html import Report
+from lmdiag.report.item_list import item_list
 from lmdiag.report.terminal import print_results
 from lmdiag.results import FigureKey, load_run
 
@@ -122,6 +126,11 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
         figures_as_csv(results).count(",new_measure,") == 2 * 2 * 3
     )  # models, settings, all items and two levels
     assert "new_measure" in results[0].to_json()["tasks"]["tense"]["none"]["measures"]
+    items = load_finished(runs[0].path, str(tense)).items().query("perturbation == 'none'")
+    assert items["new_measure"].dropna().tolist() == items["sensitivity"].dropna().tolist()
+    verdicts = runs[0].scores_of("tense")["new_measure"].values
+    (first, *_) = item_list(Report(runs[0]).tasks["tense"])["listed"]
+    assert f"new measure {verdicts[0]:.3f}" in first["measures"]
     (chart,) = (plot for plot in Report(runs).charts() if plot.name == "tense-measures")
     assert {row["label"] for row in chart.spec["data"]["values"]} >= {"sensitivity", "new measure"}
     assert "TENSE-4: adverbs of time" in page
@@ -182,3 +191,20 @@ def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark(root):
     declared = {task_id(place): place.task for place in columns()}
     tasks = yaml.safe_load((root / "datasets/lmdiag/eval-lmdiag.yaml").read_text("utf-8"))["tasks"]
     assert [(task["id"], task["config"]) for task in tasks] == list(declared.items())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("compared_by", {"accuracy": "obj"}, "compared_by: unknown break-down 'obj'"),
+        ("charts", (Chart("figurs"),), "charts: unknown kind 'figurs'"),
+        ("headlines", (FigureSelection(("sensitivty",)),), "headlines: unknown measure 'sensitiv"),
+        ("tables", (TableShape("T", "", ("accuracy@*",), labels={"lowst": "low"}),),
+         "tables: unknown label 'lowst'"),
+        ("untagged", frozenset({"objct"}), "untagged: unknown break-down 'objct'"),
+        ("further_measures", ("humn",), "further_measures: unknown function of lmdiag.measures"),
+    ],
+)  # fmt: skip
+def test_a_wrong_declaration_is_an_error_that_names_the_field(field, value, message):
+    with pytest.raises(ValueError, match=f"diagnostic role88: {message}"):
+        replace(diagnostics.get("role88"), **{field: value})

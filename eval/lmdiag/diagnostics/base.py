@@ -198,12 +198,16 @@ class ExtendedSets:
     source: str = "Shivagunde et al. 2023"
 
 
+CHART_KINDS = ("figures", "levels", "scatter", "cloze", "shuffles", "cutoffs", "regions")
+"""Kinds of charts, which `lmdiag.report.charts.kinds` draws."""
+
+
 @dataclass(frozen=True)
 class Chart:
     """A chart of the report.
 
     Attributes:
-        kind: a key of `lmdiag.report.charts.kinds.CHART_KINDS`.
+        kind: one of `CHART_KINDS`.
         title: of the chart; "" for the usual one.
         by, levels: the break-down that it shows, or the levels that it is restricted to (in
             `scatter`, a `*` stands for any part of a name); without `levels`, all that there are.
@@ -218,6 +222,11 @@ class Chart:
 
 
 # ---- the diagnostic ------------------------------------------------------------------------------
+
+
+def _no_levels(rows: Columns) -> dict[str, Labels]:
+    """No break-downs that are made of columns."""
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -270,8 +279,8 @@ class Diagnostic:
     about: str
     position: int = 100
     columns: tuple[Column, ...] = ()
-    own_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
-    accuracy_levels: Callable[[Columns], dict[str, Labels]] = lambda rows: {}
+    own_levels: Callable[[Columns], dict[str, Labels]] = _no_levels
+    accuracy_levels: Callable[[Columns], dict[str, Labels]] = _no_levels
     further_measures: tuple[str | Callable[..., list[Scores]], ...] = ()
     perturbations: tuple[Perturbation, ...] = ()
     tables: tuple[TableShape, ...] = ()
@@ -292,6 +301,22 @@ class Diagnostic:
     item_within: str = ""
     breakdowns: tuple[str, ...] = ()
     is_form: bool = False
+
+    def __post_init__(self) -> None:
+        """Checks the names in the declaration.
+
+        Raises:
+            ValueError: one is unknown; names the field.
+        """
+        from lmdiag.diagnostics.checks import declaration_errors
+
+        for problem in declaration_errors(self):
+            raise ValueError(f"diagnostic {self.name}: {problem}")
+
+    @property
+    def has_own_levels(self) -> bool:
+        """Whether there are break-downs that are made of columns, whose names are not declared."""
+        return not (self.own_levels is _no_levels and self.accuracy_levels is _no_levels)
 
     @property
     def core(self) -> tuple[Column, ...]:

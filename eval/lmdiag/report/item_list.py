@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.perturb import NONE
+from lmdiag.report import numbers
 from lmdiag.report.items import MAX_LISTED, Choice, Item, Part, items
+from lmdiag.report.labels import measure_label
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ def listed(
     `anchor` is the id of an item in the page; `tags` are break-down=level -> level in words;
     `place` is that of the first expected word, "none" if it is not in the top words; `difference`
     and `good` are what a list is sorted by, of the first run; `rows` are the rows of each distinct
-    context, each as every run has it, or `columns` the words or regions of the sentences.
+    context, each as every run has it, or `columns` the words or regions of the sentences;
+    `measures` are further measures with their values.
 
     The runs have the same items in the same order; `chosen` are ids of rows or contrasts.
     """
@@ -59,12 +62,23 @@ def listed(
             "place": expecting and (expecting.place or "none"),
             "verdicts": [item.verdict for item in same],
             "predictions": list(zip(*(item.predictions for item in same), strict=True)),
+            "measures": _measures(same),
             "rows": rows,
             "contexts": [] if is_sentence
             else [[row for row in rows if row[0].sentence == text] for text in contexts],
             "columns": _columns(rows) if is_sentence else [],
         })  # fmt: skip
     return shown
+
+
+def _measures(same: Sequence[Item]) -> list[str]:
+    """The further measures of an item with their value in each run."""
+    names = dict.fromkeys(name for item in same for name in item.measures)
+    texts = []
+    for name in names:
+        values = [numbers.decimals(item.measures.get(name), 3) for item in same]
+        texts.append(f"{measure_label(name)} {', '.join(values)}")
+    return texts
 
 
 def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lmdiag.analysis.items import measure_columns
 from lmdiag.measures import EMPTY_REGION_BITS, sentence_parts
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
     from lmdiag.protocol import Predictions
     from lmdiag.results import Run
+
+_SHOWN_OTHERWISE = ("accuracy", "sensitivity", "suite_accuracy", "surprisal", "rank")
+"""Measures of which the list of items shows what they are computed from."""
 
 MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
@@ -167,6 +172,7 @@ class Item(NamedTuple):
         by_threshold: the same by more than the run's threshold.
         predictions: of an item of a suite, each a formula over the surprisals of regions, and
             whether it holds; None where a surprisal is not known.
+        measures: further measure -> its value for the item, of several rows for the first.
     """
 
     id: str
@@ -175,6 +181,7 @@ class Item(NamedTuple):
     prefers_good: bool | None = None
     by_threshold: bool | None = None
     predictions: Sequence[tuple[str, bool | None]] = ()
+    measures: Mapping[str, float] = MappingProxyType({})
 
     @property
     def is_compared(self) -> bool:
@@ -273,6 +280,11 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     holds = _verdicts(scores.get("prediction_accuracy"))
     levels = diagnostic.levels(rows)
     formulas = rows.get("formulas", [()] * len(owners))
+    further = {
+        name: values
+        for name, values in measure_columns(stimuli, scores)
+        if name.partition("@")[0] not in _SHOWN_OTHERWISE
+    }
     return [
         Item(
             name,
@@ -284,6 +296,11 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
                 (formula, holds.get(f"{name}/{number}"))
                 for number, formula in enumerate(formulas[group[0]], start=1)
             ],
+            {
+                measure: defined[0]
+                for measure, values in further.items()
+                if (defined := [values[i] for i in group if not math.isnan(values[i])])
+            },
         )
         for name, group in groups.items()
     ]

@@ -12,6 +12,7 @@ from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.procedures import ENTROPY, SURPRISAL
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.protocol import bos_remark
+from lmdiag.results.models import model_label
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.types import Sentence
@@ -110,4 +111,4 @@ def ask_about_words(
     bos = bos_remark(options, info, "sentence")
     remarks = filter(None, (table.gap_note(), bos, model.warning, warning))
     entropy = values[1] if ENTROPY in columns else None
-    return SurprisalSource(info.name or info.id, values[0], "", "; ".join(remarks), entropy)
+    return SurprisalSource(model_label(info), values[0], "", "; ".join(remarks), entropy)

@@ -27,7 +27,7 @@ _MOST_LEVELS = 40
 
 def plots(data: TaskRuns) -> list[Plot]:
     """Returns the charts that a diagnostic declares and that its runs have data for."""
-    found = [plot for x in data.diagnostic.charts for plot in CHART_KINDS[x.kind](data, x)]
+    found = [plot for x in data.diagnostic.charts for plot in PLOTS_OF[x.kind](data, x)]
     found += _extended_sets(data)
     return [plot._replace(name=f"{name_part(data.task)}-{plot.name}") for plot in found]
 
@@ -189,7 +189,7 @@ def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Any
     return line_plot(drawn(table), x, border, form="%", **options)
 
 
-CHART_KINDS: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {
+PLOTS_OF: Mapping[str, Callable[[TaskRuns, Chart], Iterator[Plot]]] = {
     "figures": _figures, "levels": _levels, "scatter": scatter, "cloze": target_cloze,
     "shuffles": _shuffles, "cutoffs": _cutoffs, "regions": regions,
 }  # fmt: skip
