@@ -13,6 +13,7 @@ from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.texts import read_texts
+from lmdiag.report.selections import ReportFigures
 from lmdiag.stimuli.design import design_of
 from lmdiag.types import BadInput, TableOptions
 
@@ -252,3 +253,13 @@ def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
     warnings = " ".join(found.warnings)
     assert "--split cond=-:number,factor_2 gives their effects and interaction" in warnings
     assert "kind has 1 rows 'filler': --filter kind!=filler leaves them out" in warnings
+
+
+def test_a_level_of_two_columns_is_named_with_its_column(tmp_path):
+    rows = "item,wh,island,sentence\n" + "".join(
+        f"{item},{a},{b},{a} {b} {item}.\n"
+        for item in (1, 2) for a in ("that", "what") for b in ("that", "wh")
+    )  # fmt: skip
+    run = lmdiag.load_run(make_run(tmp_path / "run", written(tmp_path, rows)))
+    labels = {*ReportFigures.of([run.results]).table["level_label"]}
+    assert labels >= {"wh that", "island that", "what", "wh"}

@@ -82,9 +82,14 @@ class ReportFigures:
             labels[HUMAN] = "Human baseline"
             table.loc[rows.index, "setting_rank"] = rank_in(rows["setting"], settings)
             table.loc[rows.index, "setting_label"] = rows["setting"].map(labels)
-            for by, rows_of in rows[rows["by"] != ""].groupby("by"):
+            of_levels = rows[rows["by"] != ""]
+            n_columns = of_levels.groupby("level")["by"].nunique()  # of own data with such a level
+            for by, rows_of in of_levels.groupby("by"):
                 levels = diagnostic.levels_in_order(by, rows_of["level"].unique())
                 labels = {level: diagnostic.level_label(by, level) for level in levels}
+                for level in levels if diagnostic.is_form else ():
+                    if n_columns[level] > 1 and not labels[level].startswith(f"{by} "):
+                        labels[level] = f"{by} {labels[level]}"
                 table.loc[rows_of.index, "level_rank"] = rank_in(rows_of["level"], levels)
                 table.loc[rows_of.index, "level_label"] = rows_of["level"].map(labels)
         with_level = table["measure_label"] + ", " + table["level_label"]
