@@ -35,6 +35,7 @@ smartquotes_action = "D"  # dashes; quotation marks are often code
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_copy_source = html_show_sourcelink = False
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#2563a8", "color-brand-content": "#2563a8"},
