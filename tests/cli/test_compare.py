@@ -151,3 +151,17 @@ def test_figures_go_into_a_directory_with_their_captions(command):
     for wrong in (["--format", "svg"], ["--figures", folder, "--format", "csv"]):
         error = command.refused("report", command.runs[0], *wrong)
         assert "give --figures DIR --format svg" in error
+
+
+def test_pages_and_tables_refuse_items_that_there_are_not(command):
+    for arguments in ([], ["--format", "markdown"]):
+        error = command.refused("report", command.runs[0], "--items", "robin", *arguments)
+        assert "no item 'robin'" in error
+    text = command("report", command.runs[0], "--format", "text", "--tasks", "role88")[1]
+    assert "ROLE-88" in text
+    assert "CPRAG-102" not in text
+    assert "no measure" in command.refused("report", command.runs[0], "--measures", "accurcy")
+    table = command("compare", *command.runs, "--format", "csv", "--measures", "accuracy")[1]
+    assert {line.split(",")[4] for line in table.splitlines()[1:]} == {"accuracy@1", "accuracy@5"}
+    latex = command("compare", *command.runs, "--format", "latex")[1]
+    assert latex.count(r"\toprule") == 1

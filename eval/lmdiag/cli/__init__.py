@@ -139,6 +139,10 @@ def _exit_code(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
+_ASKS_MODELS = ("run", "multiverse")
+"""Commands whose models are named by an option alone."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     from lmdiag.files import redact_output
@@ -236,7 +240,10 @@ def end(error: BaseException, command: str, state: str) -> int:
     elif isinstance(error, CycloptsError):
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
             extra = repr(error.unused_tokens[0])
-            message = f"one argument too many: {extra}; repeat the option or command for several."
+            remedy = "repeat the option or command for several"
+            if command in _ASKS_MODELS and "--model" not in sys.argv:
+                remedy = f"name the model by --model {error.unused_tokens[0]}"
+            message = f"one argument too many: {extra}; {remedy}."
         message += f" See `{f'lmdiag {command}'.strip()} --help`."
     if isinstance(error, CycloptsError | SharedError) and not is_first:
         return 0

@@ -397,6 +397,7 @@ def analyse_command(
     if chart:
         plot = condition_plot("conditions", analysed)
         write_atomically(chart, image_file(plot.spec, chart.suffix[1:], 8.0))
+        say(f"lmdiag: saved the means of conditions in {chart}")
     if as_json:
         print(json.dumps(analysed.to_json(), allow_nan=False))
     else:

@@ -19,7 +19,7 @@ from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section
 from lmdiag.report.headline import HeadlineRow, headline_facts, headline_legend, headline_rows
 from lmdiag.report.item_list import item_list
-from lmdiag.report.items import items
+from lmdiag.report.items import choose, items
 from lmdiag.report.page import environment, frame
 from lmdiag.report.selections import ReportFigures, chosen_run
 from lmdiag.report.tables import sections
@@ -125,8 +125,10 @@ class Report:
             chosen: ids of rows or contrasts that a task with too many items must list.
 
         Raises:
-            BadInput: several runs that cannot be compared, or a region that the data do not have.
+            BadInput: several runs that cannot be compared, a region that the data do not have, or
+                an unknown id.
         """
+        choose(self.runs, chosen)  # refuses unknown ids
         figures = self.figures
         pairs = self.comparisons
         close = figures.of_runs(self.detailed)
