@@ -2,6 +2,7 @@
 the wheel that pip makes of it, are enough to run everything."""
 
 import errno
+import json
 import os
 import re
 import shutil
@@ -138,6 +139,19 @@ def test_an_installation_runs_the_demo_from_another_folder(installed, tmp_path, 
         installed / "python", "-c", load.replace("FOLDERS", str(FOLDERS)), cwd=tmp_path
     )
     assert "cloze_diagnostics" in shown.splitlines()[-1]
+
+
+def test_the_image_of_docker_installs_extras_that_exist_and_runs_the_command():
+    settings = ConfigParser()
+    settings.read(ROOT / "setup.cfg", "utf-8")
+    steps = dict(
+        re.findall(r"^(RUN|ENTRYPOINT|COPY) (.*)$", (ROOT / "Dockerfile").read_text(), re.M)
+    )
+    assert steps["COPY"] == ". /src"
+    extras = re.fullmatch(r"pip install --no-cache-dir '/src\[(.*)\]'", steps["RUN"])[1]
+    assert {*extras.split(",")} <= {*settings["options.extras_require"]}
+    (command,) = json.loads(steps["ENTRYPOINT"])
+    assert f"{command} = lmdiag.cli:program" in settings["options.entry_points"]["console_scripts"]
 
 
 # ---- versions ------------------------------------------------------------------------------------

@@ -347,7 +347,8 @@ def take_lock(path: Path, busy: str | None = None) -> AcquireReturnProxy[Any]:
                 raise
             marker = Path(f"{path}.soft")
             _warn_of_missing_locks(path.parent.stat().st_dev, marker)
-            return SoftFileLock(marker).acquire(timeout)
+            # a second: older versions remove the marker of a killed process before they try again
+            return SoftFileLock(marker).acquire(timeout or 1)
     except Timeout:
         raise BadInput(str(busy)) from None
 
