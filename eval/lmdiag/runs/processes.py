@@ -63,9 +63,9 @@ class Processes:
             state = PartialState(cpu=not torch.accelerator.is_available(), timeout=_WAIT)
         except torch.distributed.DistError as error:
             address = ":".join(os.environ.get(f"MASTER_{part}", "") for part in ("ADDR", "PORT"))
-            remedy = "choose another port, or use torchrun --standalone, which finds a free one"
+            remedy = "another program uses the port: choose another MASTER_PORT"
             reason = f"processes cannot meet at {address} ({shortened(error)})"
-            raise BadInput(f"{reason}: {remedy}") from None
+            raise BadInput(f"{reason}; {remedy}") from None
         self.rank = state.process_index
         self.count = state.num_processes
         self.device = str(state.device)
