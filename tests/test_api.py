@@ -120,6 +120,8 @@ def test_everything_becomes_a_frame(api):
     assert set(frame["model_b"]) == {api.results["gpt2"].model.id}
 
     frame = lmdiag.load_run(api.runs["gpt2"]).to_frame()
+    assert set(frame["precision"]) == {"float32"}
+    assert frame["step"].isna().all()
     whole = frame[(frame["task"] == "role88") & (frame["by"] == "")]
     assert whole["measure"].tolist() == list(api.results["gpt2"].tasks["role88"]["none"].measures)
 

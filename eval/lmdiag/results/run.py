@@ -300,8 +300,16 @@ class Run:
         return f"<Run of {self.results.model.id}: {tasks}; {self.results.signature}; {self.path}>"
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
-        return figures([self.results])
+        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`.
+
+        After `commit` stand `step`, that of a training checkpoint whose revision or folder names
+        one, and `precision`: the quantization, or else the data type of the weights.
+        """
+        frame = figures([self.results])
+        model = self.results.model
+        frame.insert(3, "step", model.training_step)
+        frame.insert(4, "precision", model.quantization or model.dtype)
+        return frame
 
 
 def load_run(path: str | Path, data: str | None = None, *, record: type[Run] = Run) -> Run:
