@@ -220,7 +220,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         form += f" in up to {max(map(len, stimuli.regions))} regions"
     if item not in filled or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
-        others = {name: "break-down" if name in by else "not used" for name in names}
+        others = {x: "break-down" if x in by else "not used" for x in names if x != "good"}
         near = [x for x in names if x.lower().startswith("item") or folded(x) == "id"][:1]
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
         return Design(len(stimuli), form, others=others, warnings=hints)
