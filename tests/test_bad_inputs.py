@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 import lmdiag
 from lmdiag import files, stimuli
@@ -24,6 +26,7 @@ from lmdiag.hub.client import is_on_hub
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.multiverse import Multiverse
+from lmdiag.report.terminal import print_analysis
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.building import script
@@ -240,6 +243,20 @@ def test_infinite_responses_are_counted():
     analysis = lmdiag.analyse(table)
     assert analysis.notes == ("surprisal is infinite in 1 rows, which count as missing values",)
     assert [*analysis.left_out.values()] == [1]
+
+
+def test_many_conditions_are_printed_in_part():
+    rows = [
+        {"item": item, "condition": f"c{cell:02}", "surprisal": (item * 7 + cell * cell) % 13}
+        for item in range(3)
+        for cell in range(20)
+    ]
+    print_analysis(
+        lmdiag.analyse(pd.DataFrame(rows), conditions=["condition"]),
+        Console(file=(file := StringIO()), width=200),
+    )
+    assert "the first 100 of 190 rows; --format csv has all" in file.getvalue()
+    assert file.getvalue().count(" - c") == 100
 
 
 def test_lists_of_our_own_formats_are_read(tmp_path):

@@ -30,6 +30,9 @@ from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
 from lmdiag.results.models import model_label
 from lmdiag.text import shortened, visible
 
+_MOST_ROWS = 100
+"""Rows that are printed of a table of an analysis: 200 conditions have 19,900 differences."""
+
 _NARROW = 18
 _UNLIMITED = 10_000
 """Characters that the label of a row keeps where there is little room; characters of a line where
@@ -119,7 +122,13 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     remarks = [*analysis_remarks(analysis)]
     _print_lines((remark for remark in remarks if remark.endswith(warnings)), console, "bold")
     others = [remark for remark in remarks if not remark.endswith(warnings)]
-    print_section(Section("", [*analysis_grids(analysis)], others), console)
+    grids = []
+    for grid in analysis_grids(analysis):
+        if len(grid.rows) > _MOST_ROWS:
+            shown = f"the first {_MOST_ROWS} of {len(grid.rows):,} rows"
+            others.append(f"{grid.title}: {shown}; --format csv has all")
+        grids.append(grid._replace(rows=grid.rows[:_MOST_ROWS]))
+    print_section(Section("", grids, others), console)
 
 
 def print_comparisons(
