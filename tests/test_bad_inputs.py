@@ -255,7 +255,7 @@ def test_many_conditions_are_printed_in_part():
         lmdiag.analyse(pd.DataFrame(rows), conditions=["condition"]),
         Console(file=(file := StringIO()), width=200),
     )
-    assert "the first 100 of 190 rows; --format csv has all" in file.getvalue()
+    assert "the first 100 of 190 rows; --json has all" in file.getvalue()
     assert file.getvalue().count(" - c") == 100
 
 

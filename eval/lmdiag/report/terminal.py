@@ -126,7 +126,7 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     for grid in analysis_grids(analysis):
         if len(grid.rows) > _MOST_ROWS:
             shown = f"the first {_MOST_ROWS} of {len(grid.rows):,} rows"
-            others.append(f"{grid.title}: {shown}; --format csv has all")
+            others.append(f"{grid.title}: {shown}; --json has all")
         grids.append(grid._replace(rows=grid.rows[:_MOST_ROWS]))
     print_section(Section("", grids, others), console)
 
