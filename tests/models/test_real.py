@@ -12,7 +12,7 @@ from sentence_texts import SENTENCES
 
 import lmdiag
 from lmdiag.elicitation import wording_of
-from lmdiag.questions import Setting, distinct_questions
+from lmdiag.questions import Setting, distinct_questions, with_first_letter
 
 pytestmark = pytest.mark.nightly
 NEAR = 0.002
@@ -42,7 +42,9 @@ def exact(folder):
 def check_rows(exact, predictions, stimuli, rows):
     columns = stimuli.columns()
     for row in rows:
-        right = exact.score(columns["context"][row], "", columns["target"][row])
+        case = "upper" if stimuli.diagnostic.capitalise else "as-is"
+        context = with_first_letter(columns["context"][row], case)
+        right = exact.score(context, "", columns["target"][row])
         assert predictions.log_prob[row] == pytest.approx(right.log_prob, abs=NEAR)
         assert predictions.n_tokens[row] == len(right.pieces)
 
