@@ -9,11 +9,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 
-import psutil
 import pyarrow.parquet as pq
 import pytest
 from engines import TOKENIZER, Engine, faults
@@ -191,11 +190,9 @@ def test_a_worker_ends_with_a_launcher_that_is_killed(system):
     )
     launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {worker!r}])"
     with subprocess.Popen([sys.executable, "-c", launcher], stdout=-1, text=True) as started:
-        pid = int(started.stdout.readline())
+        assert int(started.stdout.readline())
         started.kill()
         assert started.stdout.read() == ""  # the worker, which had it too, has ended
-    with suppress(psutil.NoSuchProcess):
-        assert psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path):
