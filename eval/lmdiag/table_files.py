@@ -285,11 +285,12 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
 
 
 def is_text_table(path: Path) -> bool:
-    """Returns whether a text file begins with a header: names of columns between separators."""
+    """Returns whether a text file begins with a header: names of columns, or `sentence` alone."""
     head = next((line.strip() for line in _lines(path) if line.strip()), "")
     names = [name.strip('"') for name in re.split(r'[\t,;]|(?<=") (?=")', head)]
     is_known = {"text", "sentence", "word", "context", "item"} & {*map(folded, names)}
-    return len(names) > 1 and bool(is_known) and not any(x[:1].isspace() for x in names)
+    has_names = len(names) > 1 or names[0].casefold() == "sentence"
+    return has_names and bool(is_known) and not any(x[:1].isspace() for x in names)
 
 
 def _text_rows(path: Path) -> tuple[list[_Row], str]:

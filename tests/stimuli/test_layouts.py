@@ -83,6 +83,8 @@ READ = {
                            {"sentence": ["A."]}),
     "gap": ({"sentence": ["The [MASK] ran.", "A ___, too"], "target": ["x", "y"]}, {},
             {"context": ["The", "A"], "right_context": ["ran.", ", too"], "target": ["x", "y"]}),
+    "gap at the start": ({"sentence": ["___ can fly."], "target": ["Birds"]}, {},
+                         {"context": [""], "right_context": ["can fly."]}),
     "named gap": ({"sentence": ["The @ ran."], "target": ["x"]}, {"gap": "@"},
                   {"context": ["The"]}),
     "wide targets": ({"context": ["It is"], "near": ["so"], "far": ["no"]},
@@ -153,6 +155,7 @@ FILES = {
     "tab": ("own.tab", "item\tsentence\n1\tA b.\n\n2\tC d.\n"),
     "txt": ("own.txt", "item\tsentence\n1\tA b.\n\n2\tC d.\n"),
     "write.table": ("own.txt", '"item" "sentence"\n"1" 1 "A b."\n\n"2" 2 "C d."\n'),
+    "one column": ("own.txt", "sentence\nA b.\n\nC d.\n"),
     "several lines in a cell": ("own.csv", 'sentence,note\nA b.,"x\ny"\n\nC d.,\n'),
 }
 
@@ -222,6 +225,8 @@ PROPOSED = {
              "factor_2 --critical Crit --filter Kind=exp"),
     "words of a context": ("context,Expected,Unexpected\nHe sang a long,song,roof\nShe saw the "
                            "old,barn,sea\n", "--wide Expected Unexpected"),
+    "another name of a target": ("context,continuation\nIt is,so\nIt is,no\n",
+                                 "--columns target=continuation"),
     "numbered columns": ("item,r1,r2,r3\n1,The,old,hen.\n", "--columns region=r1..r3"),
     "another name": ("ID,Stimulus\n1,The hen ran.\n2,A cook sang.\n",
                      "--columns sentence=Stimulus"),
@@ -253,6 +258,12 @@ def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
     warnings = " ".join(found.warnings)
     assert "--split cond=-:number,factor_2 gives their effects and interaction" in warnings
     assert "kind has 1 rows 'filler': --filter kind!=filler leaves them out" in warnings
+
+
+def test_a_column_with_many_levels_is_named_with_the_remedy():
+    rows = {"item": ["1"] * 7, "condition": [*"abcdefg"], "sentence": [f"{x}." for x in "abcdefg"]}
+    others = design_of(stimuli.load(rows)).others
+    assert others["condition"] == "not used (7 levels, more than 6: give --conditions or --split)"
 
 
 def test_a_level_of_two_columns_is_named_with_its_column(tmp_path):

@@ -188,7 +188,7 @@ ODD = {
             "cond has other levels at each level of block (x: x1, x2; y: y1, y2): choose one by "
             "--filter block=x"]),
     "verb": (DESIGN.assign(verb=[f"v{i % 7}" for i in range(96)]).to_csv(index=False),
-             f"{FULL}; not used (7 levels): verb", []),
+             f"{FULL}; not used (7 levels, more than 6: give --conditions or --split): verb", []),
     "number of the attractor": (DESIGN.assign(n=[1, 2] * 48).to_csv(index=False),
                                 f"{FULL}; follows from the conditions: n", []),
     "one value": (DESIGN.assign(n=1).to_csv(index=False), f"{FULL}; not used (one value): n", []),

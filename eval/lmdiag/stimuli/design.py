@@ -35,6 +35,8 @@ NO_CONDITION = (
 _MOST = 6
 """Levels of a condition that is found."""
 
+_REMEDY = f", more than {_MOST}: give --conditions or --split"
+
 _RARE, _SHARE = 3, 0.25
 """A level with so many rows or fewer, and less than this share of another's, may be misspelt."""
 
@@ -258,7 +260,7 @@ def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:
     if _follows(table, name, found) or any(_follows(table, name, [x]) for x in found):
         return "follows from the conditions"
     if n > _MOST:
-        return f"not used ({n:,} levels)"
+        return f"not used ({n:,} levels{_REMEDY * (2 * n <= len(table) or n <= MOST_LEVELS)})"
     if not _texts_differ(table, name, _texts(table)):
         return "same texts at each level"
     return "follows from item" if _rotates(table, name, found) else "not a condition"

@@ -10,6 +10,7 @@ from lmdiag.diagnostics.base import levels_of
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.forms import form_of
 from lmdiag.stimuli.layout import level_parts
+from lmdiag.stimuli.regions import CONTINUATIONS
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded
 from lmdiag.types import BadInput
@@ -84,6 +85,9 @@ def proposal(table: RawTable) -> str:
     """
     if regions := _numbered(table):
         return f"--columns region={shell_word(regions[0])}..{shell_word(regions[-1])}"
+    if "context" in table.columns:
+        for name in filter(lambda name: folded(name) in CONTINUATIONS, table.columns):
+            return f"--columns target={shell_word(name)}"
     texts = [name for name, values in table.columns.items() if _is_sentences(values)]
     if "context" in texts:
         words = [name for name, values in table.columns.items() if _is_words(values)]

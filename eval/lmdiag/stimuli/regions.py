@@ -26,7 +26,9 @@ _FOLLOWING = ("spill_1", "spill_2")
 """Names of the words after the critical one."""
 
 
-_WORDS = ("word", "target", "critword", "criticalword", "completion", "continuation", "ending")
+CONTINUATIONS = (
+    "word", "target", "critword", "criticalword", "completion", "continuation", "ending",
+)  # fmt: skip
 """Names of columns with the word after a fragment, folded."""
 
 
@@ -37,7 +39,7 @@ def refuse_fragments(table: RawTable) -> None:
     them as they are names the column.
     """
     texts = table.columns.get("sentence", ())
-    names = [name for name in table.columns if folded(name) in _WORDS]
+    names = [name for name in table.columns if folded(name) in CONTINUATIONS]
     if not names or not texts or "sentence" in table.chosen:
         return
     words = table.columns[names[0]]
