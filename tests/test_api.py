@@ -242,6 +242,18 @@ def test_python_does_what_the_command_line_does(tmp_path):
         lmdiag.analyse(run.predictions["mine"]["none", 0])
 
 
+def test_a_blank_that_opens_the_text_without_a_start_token(tiny_models):
+    rows = lmdiag.load_stimuli(
+        DataFrame([("", "Birds", "can fly.")], columns=["context", "target", "right_context"])
+    )
+    model = lmdiag.load_model(tiny_models["gpt2"], bos="never")
+    why = (
+        "has no beginning-of-sequence token before an empty context: no probability of the word in"
+    )
+    with pytest.warns(UserWarning, match=why):
+        assert model.predict(rows).log_prob == [None]
+
+
 def test_several_models_are_run_in_order(demo_dir, tiny_models, tmp_path):
     models = [tiny_models["bert"], str(tiny_models["gpt2"])]
     runs = lmdiag.run(models, demo_dir, tasks="role88", limit=2, output=tmp_path)

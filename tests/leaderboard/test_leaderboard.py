@@ -106,6 +106,11 @@ def test_links_and_data_in_a_checkout_are_not_followed(tmp_path, monkeypatch, co
     assert "--data lmdiag is a folder of .: write ./lmdiag" in error
 
 
+def test_no_chat_template_of_a_stranger_is_used(board):
+    protocol = board.protocol  # the runs of another protocol are not shown
+    assert (protocol.chat, protocol.instruction, protocol.prompt) == (False, "", "")
+
+
 def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(board, demo_dir):
     root = board.runs.parent
     for model in ("org/original", "a/copy"):

@@ -169,6 +169,7 @@ def test_words_of_sentences(tmp_path):
         ({**BAD, "log_prob": 0.5}, r":2: log_prob is 0.5; .* never above 0"),
         ({**BAD, "log_prob": -1e300}, r":2: a log-probability is -1e\+300; give null for none"),
         ({**BAD, "log_prob": -9999}, r":2: .* is -9999.0; .* .-9999.0 is what vLLM writes"),
+        ({**BAD, "labels": [-1, -1e6]}, r":2: a log-probability is -1000000.0; give null"),
         ({"id": "1-bad", "log_prob": -1}, r": top_words are not given for id 1-bad; give"),
         ({**BAD, "id": "1-good"}, r"p\.jsonl: id 1-good more than once"),
         ({**BAD, "id": "2-bad"}, r"p\.jsonl: id 2-bad not among the rows"),

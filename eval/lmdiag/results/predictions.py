@@ -207,10 +207,12 @@ def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dic
             rule = f"{name} must be {COLUMNS[name][1]}"
             message = f"{name}{wrong.path(1)} is {wrong.given}; {rule}"
             raise BadInput(f"{where}: {message}") from None
-    lists = zip(*(columns[name] for name in ("top_words", "top_log_probs", "words")), strict=True)
-    for row, (tops, log_probs, words) in enumerate(lists):
+    names = ("top_words", "top_log_probs", "words", "labels")
+    lists = zip(*(columns[name] for name in names), strict=True)
+    for row, (tops, log_probs, words, labels) in enumerate(lists):
         n_tops = len(tops or ())
-        nats = (columns["log_prob"][row], *(log_probs or ()), *(x.log_prob for x in words or ()))
+        of_words = (word.log_prob for word in words or ())
+        nats = (columns["log_prob"][row], *(log_probs or ()), *(labels or ()), *of_words)
         beyond = [x for x in nats if x == _NO_LOG_PROB or (x is not None and -math.inf < x < -1e5)]
         if beyond:
             advice = f"give null for none ({_NO_LOG_PROB} is what vLLM writes)"
