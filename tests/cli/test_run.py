@@ -6,8 +6,11 @@ import shutil
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from invented_runs import make_run
 
 from lmdiag.cli.options import matching_revisions, read_models
+from lmdiag.cli.run import _compare, _finish
+from lmdiag.results import load_run
 from lmdiag.training_steps import trained_model, training_step
 from lmdiag.types import BadInput
 
@@ -106,6 +109,23 @@ def test_models_of_one_name_need_names_of_their_own(run, command):
     for folder, name, model in zip(("masked--one", "causal"), names, models, strict=True):
         facts = results(output / folder)["model"]
         assert (facts["name"], facts["id"]) == (name, str(model))
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_three_models_fill_one_screen(data_dir, tmp_path, monkeypatch, capsys, columns):
+    """On the three diagnostics, at most 60 lines, with names of 35 letters, too."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    names = ("gemma-3-270m-instruct-base-version1", 35 * "b", f"org/{35 * 'c'}")
+    folders = [make_run(tmp_path / x[:3], data_dir, id=x, seed=len(x)) for x in names]
+    runs = [load_run(folder) for folder in folders]
+    for made in runs:
+        _finish(made, is_shown=False, as_json=False)
+    _compare(runs, tmp_path, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 60
+    assert sum(line.count("[") for line in lines) == 3 * 14  # intervals
+    assert max(map(len, lines[4:-9])) <= columns
+    assert any("BERT large" in line for line in lines) == (columns == 200)
 
 
 def test_data_that_changed_since_the_run(command):

@@ -195,19 +195,11 @@ def _write_page(path: Path, report: Report) -> None:
 
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     """Writes the page that compares the models of a command, and prints their figures."""
-    from lmdiag.report.charts import MOST_BESIDE
     from lmdiag.report.html import Report
-    from lmdiag.report.labels import are_checkpoints
-    from lmdiag.report.selections import ReportFigures
-    from lmdiag.report.tables import overview
-    from lmdiag.report.terminal import output_console, print_section
+    from lmdiag.report.terminal import output_console, print_overview
 
     if not as_json:
-        figures = ReportFigures.of([run.results for run in runs])
-        shown = overview(figures)
-        if len(runs) <= MOST_BESIDE and not are_checkpoints([run.results for run in runs]):
-            shown = shown._replace(title="")  # the models are named by the columns
-        print_section(shown, output_console())
+        print_overview([run.results for run in runs], output_console())
     page = output / f"comparison-{runs[0].path.name}.html"  # one for each data set and protocol
     try:
         write_atomically(page, Report(runs).page().encode())

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import NamedTuple
 
 from lmdiag.report import numbers
@@ -128,6 +129,13 @@ class Grid(NamedTuple):
         interval = f"{'' if self.unit else ','} with 95% interval" if self.has_intervals else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.title}{self.unit}{interval}{source}"
+
+    def without(self, ending: str) -> Grid:
+        """Returns the table without the columns whose heading ends so."""
+        labels = [heading.label for heading in self.headings]
+        kept = [not label.endswith(ending) for label in labels]
+        rows = [row._replace(cells=tuple(compress(row.cells, kept))) for row in self.rows]
+        return self._replace(headings=tuple(compress(self.headings, kept)), rows=tuple(rows))
 
     def halves(self) -> list[Grid]:
         """Returns two tables with half of the columns each; n and chance levels stand in both.

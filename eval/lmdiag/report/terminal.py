@@ -21,9 +21,10 @@ from lmdiag.analysis.designs import Analysis
 from lmdiag.comparison import Comparison
 from lmdiag.multiverse import Multiverse
 from lmdiag.report import labels
+from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import HEADING, Grid, Section, wrapped
+from lmdiag.report.grid import HEADING, PUBLISHED, Grid, Section, wrapped
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
@@ -67,6 +68,23 @@ def print_run(
         title = visible(figures.diagnostic(task).short_title)
         command = f"lmdiag report {where} --format text --tasks {visible(shlex.quote(task))}"
         _print_lines([f"more of {title}: {command}"], console)
+
+
+def print_overview(results: Sequence[Results], console: Console) -> None:
+    """Prints the headline figures of the models of a command on a screen.
+
+    Where the published columns do not fit beside three or more models, they are left out.
+    """
+    figures = ReportFigures.of(results)
+    shown = overview(figures)
+    if len(results) <= MOST_BESIDE and not labels.are_checkpoints(results):
+        shown = shown._replace(title="")  # the models are named by the columns
+    for grid in shown.tables:
+        smaller = grid.without(PUBLISHED)
+        if len(results) > 2 and smaller != grid and len(_parts(grid, console)) > 1:
+            line = f"{PUBLISHED} figures of other models: in a wider terminal, and on the page"
+            shown = shown._replace(tables=[smaller], remarks=[*shown.remarks, line])
+    print_section(shown, console)
 
 
 def print_tables(results: Sequence[Results], sections: Sequence[Section], console: Console) -> None:
@@ -215,7 +233,7 @@ def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
     table.add_column(Text(grid.label_headings[0]), overflow="fold")
     for i, heading in enumerate(grid.headings):
         widest = max(len(row.cells[i].value) for row in grid.rows)
-        lines = wrapped(heading.label, max(widest, HEADING), break_words=False)
+        lines = wrapped(heading.label, max(widest, HEADING), break_words=room is not None)
         title = Text("\n".join([*lines, *heading.facts]))
         style = "" if heading.is_figure else "dim"
         table.add_column(title, justify="right", style=style, no_wrap=True)
