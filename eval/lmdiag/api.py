@@ -703,4 +703,5 @@ def compare(
         compared,
         [model.results.signature for model in models],
         [*map(weights_text, infos)],
+        [model.results.protocol for model in models],
     )

@@ -20,12 +20,12 @@ from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import FigureSelection
 from lmdiag.evaluation import chosen_measures
 from lmdiag.measures import Scores, Statistic
-from lmdiag.protocol import KNOBS
+from lmdiag.protocol import KNOBS, QueryOptions
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.figures import in_patterns
 from lmdiag.results.models import model_label, model_labels
 from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, on_common_items
-from lmdiag.text import suggest
+from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -272,7 +272,9 @@ def refuse_different(models: Sequence[ComparedModel], across: Sequence[str] = ()
     option_of = {knob.key: option for option, knob in KNOBS.items()}
     first, *others = models
     for number, other in enumerate(others, start=2):
-        parts = differing(first.results.signature, other.results.signature, {})
+        parts = differing(first.results.signature, other.results.signature)
+        knobs = differing_knobs(first.results.protocol, other.results.protocol)
+        parts |= {key: text for key, text in knobs.items() if key in parts}
         remedy = "use the same data and options for both"
         if parts.keys() <= option_of.keys():
             remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
@@ -289,21 +291,34 @@ def _name_of(model: ComparedModel, number: int) -> str:
     return str(path) if path else f"number {number} ({model_label(model.results.model)})"
 
 
-def differing(first: str, second: str, missing: Mapping[str, str]) -> dict[str, str]:
+def differing(first: str, second: str) -> dict[str, str]:
     """Returns the parts in which two signatures differ, each as text with both values.
 
-    A value that a signature does not have is that of `missing`, else "-".
-
-    >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never", {})
+    >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never")
     {'bos': 'bos (- and never)'}
     """
     parts = ([part.partition(":")[::2] for part in x.split("|")] for x in (first, second))
     a, b = map(dict, parts)
     return {
-        key: f"{key} ({' and '.join(x.get(key, missing.get(key, '-')) for x in (a, b))})"
+        key: f"{key} ({' and '.join(x.get(key, '-') for x in (a, b))})"
         for key in a | b
         if a.get(key) != b.get(key)
     }
+
+
+def differing_knobs(first: QueryOptions, second: QueryOptions) -> dict[str, str]:
+    """Returns key -> text with both values, in words, of the knobs that two protocols differ in.
+
+    >>> differing_knobs(QueryOptions(), QueryOptions(chat=True, prompt="<s>{context}"))
+    {'prompt': 'prompt (none and chat template)'}
+    """
+    texts = {}
+    for option, knob in KNOBS.items():
+        if getattr(first, knob.name) != getattr(second, knob.name):
+            words = dict.fromkeys(shortened(knob.words(asked), 60) for asked in (first, second))
+            alike = "each its own " * (len(words) == 1)
+            texts[knob.key] = f"{option} ({alike}{' and '.join(words)})"
+    return texts
 
 
 def scored_pair(

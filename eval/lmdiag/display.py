@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import wraps
 from pathlib import Path
@@ -16,7 +16,7 @@ from lmdiag.analysis.designs import Analysis
 from lmdiag.analysis.items import Per, items_of, items_of_predictions
 from lmdiag.comparison import Comparison
 from lmdiag.multiverse import Multiverse
-from lmdiag.protocol import Predictions, Protocol
+from lmdiag.protocol import Predictions, Protocol, QueryOptions
 from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
 from lmdiag.results import Measure, Run, load_run, of_setting
@@ -195,6 +195,7 @@ class Comparisons(Printable, list[Comparison]):
         names: of the models; the others are compared with the first one.
         signatures: parallel; see `lmdiag.results.signature`.
         weights: precision and commit of each model, in words.
+        protocols: how each was asked.
     """
 
     def __init__(
@@ -203,11 +204,13 @@ class Comparisons(Printable, list[Comparison]):
         rows: list[Comparison],
         signatures: list[str],
         weights: list[str],
+        protocols: Sequence[QueryOptions],
     ) -> None:
         super().__init__(rows)
         self.names = names
         self.signatures = signatures
         self.weights = weights
+        self.protocols = protocols
 
     def __repr__(self) -> str:
         first, *others = self.names
@@ -228,7 +231,7 @@ class Comparisons(Printable, list[Comparison]):
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
-        terminal.print_comparisons(self, self.headings, self.signatures, console)
+        terminal.print_comparisons(self, self.headings, self.signatures, self.protocols, console)
 
     @property
     def headings(self) -> list[str]:

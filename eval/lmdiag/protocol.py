@@ -136,6 +136,10 @@ class Knob:
         """Returns its value in words, as a multiverse names it."""
         return self.template if self.has_template(query) else getattr(query, self.name) or "none"
 
+    def words(self, query: QueryOptions) -> str:
+        """Returns its value as tables and messages name it."""
+        return f"{self.template} template" if self.has_template(query) else self.choice(query)
+
 
 _WORDS: tuple[tuple[Kind, Asks], ...]
 _WORDS = ("causal", "word"), ("masked", "word"), ("seq2seq", "word")

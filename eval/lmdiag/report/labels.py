@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lmdiag.comparison import differing
+from lmdiag.comparison import differing_knobs
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.protocol import KNOBS, Protocol, ScoringOptions, bos_remark
+from lmdiag.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.results import Results
 from lmdiag.results.models import model_labels, short_commit
@@ -192,14 +192,13 @@ def run_letter(number: int) -> str:
     return (run_letter(first - 1) if first else "") + chr(ord("A") + last)
 
 
-def asked_differently(signatures: Sequence[str]) -> list[str]:
+def asked_differently(protocols: Sequence[QueryOptions]) -> list[str]:
     """Returns a line for each run that was asked otherwise than the first one.
 
-    >>> asked_differently(["unit:token", "unit:word|bos:never"])
+    >>> asked_differently([QueryOptions(), QueryOptions(unit="word", bos="never")])
     ['A and B were asked differently: unit (token and word); bos (auto and never)']
     """
-    missing = {knob.key: knob.default or "none" for knob in KNOBS.values()}
-    parts = [differing(signatures[0], signature, missing) for signature in signatures]
+    parts = [differing_knobs(protocols[0], protocol) for protocol in protocols]
     return [
         f"A and {run_letter(number)} were asked differently: {'; '.join(different.values())}"
         for number, different in enumerate(parts)

@@ -20,6 +20,7 @@ from rich.text import Text
 from lmdiag.analysis.designs import Analysis
 from lmdiag.comparison import Comparison
 from lmdiag.multiverse import Multiverse
+from lmdiag.protocol import QueryOptions
 from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.comparisons import comparison_grids, notes
@@ -153,13 +154,14 @@ def print_comparisons(
     comparisons: Sequence[Comparison],
     names: Sequence[str],
     signatures: Sequence[str],
+    protocols: Sequence[QueryOptions],
     console: Console,
 ) -> None:
     """Prints a table for each pair of models, task and setting, and how it was computed."""
     letters = [labels.run_letter(i) for i in range(len(names))]
     named = (f"{letter}  {name}" for letter, name in zip(letters, names, strict=True))
     _print_lines(named, console, "bold", wrap=True)
-    _print_lines(labels.asked_differently(signatures), console, "")
+    _print_lines(labels.asked_differently(protocols), console, "")
     for second, of_pair in groupby(comparisons, key=lambda c: c.second):
         other = letters[second]
         title = f"A and {other}" if len(names) > 2 else ""

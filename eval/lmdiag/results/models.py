@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import compress
 
 from lmdiag.protocol import KNOBS, QueryOptions
@@ -50,11 +50,11 @@ def model_labels(
         models: None for one of which nothing is known.
         asked: how each was asked, parallel; () where this is the same for all.
     """
-    choices = [[knob.choice(query) for knob in KNOBS.values()] for query in asked]
+    choices = [[knob.words(query) for knob in KNOBS.values()] for query in asked]
     is_varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
     facts_of = [
         [model.id if model and model.name else "" for model in models],
-        [", ".join(compress(chosen, is_varied)) for chosen in choices] or [""] * len(models),
+        [_in_brackets(compress(chosen, is_varied)) for chosen in choices] or [""] * len(models),
         *(
             [short_commit(getattr(model, name) or "") if model else "" for model in models]
             for name in ("dtype", "quantization", "server", "commit")
@@ -68,3 +68,8 @@ def model_labels(
             for label, fact in zip(labels, facts, strict=True)
         ]
     return labels
+
+
+def _in_brackets(choices: Iterable[str]) -> str:
+    """The values of knobs in a label, without the texts that are not there."""
+    return ", ".join(choice for choice in choices if choice != "none")
