@@ -238,7 +238,7 @@ def test_dates_and_numbers_of_any_library_are_read(tmp_path, monkeypatch):
 
 def test_infinite_responses_are_counted():
     """As of words of probability 0 in a run: their items are left out."""
-    table = pd.DataFrame(TABLE)
+    table = pd.DataFrame(TABLE).astype({"surprisal": float})
     table.loc[2, "surprisal"] = np.inf
     analysis = lmdiag.analyse(table)
     assert analysis.notes == ("surprisal is infinite in 1 rows, which count as missing values",)

@@ -109,7 +109,7 @@ def changed(rows, at, **values):
         ({"predictions": changed(PREDICTIONS, 1, log_prob=math.nan)}, "prediction 2: log_prob is"),
         ({"predictions": changed(PREDICTIONS, 1, top_words="good")}, "2: top_words is 'good'"),
         ({"predictions": changed(PREDICTIONS, 1, id="0a")}, "is for 0a, its reference is 0b"),
-        ({"references": [*ROWS[:5], {"id": "2b"}]}, "reference 6: the column context is empty"),
+        ({"references": [*ROWS[:5], {"id": "2b"}]}, "reference 6: the column target is empty"),
         ({"predictions": ["good"] * 6}, "prediction 1 is 'good': give a dict"),
         ({"references": changed(ROWS, 2, id="0a")}, "same id more than once"),
     ],

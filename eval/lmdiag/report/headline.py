@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import pandas as pd
-
-from lmdiag.diagnostics.base import FigureSelection
 from lmdiag.report import numbers
 from lmdiag.report.grid import CellText, cell_of, chance_legend
 from lmdiag.report.selections import ReportFigures, headlines
@@ -52,13 +49,10 @@ class HeadlineRow(NamedTuple):
 
 
 def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
-    """Returns the headline figures of a task that any of the runs has, with those of choices."""
+    """Returns the headline figures of a task that any of the runs has."""
     rows = []
     references = reference_figures(figures.having(task)[0].results, task)
-    chosen = figures.select(task, FigureSelection(("position_bias", "labels_mass")))
-    shown = [headlines(task, figures), chosen.assign(human=None)]
-    table = pd.concat([part for part in shown if len(part)] or shown)
-    for _, of_figure in table.groupby("address", sort=False):
+    for _, of_figure in headlines(task, figures).groupby("address", sort=False):
         first = of_figure.iloc[0]
         of_runs = of_figure.set_index("run")
         cells = {run: cell_of(row["figure"], row["reported"]) for run, row in of_runs.iterrows()}

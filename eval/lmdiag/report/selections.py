@@ -17,6 +17,9 @@ from lmdiag.results.figures import figure_records, in_patterns
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 
+_OF_CHOICES = FigureSelection(("position_bias", "labels_mass"))
+"""Headline figures of a run that asks for choices."""
+
 HUMAN = "human"
 """Setting of the human baseline, which the results have as measures `human_...`."""
 
@@ -157,7 +160,7 @@ def rank_in(values: pd.Series[str], names: Sequence[str]) -> pd.Series[int]:
 
 
 def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
-    """Returns the headline figures of a task that any run has, in order.
+    """Returns the headline figures of a task that any run has, in order, then those of choices.
 
     Where no run has those that the diagnostic declares, they are the usual ones. Further column:
     `human`, the human baseline as a record, None where the data do not contain it.
@@ -165,7 +168,8 @@ def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     parts = [figures.select(task, x) for x in figures.diagnostic(task).headlines]
     if all(part.empty for part in parts):
         parts = [figures.select(task, x) for x in diagnostics.get("").headlines]
-    table = pd.concat(parts)
+    parts.append(figures.select(task, _OF_CHOICES))
+    table = pd.concat([part for part in parts if len(part)] or parts)
     is_human = (figures.table["task"] == task) & (figures.table["setting"] == HUMAN)
     human = figures.table[is_human].set_index("address")["figure"].to_dict()
     return table.assign(human=[human.get(address) for address in table["address"]])
