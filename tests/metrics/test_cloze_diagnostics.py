@@ -107,6 +107,7 @@ def changed(rows, at, **values):
         ({"k": [0, 5]}, r"k is \[0, 5\]: give integers from 1 up"),
         ({"threshold": 1.0}, "threshold is 1.0: give a number from 0 up to below 1"),
         ({"predictions": changed(PREDICTIONS, 1, log_prob=math.nan)}, "prediction 2: log_prob is"),
+        ({"predictions": [{"top_words": ["good"], "logprob": -1.0}] * 6}, "mean 'log_prob'"),
         ({"predictions": changed(PREDICTIONS, 1, top_words="good")}, "2: top_words is 'good'"),
         ({"predictions": changed(PREDICTIONS, 1, id="0a")}, "is for 0a, its reference is 0b"),
         ({"references": [*ROWS[:5], {"id": "2b"}]}, "reference 6: the column target is empty"),
