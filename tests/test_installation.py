@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from launched import finished, outcome
 
+import lmdiag
 from lmdiag.files import resource_path, take_lock
 from lmdiag.hub.requests import RunRequest
 from lmdiag.leaderboard.board import Board
@@ -166,6 +167,15 @@ def test_the_oldest_tested_versions_are_the_floors():
     del oldest["torch"]  # see the comment in the file
     for name, floor in floors:
         assert f"{oldest.get(name.lower(), floor)}.0".startswith(f"{floor}."), name
+
+
+@pytest.mark.parametrize(("model", "mean"), [("masked", -2.519721), ("causal", -3.770256)])
+def test_all_versions_give_the_same_figures(model, mean):
+    """Those of the demo models, which a version that reads configurations otherwise changes."""
+    asked = lmdiag.load_model(f"demo:{model}")
+    tasks = [lmdiag.load_stimuli("demo", task) for task in ("cprag102", "role88", "neg136")]
+    values = [x for task in tasks for x in asked.predict(task).to_frame()["log_prob"]]
+    assert sum(values) / len(values) == pytest.approx(mean, abs=1e-5)
 
 
 # ---- other systems -------------------------------------------------------------------------------
