@@ -10,6 +10,7 @@ from invented_runs import make_run
 
 import lmdiag
 from lmdiag import stimuli
+from lmdiag.analysis.cloze import read_norms
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.texts import read_texts
@@ -231,6 +232,9 @@ PROPOSED = {
     "another name": ("ID,Stimulus\n1,The hen ran.\n2,A cook sang.\n",
                      "--columns sentence=Stimulus"),
     "words": (WORDS, "a row per word: for `lmdiag surprisal` and `lmdiag fit`"),
+    "words of other names": (
+        "Text_ID,Word_Number,Word\n1,2,dog\n1,3,ran\n", "a row per word: for `lmdiag surprisal` "
+        "and `lmdiag fit`, with --columns text=Text_ID position=Word_Number word=Word"),
     "responses": ("item,context,response\n1,The old,hen\n", "for `lmdiag cloze`"),
     "numbers": ("item,cond,surprisal\n1,a,2\n", "responses in numbers: for `lmdiag analyse`"),
 }  # fmt: skip
@@ -258,6 +262,18 @@ def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
     warnings = " ".join(found.warnings)
     assert "--split cond=-:number,factor_2 gives their effects and interaction" in warnings
     assert "kind has 1 rows 'filler': --filter kind!=filler leaves them out" in warnings
+
+
+def test_cloze_takes_the_options_of_tables(tmp_path):
+    rows = "item,Preamble,a,b\n1,Stop @ now.,it,him\n1,Stop @ now.,it,her\n2,@ flew.,,x\n"
+    path = written(tmp_path, rows)
+    with pytest.raises(BadInput, match="--critical is for sentences"):
+        read_norms(path, TableOptions(critical="a"))
+    options = {"wide": ["a", "b"], "gap": "@", "filter": "item!=2", "columns": "sentence=Preamble"}
+    columns = read_norms(path, TableOptions.of(options)).stimuli.columns()
+    shares = dict(zip(columns["target"], columns["cloze"], strict=True))
+    assert shares == {"it": 0.5, "him": 0.25, "her": 0.25}
+    assert {*columns["context"], *columns["right_context"]} == {"Stop", "now."}
 
 
 def test_a_column_with_many_levels_is_named_with_the_remedy():

@@ -106,13 +106,17 @@ def read_norms(
         BadInput: a column is missing, or a value cannot be used (column and row are named).
     """
     path = user_path(str(source)) if isinstance(source, str | Path) else source
-    table = read_rows(path, options, _KNOWN, raw=True)
+    table = read_rows(path, options, _KNOWN, raw=True, reads=("gap",))
     word = table.column_of(response, "--response") if response else ""
     word = word or next((name for name in _WORDS if name in table.columns), "")
     if not word:
         raise table.lacks(_WORDS[0], f"{_RULE}; --response names the column of responses")
-    table = replace(table, columns={**table.columns, "target": table.columns[word]})
-    table = without_gaps(table, options.gap)
+    named = replace(table, columns={**table.columns, "target": table.columns[word]})
+    named = without_gaps(named, options.gap)
+    if "context" not in named.columns:
+        mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
+        raise table.lacks("context", _RULE + mark * ("sentence" in table.columns))
+    table = named
     rows = _rows(table)
     notes = [*table.notes]
     if "item" not in table.columns:
@@ -145,8 +149,6 @@ def _rows(table: RawTable) -> DataFrame:
     """The rows of a table: item, context, right_context, target, and count or cloze."""
     columns = table.columns
     share = next((name for name in _SHARES if name in columns), "")
-    if "context" not in columns:
-        raise table.lacks("context", _RULE)
     absent = [""] * len(table)
     rows = DataFrame({
         name: ["" if x in (None, "NA") else str(x).strip() for x in columns.get(name, absent)]
@@ -178,7 +180,8 @@ def _check(table: RawTable, rows: DataFrame) -> None:
         problem = f"the context differs from that in {known} in case, blanks or punctuation alone"
         raise table.error(other[0], f"{problem}: write both alike")
     places = [table.where(row) for row in rows.index]
-    columns = rows[["context", "right_context", "target"]].to_dict("list") | {"id": places}
+    columns = rows[["context", "right_context", "target"]].to_dict("list")
+    columns["id"] = [*map(str, range(len(places)))]  # a row of a wide table is several here
     check(columns, RawTable(table.name, columns, places=places))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from lmdiag.diagnostics.base import levels_of
@@ -31,8 +31,15 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
 _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
 _CRITICAL = re.compile(r"crit|verb|disambig|target(word|pos)|wordpos|posit")
 
+_WORDS = "a row per word: for `lmdiag surprisal` and `lmdiag fit`"
+_PLACES = {
+    "text": ("text", "textid", "article", "story", "docid", "trialid"),
+    "position": ("position", *WORD_PLACES),
+    "word": ("word",),
+}
+"""Known column of a table with a row per word -> names that it may have, folded."""
+
 _KINDS = (
-    (("text", "position", "word"), "a row per word: for `lmdiag surprisal` and `lmdiag fit`"),
     (("item", "response"), "responses of people: for `lmdiag cloze`"),
     (("item", "surprisal"), "responses in numbers: for `lmdiag analyse`"),
 )
@@ -72,10 +79,27 @@ def check_layout(table: RawTable) -> None:
 
 def _kind_of(table: RawTable) -> str:
     """Returns what a table without stimuli is, and for which command; "" if it is not known."""
+    if (options := columns_of_words(table.columns)) is not None:
+        return f"{_WORDS}{options and ', with '}{options}"
     names = {folded(name) for name in table.columns}
-    names |= {"position"} if names & {*WORD_PLACES} else set()
-    names |= {"text"} if names & {"article", "story", "textid", "docid", "trialid"} else set()
     return next((text for columns, text in _KINDS if names >= {*columns}), "")
+
+
+def columns_of_words(names: Collection[str]) -> str | None:
+    """Returns the option that names text, position and word of a table with a row per word.
+
+    "" if the columns are called so, but for spelling; None if there is none for one of them.
+    """
+    by_name = {folded(name): name for name in reversed([*names])}
+    found = {
+        field: next((by_name[name] for name in known if name in by_name), "")
+        for field, known in _PLACES.items()
+    }
+    if not all(found.values()):
+        return None
+    is_known = all(folded(name) == field for field, name in found.items())
+    parts = (f"{field}={shell_word(name)}" for field, name in found.items())
+    return "" if is_known else f"--columns {' '.join(parts)}"
 
 
 def proposal(table: RawTable) -> str:

@@ -52,7 +52,7 @@ def read_items(
 
 def read_rows(
     source: str | Path | DataFrame, options: TableOptions, known: Collection[str], *,
-    copies: bool = False, text: str = "", raw: bool = False,
+    copies: bool = False, text: str = "", raw: bool = False, reads: Collection[str] = (),
 ) -> RawTable:  # fmt: skip
     """Returns the rows of a file or a DataFrame after the first three steps.
 
@@ -63,10 +63,14 @@ def read_rows(
         copies: see `name_columns`.
         text: column of the values of wide columns.
         raw: see `read_table`.
+        reads: options for the parts of sentences that the caller takes.
 
     Raises:
         BadInput: the file cannot be read, or an option does not fit it.
     """
+    for option in {"gap", "separator", "critical"} - {*reads}:
+        if getattr(options, option):
+            raise BadInput(f"--{option} is for sentences: leave it out, nothing is read by it here")
     is_file = isinstance(source, str | Path)
     table = read_table(Path(source), raw=raw) if is_file else read_memory(source)
     table = name_columns(table, options.columns, known, copies=copies, wide=options.wide)

@@ -34,7 +34,10 @@ _SPLIT = (
     "write what is left of it into context, and what follows it into right_context, or give "
     "--columns sentence=context if the text has both sides"
 )
-_WHOLE = "write whole sentences, or give the word that is scored there in a column target"
+_WHOLE = (
+    "write whole sentences, or give the word that is scored there in a column target (people's "
+    "responses are for `lmdiag cloze`)"
+)
 _ALONE = "which can never be one of the top words: give each word on its own, without spaces at its"
 
 _RULES = [
