@@ -91,6 +91,7 @@ def test_results_print_as_tables_and_have_a_short_repr(api, monkeypatch):
         assert words in str(measures)
         assert words in html
     assert "\x1b" not in html + str(measures)
+    assert max(map(len, str(measures).splitlines())) <= 100  # no page wraps its notes
     compared = lmdiag.compare(*api.runs.values())
     predictions = api.models["gpt2"].predict(api.rows["role88"])
     run = lmdiag.load_run(api.runs["gpt2"])

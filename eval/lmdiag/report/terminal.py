@@ -191,8 +191,9 @@ def print_multiverse(multiverse: Multiverse, console: Console) -> None:
 def _print_lines(
     lines: Iterable[str], console: Console, style: str = "dim", *, wrap: bool = False
 ) -> None:
-    for line in lines:
-        console.print(Text(visible(line), style=style), soft_wrap=not wrap)
+    for line in lines:  # a terminal wraps them itself, a recorded page of a notebook does not
+        text = Text(visible(line), style=style)
+        console.print(text, soft_wrap=not (wrap or console.record))
 
 
 def print_section(section: Section, console: Console) -> None:
