@@ -6,6 +6,7 @@ neither replaced nor removed, and links are refused. no-locks: `flock` fails, as
 
 import builtins
 import errno
+import importlib
 import os
 import shutil
 from pathlib import Path
@@ -21,7 +22,13 @@ def hide_modules():
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return imported(name, scope, *others, **options)
 
+    def importing_by_name(name, package=None):  # of `pytest.importorskip`
+        if name in POSIX:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return imported_by_name(name, package)
+
     imported, builtins.__import__ = builtins.__import__, importing
+    imported_by_name, importlib.import_module = importlib.import_module, importing_by_name
 
 
 def refuse_open_files():
