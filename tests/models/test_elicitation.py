@@ -182,7 +182,7 @@ def test_runs_comparisons_and_multiverses(command):
     assert not re.search(r"p\(good|top words|words are compared|by probability and cloze", page)
     assert "|elicitation:choice" in run.results.signature
     assert all(len(labels or ()) == 2 for labels in run.predictions["role88"]["none", 0].labels)
-    assert "elicitation (- and choice)" in command.refused("compare", *paths)
+    assert "elicitation (probability and choice)" in command.refused("compare", *paths)
     code, out, _ = command("compare", *paths, "--across", "elicitation", "--json")
     assert code == 0
     assert {x["measure"] for x in json.loads(out)["comparisons"]} == {"sensitivity"}
