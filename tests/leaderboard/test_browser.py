@@ -86,7 +86,7 @@ def test_two_rows_are_compared_as_first_minus_second(board, site):
     _, first, second, *columns = heads.all_inner_texts()
     assert first.startswith(f"First: {WEAK}")
     assert second.startswith(f"Second: {STRONG}")
-    assert columns == ["First minus second", "95% interval", "p"]
+    assert columns == ["First minus second", "95% interval", "p, not adjusted"]
     rows = json.loads((site / "leaderboard.json").read_text())["rows"]
     key = "cprag102_accuracy_at_1"
     strong, _, weak = (100 * row["figures"][key]["value"] for row in rows)

@@ -144,7 +144,9 @@ def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     arguments = ["--model", model, "--data", demo_dir, "--tasks", "neg136", "--output"]
     assert command("run", *arguments, tmp_path / "whole")[0] == 0
     finished(*torchrun(2), *arguments, tmp_path / "split", "--tp")
-    (whole,), (split,) = ([*(tmp_path / x).rglob("*.parquet")] for x in ("whole", "split"))
+    (whole,), (split,) = (
+        [*(tmp_path / x).rglob("predictions.parquet")] for x in ("whole", "split")
+    )
     assert json.loads((split.parent / "results.json").read_text())["device"]["processes"] == 2
     tables = [pq.read_table(path).to_pydict() for path in (whole, split)]
     assert tables[0]["id"] == tables[1]["id"]

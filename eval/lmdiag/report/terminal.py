@@ -235,7 +235,8 @@ def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
     )  # fmt: skip
     table.add_column(Text(grid.label_headings[0]), overflow="fold")
     for i, heading in enumerate(grid.headings):
-        widest = max(len(row.cells[i].value) for row in grid.rows)
+        cells_of = [row.cells[i] for row in grid.rows]
+        widest = max(len(str(cell) if is_beside else cell.value) for cell in cells_of)
         lines = wrapped(heading.label, max(widest, HEADING), break_words=room is not None)
         title = Text("\n".join([*lines, *heading.facts]))
         style = "" if heading.is_figure else "dim"
