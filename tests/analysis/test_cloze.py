@@ -199,6 +199,6 @@ def test_fit_reads_the_words_of_several_models_and_names_them():
     x = np.column_stack([np.ones(len(first)), first["surprisal"], first["word"].str.len()])
     slope = np.linalg.lstsq(x, first["cloze"])[0][1]
     assert fit.models[0].per_bit == pytest.approx(slope)
-    assert "no columns of texts and positions: earlier words are no predictors" in fit.notes
+    assert "no columns of texts and positions: earlier words are not used" in fit.notes
     with pytest.raises(BadInput, match="a and b have different rows"):
         lmdiag.fit(words.iloc[:-1], response="cloze", controls=["length"])

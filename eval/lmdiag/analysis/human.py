@@ -308,7 +308,7 @@ def read_human(
     frame, notes = _read_rows(path, options)
     procedure = procedure_for(frame.columns, profile, chosen)
     if procedure.lags == 0 and not (procedure.formula or (chosen and chosen.lags == 0)):
-        notes = (*notes, "no columns of texts and positions: earlier words are no predictors")
+        notes = (*notes, "no columns of texts and positions: earlier words are not used")
     return HumanTable(frame, name, procedure, notes)
 
 
