@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from invented_runs import make_run
 
+import lmdiag
 from lmdiag.analysis.designs import analyse_table
 from lmdiag.protocol import Protocol
 from lmdiag.report.charts.conditions import condition_plot
+from lmdiag.report.comparisons import comparison_sections
 from lmdiag.report.designs import designs_of
 from lmdiag.report.html import Report
 from lmdiag.report.terminal import print_run
@@ -150,3 +152,5 @@ def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(t
     text = Report(runs).page()
     assert "m4</th>" in text
     assert "surprisal_per_word of m0 and m1: the pseudo-log-likelihood" in text
+    nothing = lmdiag.compare(*runs[:2])
+    assert comparison_sections(nothing, nothing.headings, nothing.signatures) == []

@@ -105,9 +105,10 @@ def comparison_sections(
             rows += with_heading(title, grid.rows)
         title = f"{visible(names[0])} − {visible(names[second])}"
         sections.append(Section(title, [grid._replace(title=title, rows=tuple(rows))]))
-    cited = [*dict.fromkeys(map(cited_signature, signatures))]
-    last = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
-    return [*sections[:-1], last]
+    if sections:
+        cited = [*dict.fromkeys(map(cited_signature, signatures))]
+        sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
+    return sections
 
 
 def _by_setting(
