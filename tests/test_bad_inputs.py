@@ -241,7 +241,7 @@ def test_infinite_responses_are_counted():
     table = pd.DataFrame(TABLE).astype({"surprisal": float})
     table.loc[2, "surprisal"] = np.inf
     analysis = lmdiag.analyse(table)
-    assert analysis.notes == ("surprisal is infinite in 1 rows, which count as missing values",)
+    assert analysis.notes == ("surprisal is infinite in 1 row, which counts as a missing value",)
     assert [*analysis.left_out.values()] == [1]
 
 

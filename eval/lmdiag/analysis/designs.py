@@ -189,7 +189,10 @@ def analyse_table(
     n_infinite = int(np.isinf(values).sum())
     infinite = ""
     if n_infinite:  # of words of probability 0
-        infinite = f"{response} is infinite in {n_infinite:,} rows, which count as missing values"
+        rows = "1 row, which counts as a missing value"
+        if n_infinite > 1:
+            rows = f"{n_infinite:,} rows, which count as missing values"
+        infinite = f"{response} is infinite in {rows}"
     note = ""
     if "item" in table:
         cells = [_column(table, name) for name in conditions or _conditions_of(table)]
