@@ -33,6 +33,13 @@ def test_what_is_known_about_a_model(bert, caplog):
     assert os.environ["DISABLE_SAFETENSORS_CONVERSION"] == "1"
 
 
+def test_lines_of_transformers_are_not_shown(family_dir, caplog):
+    """As those about kernels that are not installed, which come with the first forward pass."""
+    transformers.utils.logging.warning_once.cache_clear()
+    load(str(family_dir("mamba")))
+    assert caplog.messages == []
+
+
 @pytest.mark.parametrize(
     "options",
     [

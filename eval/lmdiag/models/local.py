@@ -17,7 +17,7 @@ from lmdiag.models.forward.packing import plan_batches
 from lmdiag.models.forward.probing import choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
-from lmdiag.models.loading.load import Parts
+from lmdiag.models.loading.load import Parts, quiet
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.positions import longest_input
 from lmdiag.models.sentences import SentenceScorer
@@ -199,7 +199,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
     model = LocalModel(info, parts, options, encoder, reader)
     dtype = info.dtype if options.dtype == "auto" else options.dtype
-    with one_line_errors(model_id, dtype=dtype):
+    with quiet(), one_line_errors(model_id, dtype=dtype):
         choose_layout(reader, encoder)
         if options.unit == "word":
             model.words = WordSearch(encoder, reader, model.vocabulary, info)

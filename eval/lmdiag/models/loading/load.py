@@ -80,7 +80,7 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     device = _device(checkpoint, options)
     # Without this, transformers asks a service on the Hub to convert pickled weights.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
-    with _quiet():
+    with quiet():
         reading = Thread(target=_compute_commit, args=(checkpoint,), daemon=True)
         reading.start()  # a second per 1.5 GB, beside loading
         check_model_files(checkpoint, options)
@@ -111,7 +111,7 @@ def load_tokenizer(model_id: str, options: LoadOptions) -> PreTrainedTokenizerFa
     Raises:
         BadInput: it cannot be loaded or used; names the model and the remedy.
     """
-    with _quiet():
+    with quiet():
         tokenizer = _load_part(transformers.AutoTokenizer, _TOKENIZER, resolve(model_id), options)
     return check_tokenizer(model_id, tokenizer, "causal")
 
@@ -152,8 +152,8 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences transformers and torch while they load; what fails is raised here as an error."""
+def quiet() -> Iterator[None]:
+    """Silences transformers and torch while a model is loaded and tried; errors are raised."""
     level = logging.root.manager.disable
     logging.disable(logging.ERROR)
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
