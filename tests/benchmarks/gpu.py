@@ -10,18 +10,14 @@ shapes are tiny: a test runs it, and the figures mean nothing.
 import copy
 import gc
 import json
-import subprocess
-import sys
 import time
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
-import accelerate
 import torch
 import transformers
-from accelerate.utils import set_module_tensor_to_device
 from benchmarks.bare import plain_loop
 
 from lmdiag import stimuli
@@ -31,8 +27,6 @@ from lmdiag.models.local import assemble
 from lmdiag.questions import Setting, distinct_questions
 from lmdiag.runs.asking import ask
 
-RUN = str(Path(__file__).resolve().parents[2] / "eval/run.py")
-LAUNCH = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
 WIDTHS = (64, 256, 1024)
 BUDGETS, TINY_BUDGETS = (4096, 16_384, 65_536), (256,)
 TINY = {
@@ -105,7 +99,7 @@ class Benchmark:
     def run(self):
         """Runs all sections; what one raises is a line of the table, as is a lack of time."""
         sections = [(self.shape, name) for name in SHAPES]
-        sections += [(self.precision,), (self.commands,), (self.dispatched,), (self.quantized,)]
+        sections += [(self.precision,), (self.quantized,)]
         for measure, *names in sections:
             try:
                 if time.monotonic() > self.deadline:
@@ -240,53 +234,6 @@ class Benchmark:
         parts.model.save_pretrained(folder)
         parts.tokenizer.save_pretrained(folder)
         return str(folder)
-
-    def commands(self):
-        """A whole run of bert-base with its report: alone, two at once, and as two processes."""
-        run = [RUN, "--model", self.saved("bert-base"), "--data", self.data, "--quiet", "--output"]
-        ways = [
-            ("whole command", 1, ()),
-            ("two commands at once", 2, ()),
-            ("two processes", 1, LAUNCH),
-        ]
-        for how, n_commands, launch in ways[:1] if self.is_tiny else ways:
-            began = time.perf_counter()
-            outputs = [str(Path(self.folder, f"{how}-{number}")) for number in range(n_commands)]
-            started = [
-                subprocess.Popen(
-                    [sys.executable, *launch, *run, output],
-                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                )
-                for output in outputs
-            ]  # fmt: skip
-            try:
-                seconds = 600 if self.is_tiny else 60
-                errors = [command.communicate(timeout=seconds)[1] for command in started]
-            finally:
-                for command in started:
-                    command.kill()
-            failed = [text[-200:] for text, x in zip(errors, started, strict=True) if x.returncode]
-            note = {"note": failed[0]} if failed else {}
-            self.add("bert-base", how, seconds=time.perf_counter() - began, **note)
-
-    def dispatched(self):
-        """A model of more than half of the memory, spread as `--device-map auto` does."""
-        memory = 0 if self.is_tiny else torch.cuda.mem_get_info()[1]
-        n_layers = int(0.55 * memory / (2 * (4 * 4096**2 + 3 * 4096 * 11_008)))
-        shape = SHAPES["7B"]
-        with accelerate.init_empty_weights():
-            network = shape.network(50_257, is_tiny=self.is_tiny, num_hidden_layers=n_layers)
-        places = accelerate.infer_auto_device_map(
-            network, no_split_module_classes=network._no_split_modules
-        )
-        for name, weight in [*network.named_parameters()]:
-            place = next(where for part, where in places.items() if name.startswith(part))
-            value = torch.randn(weight.shape, device=place, dtype=weight.dtype) * 0.02
-            value = torch.ones_like(value) if value.ndim == 1 else value
-            set_module_tensor_to_device(network, name, place, value=value)
-        model = self.model("7B", accelerate.dispatch_model(network, places, force_hooks=True))
-        how = f"{network.num_parameters() / 1e9:.1f}B by device map {[*set(places.values())]}"
-        self.add("large", how, **self.asked(model, self.questions(model)))
 
     def quantized(self):
         """Four layers of the 7B shape from a folder: as they are, in 8 bits and in 4."""
