@@ -37,8 +37,7 @@ def answers(
     starts = [0, *accumulate(len(encoded.partials) for encoded in batch)][:-1]
     blanks = log_probs if len(starts) == len(log_probs) else log_probs[starts]
     ids, values = (found.tolist() for found in best(blanks, top))
-    agreement = verb_agreement(batch, blanks, verbs)
-    bits = blank_entropies(batch, blanks)
+    of_blanks = of_distributions(batch, blanks, verbs)
     reads: list[tuple[int, int]] = []
     for start, encoded in zip(starts, batch, strict=True):
         numbers = {partial: start + number for number, partial in enumerate(encoded.partials)}
@@ -57,8 +56,7 @@ def answers(
             first_piece = len(of_word) > 1 and of_word[0] > total  # is not counted
             scores[word] = WordScore(total, 1 + n_above - first_piece, len(of_word))
         shown = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
-        of_blank = tuple(shown), tuple(values[number]), agreement[number], bits[number]
-        answered.append(Answer(scores, *of_blank))
+        answered.append(Answer(scores, tuple(shown), tuple(values[number]), *of_blanks[number]))
     return answered
 
 
@@ -109,21 +107,19 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
     return ids[order], values[order]
 
 
-def verb_agreement(
+def of_distributions(
     batch: Sequence[EncodedQuestion], blanks: torch.Tensor, verbs: Sequence[tuple[int, int]] | None
-) -> list[tuple[float | None, ...] | None]:
-    """Returns EW and MW of each question with a number from its distribution, None for others."""
+) -> list[tuple[tuple[float | None, ...] | None, float | None]]:
+    """Returns `Answer.agreement` and `Answer.entropy` of each question from its distribution."""
     numbers = [encoded.question.number for encoded in batch]
-    if verbs is None or not any(numbers):
-        return [None] * len(batch)
-    values = agreement_values(verbs, blanks, [number == "plural" for number in numbers])
-    return [value if number else None for number, value in zip(numbers, values, strict=True)]
-
-
-def blank_entropies(batch: Sequence[EncodedQuestion], blanks: torch.Tensor) -> list[float | None]:
-    """Returns the entropy of each question's distribution in bits, None where not asked for."""
-    is_asked = any(encoded.question.entropy for encoded in batch)
-    return [*entropies(blanks).tolist()] if is_asked else [None] * len(batch)
+    agreement: list[tuple[float | None, ...] | None] = [None] * len(batch)
+    if verbs is not None and any(numbers):
+        values = agreement_values(verbs, blanks, [number == "plural" for number in numbers])
+        agreement = [x if number else None for number, x in zip(numbers, values, strict=True)]
+    bits: list[float | None] = [None] * len(batch)
+    if any(encoded.question.entropy for encoded in batch):
+        bits = [*entropies(blanks).tolist()]
+    return [*zip(agreement, bits, strict=True)]
 
 
 def entropies(log_probs: torch.Tensor) -> torch.Tensor:

@@ -58,13 +58,16 @@ class QuestionEncoder(ABC):
         return None
 
     def encode(self, question: Question) -> EncodedQuestion:
-        """Returns a question as rows.
+        """Returns a question as rows; none if no token stands before the blank: see `unasked`.
 
         Raises:
             BadInput: a row is longer than the model reads.
         """
         query = self.framing.apply(question.query)
         blank = self.blank(query)
+        if not (blank.left or self.masked):
+            words = dict.fromkeys(question.words)
+            return EncodedQuestion(question, query, blank, words, (), (), bare=False)
         words = {word: self.spell(word, query) for word in question.words}
         rows, partials = blank.rows([pieces for pieces in words.values() if pieces])
         self.check_length(rows, question.query)
@@ -120,14 +123,6 @@ class CausalEncoder(QuestionEncoder):
         if not left and self.spelling.bos is not None and self.framing.options.bos != "never":
             left = (self.spelling.bos,)
         return Blank(left)
-
-    def encode(self, question: Question) -> EncodedQuestion:
-        """Returns a question as rows; none if no token stands before the blank: see `unasked`."""
-        query = self.framing.apply(question.query)
-        blank = self.blank(query)
-        if blank.left:
-            return super().encode(question)
-        return EncodedQuestion(question, query, blank, dict.fromkeys(question.words), (), (), False)
 
     def spell(self, word: str, query: Query) -> Pieces | None:
         return self.spelling.after(word, query.context, joined=self.framing.is_joined)

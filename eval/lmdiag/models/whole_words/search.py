@@ -18,7 +18,7 @@ from functools import cached_property
 
 import torch
 
-from lmdiag.models.answers import blank_entropies, look_up, refuse_nan, verb_agreement
+from lmdiag.models.answers import look_up, of_distributions, refuse_nan
 from lmdiag.models.forward.probing import is_precise
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.forward.reuse import Continue, choose_reuse
@@ -124,13 +124,11 @@ class WordSearch:
         """
         continue_from = self.reuse(self.reader, [encoded.rows[0] for encoded in batch])
         frontiers = [Frontier(self, encoded, top, number) for number, encoded in enumerate(batch)]
-        agreement: list[tuple[float | None, ...] | None] = []
-        bits: list[float | None] = []
+        of_blanks: list[tuple[tuple[float | None, ...] | None, float | None]] = []
         nodes = [(f, Node(0.0, f.encoded.partials[0], self.width)) for f in frontiers]
         for log_probs in self._read(nodes, continue_from):
-            questions = batch[len(bits) : len(bits) + len(log_probs)]
-            agreement += verb_agreement(questions, log_probs, verbs)
-            bits += blank_entropies(questions, log_probs)
+            questions = batch[len(of_blanks) : len(of_blanks) + len(log_probs)]
+            of_blanks += of_distributions(questions, log_probs, verbs)
         nodes = [
             (frontier, Node(0.0, partial, self.width))
             for frontier in frontiers
@@ -148,10 +146,7 @@ class WordSearch:
                         f"after {self.most_nodes:,} prefixes, since no word is much more probable "
                         "than others: use --unit token"
                     )
-        return [
-            frontier.answer(ew_and_mw, entropy)
-            for frontier, ew_and_mw, entropy in zip(frontiers, agreement, bits, strict=True)
-        ]
+        return [x.answer(*of_blank) for x, of_blank in zip(frontiers, of_blanks, strict=True)]
 
     def _read(
         self, nodes: Sequence[tuple[Frontier, Node]], continue_from: Continue
