@@ -12,12 +12,14 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
+from lmdiag.text import names_options
 
 ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+names_options.set(True)  # messages are tested as commands print them; see test_api.py
 
 
 def pytest_configure(config):

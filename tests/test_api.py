@@ -19,10 +19,19 @@ from lmdiag.report.tables import sections
 from lmdiag.results import read_results
 from lmdiag.runs.asking import show_progress
 from lmdiag.stimuli import load_verbs
+from lmdiag.text import names_options
 from lmdiag.types import BadInput
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
 NAMES = ("bert", "gpt2")
+
+
+@pytest.fixture(autouse=True)
+def outside_of_commands():
+    """Messages name parameters."""
+    token = names_options.set(False)
+    yield
+    names_options.reset(token)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +182,7 @@ TEXTS = ["The dogs near the gate bark.", "", "A robin is a bird.", "The dogs nea
 
 @pytest.mark.parametrize("options", [{}, {"bos": "never"}, {"pll": "original"}])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.filterwarnings("ignore:--.* has no effect")
+@pytest.mark.filterwarnings("ignore:.* has no effect")
 def test_surprisals_are_those_of_the_command(api, command, name, options):
     """One row per word, with the same numbers in the file that the command writes."""
     folder = api.models[name].info.id

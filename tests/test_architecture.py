@@ -39,8 +39,16 @@ NEVER = {
     "leaderboard": ASKING | {"display", "api"},
 }
 """Room -> siblings that it never imports: data flows one way."""
+SHOWN_BY = {
+    "lmdiag.results.run": ("analysis.items", "report.charts.output", "report.html"),
+    "lmdiag.multiverse": ("report.charts.output", "report.multiverse", "report.terminal"),
+    "lmdiag.analysis.designs": (
+        "report.charts.conditions", "report.charts.output", "report.terminal",
+    ),
+}  # fmt: skip
+"""Imports that do not count: methods that tabulate, print and draw a result import what does it."""
 ALONE = {
-    "types": set(), "protocol": {"types"}, "formulas": set(), "stats": set(), "text": set(),
+    "types": {"text"}, "protocol": {"types"}, "formulas": set(), "stats": set(), "text": set(),
     "measures": {"formulas", "frequencies", "types"},
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
@@ -61,6 +69,9 @@ def rooms(*, types):
     )  # fmt: skip
     for module in graph.find_modules_directly_imported_by("lmdiag"):
         graph.remove_import(importer="lmdiag", imported=module)
+    for importer, modules in SHOWN_BY.items():
+        for module in modules:
+            graph.remove_import(importer=importer, imported=f"lmdiag.{module}")
     for module in graph.find_children("lmdiag"):
         graph.squash_module(module)
         graph.remove_import(importer=module, imported=module)

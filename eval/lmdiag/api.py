@@ -32,6 +32,7 @@ from lmdiag.analysis.cloze import (
     norms_of_run,
     read_norms,
 )
+from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
 from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, labels_of
@@ -39,20 +40,15 @@ from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import ScoredPair, compare_pairs, compare_runs, unlike_first
 from lmdiag.display import (
-    Analysed,
     Comparisons,
-    FinishedRun,
-    LoadedMultiverse,
     Measures,
     TaskPredictions,
-    in_python,
-    load_multiverse,
 )
-from lmdiag.display import load_finished as load_run
 from lmdiag.elicitation import wording_of
 from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
 from lmdiag.measures.scores import build, floats, objects
+from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import (
     Predictions,
     Protocol,
@@ -64,8 +60,8 @@ from lmdiag.protocol import (
     without_effect,
 )
 from lmdiag.questions import Setting
-from lmdiag.results import FigureKey, Run
-from lmdiag.results.models import model_labels, weights_text
+from lmdiag.results import FigureKey, Run, load_run
+from lmdiag.results.models import model_labels
 from lmdiag.runs.asking import control_warning, predict, row_texts, start_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.runs.surprisals import ask_about_words, word_surprisals
@@ -84,19 +80,18 @@ if TYPE_CHECKING:
     Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
 
 __all__ = [
-    "Analysed", "Comparisons", "FinishedRun", "LanguageModel", "LoadedMultiverse",
-    "Measures", "TaskPredictions", "analyse", "cloze", "compare", "fit", "load_model",
-    "load_multiverse", "load_run", "load_stimuli", "measure", "run",
+    "Comparisons", "LanguageModel", "Measures", "TaskPredictions", "analyse", "cloze", "compare",
+    "fit", "load_model", "load_multiverse", "load_run", "load_stimuli", "measure", "run",
 ]  # fmt: skip
+
+load_stimuli = stimuli.load
+load_multiverse = Multiverse.read
 
 
 def _expect(name: str, value: object, kinds: type | tuple[type, ...], what: str) -> None:
     """Refuses an argument of another type than `kinds`, which a message calls `what`."""
     if not isinstance(value, kinds):
         raise BadInput(f"{name} must be {what}, not {type(value).__name__}")
-
-
-load_stimuli = in_python(stimuli.load)
 
 
 def _check_whole(least: int, **values: object) -> None:
@@ -115,7 +110,6 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
 _STIMULI = "stimuli, as lmdiag.load_stimuli makes them of a file, a DataFrame or a list of dicts"
 
 
-@in_python
 def load_model(model_id: str | Path, **options: Any) -> LanguageModel:
     """Loads a masked, causal or encoder-decoder model.
 
@@ -155,7 +149,6 @@ class LanguageModel:
     def __repr__(self) -> str:
         return f"LanguageModel({self.info.id!r}, kind={self.info.kind!r})"
 
-    @in_python
     def predict(
         self,
         stimuli: Stimuli,
@@ -209,7 +202,6 @@ class LanguageModel:
             (answered,), _ = predict(self.model, [setting], journal=journal, **how)
         return TaskPredictions(**vars(answered) | asked, stimuli=stimuli)
 
-    @in_python
     def surprisals(
         self,
         texts: str | Iterable[str],
@@ -270,11 +262,10 @@ class LanguageModel:
         ineffective = without_effect(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)
         for line in filter(None, (*ineffective.values(), remark, self.model.warning, *lines)):
-            warnings.warn(as_parameters(line), stacklevel=4)
+            warnings.warn(as_parameters(line), stacklevel=3)
         return ineffective
 
 
-@in_python
 def measure(
     predictions: Predictions,
     stimuli: Stimuli,
@@ -316,7 +307,6 @@ def measure(
     return Measures(predictions, stimuli, protocol, cased)
 
 
-@in_python
 def fit(
     human: str | Path | DataFrame,
     *,
@@ -383,7 +373,6 @@ def fit(
     return fit_surprisals(table, sources)
 
 
-@in_python
 def cloze(
     responses: str | Path | DataFrame | Run | Sequence[str | Path | Run],
     *,
@@ -478,16 +467,13 @@ def _with_comparisons(analysis: ClozeAnalysis) -> ClozeAnalysis:
 
 
 @overload
-def run(model: str | Path, data: str | Path = ..., **options: Any) -> FinishedRun: ...
+def run(model: str | Path, data: str | Path = ..., **options: Any) -> Run: ...
 
 
 @overload
-def run(
-    model: Iterable[str | Path], data: str | Path = ..., **options: Any
-) -> list[FinishedRun]: ...
+def run(model: Iterable[str | Path], data: str | Path = ..., **options: Any) -> list[Run]: ...
 
 
-@in_python
 def run(
     model: str | Path | Iterable[str | Path],
     data: str | Path = "lmdiag",
@@ -507,7 +493,7 @@ def run(
     design: DesignOptions = FOUND_DESIGN,
     allow_duplicates: bool = False,
     **options: Any,
-) -> FinishedRun | list[FinishedRun]:
+) -> Run | list[Run]:
     """Runs models as `lmdiag run` does, without its tables and page; returns the finished run.
 
     A finished run in the same directory is read back, an interrupted one is resumed.
@@ -556,14 +542,11 @@ def run(
         str(data), protocol, allow_duplicates=allow_duplicates, design=design, table=table
     )
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
-    runs = []
-    for model_id in models_of_run:
-        made = cast(Run, run_model(str(model_id), load_options, inputs, how))  # one process
-        runs.append(FinishedRun(made.path, made.results, made.stimuli))
-    return runs[0] if is_one else runs
+    runs = [run_model(str(model_id), load_options, inputs, how) for model_id in models_of_run]
+    made = [run for run in runs if run]  # all: there is one process
+    return made[0] if is_one else made
 
 
-@in_python
 def analyse(
     source: Analysable | Sequence[Analysable],
     stimuli: Stimuli | None = None,
@@ -578,7 +561,7 @@ def analyse(
     by: str = "",
     task: str = "",
     **reading: Any,
-) -> Analysed:
+) -> Analysis:
     """Analyses the conditions of items: cell means, effects over items, mixed models.
 
     Args:
@@ -607,8 +590,6 @@ def analyse(
             fitted.
     """
     from pandas import DataFrame
-
-    from lmdiag.analysis.designs import PARTS_OF, analyse_table
 
     sources: list[Any] = list(source) if isinstance(source, list | tuple) else [source]
     if not sources:
@@ -657,7 +638,7 @@ def analyse(
     found = analyse_table(table, response=response, formula=formula, **design)
     asked = {x.diagnostic.asks for run in runs for x in run.stimuli.values()}
     part = PARTS_OF[asked.pop()] if len(asked) == 1 and len(runs) == len(parts) else ""
-    return Analysed(**vars(replace(found, notes=(*notes, *found.notes), part=part)))
+    return replace(found, notes=(*notes, *found.notes), part=part)
 
 
 READING = TableOptions.__dataclass_fields__.keys()
@@ -666,7 +647,6 @@ READING = TableOptions.__dataclass_fields__.keys()
 Comparable = Measures | Run | str | Path
 
 
-@in_python
 def compare(
     first: Comparable,
     *others: Comparable,
@@ -697,11 +677,4 @@ def compare(
         raise BadInput("compare takes results of `measure`, or runs, but not both")
     models = [model if isinstance(model, Measures | Run) else load_run(model) for model in given]
     compared = compare_runs(*models, seed=seed, across=across, tasks=tasks, measures=measures)
-    infos = [model.results.model for model in models]
-    return Comparisons(
-        model_labels(infos, [model.results.protocol for model in models]),
-        compared,
-        [model.results.signature for model in models],
-        [*map(weights_text, infos)],
-        [model.results.protocol for model in models],
-    )
+    return Comparisons(compared, [model.results for model in models])

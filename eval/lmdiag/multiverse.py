@@ -12,23 +12,29 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.comparison import compare_pairs, scored_pair
 from lmdiag.files import has_file
+from lmdiag.printable import Printable
 from lmdiag.protocol import KNOBS
 from lmdiag.results import Figure, FigureKey, Run, read_results
 from lmdiag.results.results import read_record
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
+    import altair
     from pandas import DataFrame
+    from rich.console import Console
 
 MULTIVERSE = "multiverse.json"
 MULTIVERSE_PAGE = "multiverse.html"
+_STORED = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
+"""Fields of a figure: all but those of break-downs."""
+
 ALPHA = 0.05
 """A test whose p is below this rejects."""
 
@@ -108,20 +114,26 @@ class MultiverseFigure:
         return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
 
 
-@dataclass(frozen=True)
-class Multiverse:
+@dataclass(frozen=True, repr=False)
+class Multiverse(Printable):
     """All headline figures of some models in every protocol.
 
     Attributes:
         members: the runs, those of the first model first.
         figures: in the order of a report.
         forms: task -> form of its data, see `lmdiag.stimuli.Stimuli`.
+        path: directory of the file and of the runs.
     """
 
     members: list[Member]
     forms: dict[str, str]
     figures: list[MultiverseFigure] = field(default_factory=list)
     schema_version: Literal[1] = 1
+    path: Path = Path()
+
+    def __repr__(self) -> str:
+        models = ", ".join(self.models)
+        return f"<Multiverse of {models}: {len(self.members)} protocols; {self.path}>"
 
     @property
     def models(self) -> list[str]:
@@ -163,6 +175,7 @@ class Multiverse:
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values; `ranges` and `comparisons` follow from those of a figure."""
         document = asdict(self)
+        del document["path"]
         first, *others = self.models
         for figure, content in zip(self.figures, document["figures"], strict=True):
             content["values"] = [value and value.to_json() for value in figure.values]
@@ -174,18 +187,52 @@ class Multiverse:
             ]
         return document
 
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per headline figure and protocol.
+
+        `model`, a column per knob, `run` (its directory), the parts of the figure's address, and
+        value, n, ci_low, ci_high, chance and statistic; proportions are in [0, 1].
+        """
+        from pandas import DataFrame
+
+        return DataFrame(
+            {"model": model, **self.members[number].choices}
+            | {"run": str(self.path / self.members[number].path), **figure.key._asdict()}
+            | {name: getattr(known, name) for name in _STORED}
+            for figure in self.figures
+            for model in self.models
+            for number, known in self.curve(figure, model)
+        )
+
+    def show(self, console: Console) -> None:
+        """Prints the tables of `lmdiag multiverse`."""
+        from lmdiag.report.terminal import print_multiverse
+
+        print_multiverse(self, console)
+
+    def charts(self) -> dict[str, altair.TopLevelMixin]:
+        """Returns the specification curves of the page as altair charts, by name."""
+        from lmdiag.report.charts.output import notebook
+        from lmdiag.report.multiverse import multiverse_plots
+
+        return {plot.name: notebook(plot) for _, plot in multiverse_plots(self)}
+
     @classmethod
-    def read(cls, folder: Path) -> Multiverse:
-        """Reads the `multiverse.json` of a folder; keys that are not known are ignored.
+    def read(cls, folder: str | Path) -> Multiverse:
+        """Reads what `lmdiag multiverse` wrote; keys that are not known are ignored.
+
+        Args:
+            folder: the directory with `multiverse.json`, its `--output`.
 
         Raises:
             BadInput: the file is missing, not JSON or of another version, a value is missing or of
                 the wrong type, a number of a member is not one, or a member is not the run at its
                 path, with the same figures; names file and field.
         """
+        folder = Path(folder)
         if not has_file(folder / MULTIVERSE):
             raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
-        multiverse = read_record(cls, folder / MULTIVERSE)
+        multiverse = replace(read_record(cls, folder / MULTIVERSE), path=folder)
         for number, member in enumerate(multiverse.members):
             run = read_results(folder / member.path)
             is_same = (run.signature, run.model.commit) == (member.signature, member.commit)
@@ -285,13 +332,12 @@ def multiverse_of(
                 members.append(Member(label, *facts, choices, path, run.results.signature))
                 runs.append(run)
     forms = {task: facts.form for task, facts in runs[0].results.data.tasks.items()}
-    multiverse = Multiverse(members, forms)
-    names = ("value", "n", "ci_low", "ci_high", "chance", "statistic")  # without break-downs
+    multiverse = Multiverse(members, forms, path=folder)
     for (*address, label), rows in headlines.groupby([*FigureKey._fields, "heading"], sort=False):
         key = FigureKey(*address)
         values: list[Figure | None] = [None] * len(runs)
         for number, figure in zip(rows["run"], rows["figure"], strict=True):
-            values[number] = Figure(**{name: figure[name] for name in names})
+            values[number] = Figure(**{name: figure[name] for name in _STORED})
         differences = _differences(multiverse, runs, key)
         multiverse.figures.append(MultiverseFigure(*key, label, values, differences))
     return multiverse

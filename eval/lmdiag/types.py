@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from lmdiag.text import as_parameters
+
 DIAGNOSTICS = ("cprag102", "role88", "neg136")
 """The three diagnostics of Ettinger (2020), the tasks of a run by default."""
 
@@ -29,13 +31,17 @@ class BadInput(Exception):
     """Something the user gave cannot be used.
 
     The message is one line that names the thing and says what to do; commands print it and exit 2.
-    Of a message that quotes a very long text only the beginning and the end are kept.
+    Elsewhere it names parameters in place of options. Of a message that quotes a very long text
+    only the beginning and the end are kept.
     """
 
     def __init__(self, message: str) -> None:
         half = _LONGEST_MESSAGE // 2
         is_long = len(message) > 2 * half
         super().__init__(f"{message[:half]} … {message[-half:]}" if is_long else message)
+
+    def __str__(self) -> str:
+        return as_parameters(super().__str__())
 
 
 class Query(NamedTuple):

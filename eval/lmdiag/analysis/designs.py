@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,14 @@ from lmdiag.analysis.words import rows_of_words
 from lmdiag.diagnostics import is_measure
 from lmdiag.measures import Trials
 from lmdiag.perturb import NONE
+from lmdiag.printable import Printable
 from lmdiag.stimuli.design import find_conditions, level_texts, why_no_conditions
 from lmdiag.text import column_like, in_order, shortened, visible
 from lmdiag.types import BadInput, Coding
+
+if TYPE_CHECKING:
+    import altair
+    from rich.console import Console
 
 Orders = Mapping[str, Sequence[object]]
 """Column -> its levels in the order that the user chose."""
@@ -62,8 +67,8 @@ _Groups = Mapping[tuple[str, str], DataFrame]
 """Suite and model -> a table; each is analysed by itself."""
 
 
-@dataclass(frozen=True)
-class Analysis:
+@dataclass(frozen=True, repr=False)
+class Analysis(Printable):
     """Cells, effects and mixed models of one response.
 
     Where the suites of a folder have different conditions, each suite is analysed by itself; the
@@ -108,6 +113,23 @@ class Analysis:
     not_compared: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     part: str = ""
+
+    def __repr__(self) -> str:
+        conditions = " x ".join(self.conditions)
+        return f"<Analysis of {self.response} by {conditions or 'a formula'}>"
+
+    def show(self, console: Console) -> None:
+        """Prints the tables."""
+        from lmdiag.report.terminal import print_analysis
+
+        print_analysis(self, console)
+
+    def chart(self) -> altair.TopLevelMixin:
+        """Returns the means of the conditions and the items as an altair chart."""
+        from lmdiag.report.charts.conditions import condition_plot
+        from lmdiag.report.charts.output import notebook
+
+        return notebook(condition_plot("conditions", self))
 
     @property
     def has_models(self) -> bool:

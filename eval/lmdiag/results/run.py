@@ -42,8 +42,10 @@ from lmdiag.results.signatures import combine, signature
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
+    import altair
     from pandas import DataFrame
 
+    from lmdiag.analysis.items import Per
     from lmdiag.stimuli import Stimuli
 
 IDENTITY = "run.json"
@@ -311,15 +313,31 @@ class Run:
         frame.insert(4, "precision", model.quantization or model.dtype)
         return frame
 
+    def items(self, per: Per = "row") -> DataFrame:
+        """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
 
-def load_run(path: str | Path, data: str | None = None, *, record: type[Run] = Run) -> Run:
+        Args:
+            per: "row" for a row per row of the data, "region" or "word" for those of sentences.
+        """
+        from lmdiag.analysis.items import items_of
+
+        return items_of(self, per=per)
+
+    def charts(self) -> dict[str, altair.TopLevelMixin]:
+        """Returns the charts of the report as altair charts, by name."""
+        from lmdiag.report.charts.output import notebook
+        from lmdiag.report.html import Report
+
+        return {plot.name: notebook(plot) for plot in Report(self).charts()}
+
+
+def load_run(path: str | Path, data: str | None = None) -> Run:
     """Reads a finished run and the data it was made on; writes its scores if it has none.
 
     Args:
         path: run directory, or a folder with a single one.
         data: where the data set is; None for where it was when the run was made. A relative path
             is looked for here, then in the folders above the run directory.
-        record: the class of what is returned.
 
     Raises:
         BadInput: no finished run, or the data set is not the one it was made on.
@@ -346,7 +364,7 @@ def load_run(path: str | Path, data: str | None = None, *, record: type[Run] = R
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
                 f"{fingerprint}, the run's is {facts.fingerprint}; name the right one by --data"
             )
-    run = record(path, results, loaded)
+    run = Run(path, results, loaded)
     _ = run.scores
     return run
 
