@@ -16,7 +16,7 @@ What `measure` and `compare` return prints as tables, shows as such in a noteboo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
@@ -24,21 +24,20 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from lmdiag import perturb, stimuli
-from lmdiag.analysis.cloze import (
-    MEASURES,
-    TOP,
-    ClozeAnalysis,
-    analyse_norms,
-    norms_of_run,
-    read_norms,
-)
+from lmdiag.analysis.cloze import TOP, ClozeAnalysis, analyse_norms, norms_of_run, read_norms
 from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
 from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.selection import check_table
-from lmdiag.comparison import ScoredPair, compare_pairs, compare_runs, unlike_first
+from lmdiag.comparison import (
+    ScoredPair,
+    compare_pairs,
+    compare_runs,
+    refuse_different,
+    unlike_first,
+)
 from lmdiag.display import (
     Comparisons,
     Measures,
@@ -47,7 +46,6 @@ from lmdiag.display import (
 from lmdiag.elicitation import wording_of
 from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
-from lmdiag.measures.scores import build, floats, objects
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import (
     Predictions,
@@ -69,7 +67,7 @@ from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.text import as_parameters, first_few
-from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, ModelInfo, TableOptions
+from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -127,6 +125,14 @@ def load_model(model_id: str | Path, **options: Any) -> LanguageModel:
     _expect("model_id", model_id, (str, Path), "a Hub id, a folder, demo:masked or demo:causal")
     load_options = models.LoadOptions.from_keywords(options)
     return LanguageModel(models.load(str(model_id), load_options), load_options)
+
+
+def _loaded(
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel], **options: Any
+) -> Iterator[LanguageModel]:
+    """Yields models, each of those that are named loaded when its turn comes."""
+    for model in [models] if isinstance(models, str | Path | LanguageModel) else models:
+        yield load_model(model, **options) if isinstance(model, str | Path) else model
 
 
 class LanguageModel:
@@ -356,8 +362,7 @@ def fit(
         check_table(table)  # before any model is loaded
     asked: list[LanguageModel] = []
     answers = []
-    for given in [models] if isinstance(models, str | Path | LanguageModel) else models:
-        model = given if isinstance(given, LanguageModel) else load_model(given)
+    for model in _loaded(models):
         how: dict[str, Any] = {"output": Path(output) if output else None, "batch_size": batch_size}
         how["label"] = None if quiet else model.info.id
         with model.lock:
@@ -407,63 +412,29 @@ def cloze(
     for source in sources:
         _expect("responses", source, (str, Path, DataFrame, Run), "a file, a DataFrame or a run")
     _check_whole(1, batch_size=batch_size)
-    notes = list[str]()
-    answered = dict[str, Predictions]()
     if not models:
         if any(isinstance(x, DataFrame) or is_table_file(x) for x in sources):
             raise BadInput("name the models that are asked, --model MODEL")
         runs = [x if isinstance(x, Run) else load_run(x) for x in sources]
-        norms, _ = norms_of_run(runs[0])
-        for label, run in zip(labels_of(runs), runs, strict=True):
-            _, predictions = norms_of_run(run)
-            signatures = [x.results.signature for x in (runs[0], run)]
-            if signatures[0] != signatures[1]:
-                paths = f"{runs[0].path} and {run.path}"
-                raise BadInput(f"{paths} were asked differently: {' and '.join(signatures)}")
-            _add(answered, label, predictions)
-        notes.append(runs[0].results.signature)
-        return _with_comparisons(analyse_norms(norms, answered, notes))
-    if len(sources) > 1 or isinstance(sources[0], Run) or is_folder(user_path(str(sources[0]))):
+        refuse_different(runs)
+        norms = [norms_of_run(run) for run in runs]
+        found = analyse_norms(norms[0][0], [predictions for _, predictions in norms])
+    elif len(sources) > 1 or isinstance(sources[0], Run) or is_folder(user_path(str(sources[0]))):
         raise BadInput("give one table for the models to be asked, or runs without models")
-    options = TableOptions.of(reading)
-    norms = read_norms(sources[0], options, response=response, keep_case=keep_case)
-    asked: list[tuple[ModelInfo, Predictions]] = []
-    for given in [models] if isinstance(models, str | Path | LanguageModel) else models:
-        model = load_model(given, unit="word") if isinstance(given, str | Path) else given
-        predictions = model.predict(
-            norms.stimuli, top=TOP, output=output, batch_size=batch_size, quiet=quiet
-        )
-        asked.append((model.info, predictions))
-    labels = model_labels([info for info, _ in asked], [predictions for _, predictions in asked])
-    for label, (info, predictions) in zip(labels, asked, strict=True):
-        _add(answered, label, predictions)
-        notes.append(f"{label}: {info.kind}, unit {predictions.unit}, {info.dtype}")
-    return _with_comparisons(analyse_norms(norms, answered, notes))
-
-
-def _add(answered: dict[str, Predictions], name: str, predictions: Predictions) -> None:
-    if name in answered:
-        raise BadInput(f"two models are called {name}: give one of them another name")
-    answered[name] = predictions
-
-
-def _with_comparisons(analysis: ClozeAnalysis) -> ClozeAnalysis:
-    """Compares the first model with each of the others, item by item."""
-    scores = {
-        (model, name): build(name, objects([*range(len(items))]), floats(items[name]), statistic)
-        for model, items in analysis.items.groupby("model")
-        for name, statistic in MEASURES.items()
-    }
-    first, *others = analysis.models
+    else:
+        options = TableOptions.of(reading)
+        words = read_norms(sources[0], options, response=response, keep_case=keep_case)
+        how: dict[str, Any] = {"output": output, "batch_size": batch_size, "quiet": quiet}
+        asked = [model.predict(words, top=TOP, **how) for model in _loaded(models, unit="word")]
+        found = analyse_norms(words, asked, keep_case=keep_case)
+    first, *others = map(found.scores, found.models)
     pairs = [
-        ScoredPair(
-            FigureKey("cloze", "none", name), scores[first, name], scores[other, name], number
-        )
+        ScoredPair(FigureKey("cloze", "none", name), first[name], other[name], number)
         for number, other in enumerate(others, start=1)
-        for name in MEASURES
-        if name != "cross_entropy" and all(len(scores[x, name].items) for x in (first, other))
+        for name in first
+        if len(first[name].items) and len(other[name].items)
     ]
-    return replace(analysis, comparisons=compare_pairs(pairs, seed=0))
+    return replace(found, comparisons=compare_pairs(pairs, seed=0))
 
 
 @overload

@@ -39,7 +39,7 @@ def model(p, top, name="org/m"):
         lists = [top[context] for context in columns["context"]]
         known = [p.get(word) for word in columns["target"]]
         return Predictions(
-            id=columns["id"], log_prob=[x and math.log(x) for x in known],
+            model=info, id=columns["id"], log_prob=[x and math.log(x) for x in known],
             rank=[None] * len(known), n_tokens=[1 if x else 0 for x in known],
             top_words=[[*x] for x in lists],
             top_log_probs=[[*map(math.log, x.values())] for x in lists], unit="word",
@@ -144,13 +144,13 @@ def test_a_word_without_a_probability_is_named_and_never_0():
 
 def test_words_with_counts_or_shares_are_read_and_incomplete_shares_have_no_mass():
     counts = pd.DataFrame({"item": 1, "context": "A", "word": ["x", "X.", "y"], "count": [2, 1, 1]})
-    words = read_norms(counts).stimuli.columns()
+    words = read_norms(counts).columns()
     assert (words["target"], words["count"], words["cloze"]) == (["x", "y"], [3, 1], [0.75, 0.25])
     contexts = read_norms(counts.assign(context=["A", "A", "B"]))
-    assert contexts.stimuli.columns()["item"] == ["1.1", "1.2"]
-    assert contexts.stimuli.columns()["cloze"] == [1, 1]
+    assert contexts.columns()["item"] == ["1.1", "1.2"]
+    assert contexts.columns()["cloze"] == [1, 1]
     assert "each context of items with several is an item: 1" in contexts.notes
-    cased = read_norms(counts, keep_case=True).stimuli.columns()
+    cased = read_norms(counts, keep_case=True).columns()
     assert cased["target"] == ["x", "X", "y"]
     measures = item_measures(np.array([0.5, 0.2, 0.1]), np.log([0.2, 0.1, 0.3]), 0.5)
     assert math.isnan(measures["mass"])
@@ -192,7 +192,7 @@ def test_fit_reads_the_words_of_several_models_and_names_them():
     frame, p = table(8, 2)
     tops = {context: {"other": 0.5} for context in frame["context"]}
     models = [model(p, tops, "a"), model({word: x**2 for word, x in p.items()}, tops, "b")]
-    words = lmdiag.cloze(frame, models=models).written_words()
+    words = lmdiag.cloze(frame, models=models).words
     fit = lmdiag.fit(words, response="cloze", controls=["length"])
     assert [(x.name, x.n) for x in fit.models] == [(name, len(words) // 2) for name in "ab"]
     first = words[words["model"] == "a"]

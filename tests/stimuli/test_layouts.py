@@ -270,7 +270,7 @@ def test_cloze_takes_the_options_of_tables(tmp_path):
     with pytest.raises(BadInput, match="--critical is for sentences"):
         read_norms(path, TableOptions(critical="a"))
     options = {"wide": ["a", "b"], "gap": "@", "filter": "item!=2", "columns": "sentence=Preamble"}
-    columns = read_norms(path, TableOptions.of(options)).stimuli.columns()
+    columns = read_norms(path, TableOptions.of(options)).columns()
     shares = dict(zip(columns["target"], columns["cloze"], strict=True))
     assert shares == {"it": 0.5, "him": 0.25, "her": 0.25}
     assert {*columns["context"], *columns["right_context"]} == {"Stop", "now."}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pandas import DataFrame, Series, concat, to_numeric
@@ -18,8 +18,9 @@ from pydantic_core import to_jsonable_python
 
 from lmdiag import stats
 from lmdiag.analysis.items import items_of_predictions
-from lmdiag.files import user_path
-from lmdiag.measures import cloze_correlations
+from lmdiag.measures import Scores, cloze_correlations
+from lmdiag.measures.scores import build, objects
+from lmdiag.results.models import model_labels
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.regions import without_gaps
 from lmdiag.stimuli.rows import Stimuli
@@ -45,31 +46,17 @@ POOLED = "spearman_pooled"
 TOP = 10
 """Words of a model that are asked for at each blank."""
 
-ITEM = ["item", "context", "right_context"]
-"""Columns that tell items apart."""
-
+_ITEM = ["item", "context", "right_context"]
 _WORDS = ("response", "word", "target")
 _SHARES = ("cloze", "target_cloze")
-_KNOWN = frozenset((*ITEM, "sentence", "participant", "count", *_WORDS, *_SHARES))
+_KNOWN = frozenset((*_ITEM, "sentence", "participant", "count", *_WORDS, *_SHARES))
 _RULE = "a row is a response (item, context, response), or a word with its count or cloze"
 _FINAL = re.compile(r"[\s.,;:!?…。，、；：！？]+\Z")
 _ROUNDING = 0.005
 """How far a published share may be from the counted one."""
 
 
-class ClozeNorms(NamedTuple):
-    """What people said.
-
-    Attributes:
-        stimuli: a row per item and word, with the columns item, context, right_context, target (the
-            word), cloze (its share of the responses to the item) and, where it is known, count.
-        is_cased: whether words that differ in letter case alone differ.
-        notes: what was read, changed and left out.
-    """
-
-    stimuli: Stimuli
-    is_cased: bool
-    notes: Sequence[str] = ()
+# ---- people's words -----------------------------------------------------------------------------
 
 
 def plain_word(text: str, is_cased: bool) -> str:
@@ -82,22 +69,19 @@ def plain_word(text: str, is_cased: bool) -> str:
     return word if is_cased else word.lower()
 
 
-# ---- reading ------------------------------------------------------------------------------------
-
-
 def read_norms(
     source: str | Path | DataFrame,
     options: TableOptions = AS_IT_IS,
     *,
     response: str = "",
     keep_case: bool = False,
-) -> ClozeNorms:
-    """Returns the words of a table with a row per response, or per word with its count or cloze.
+) -> Stimuli:
+    """Returns a row per item and word: item, context, right_context, target, cloze, maybe count.
 
     Args:
-        source: a file or a DataFrame with the columns context (or sentence, with a gap), and
-            response or word; item (else each context is one), right_context, and count or cloze are
-            optional.
+        source: a file or a DataFrame with a row per response, or per word with its count or cloze.
+            Its columns are context (or sentence, with a gap) and response or word; item (else each
+            context is one), right_context, and count or cloze are optional.
         options: how it is read.
         response: column of the responses or words; "" for `response`, `word` or `target`.
         keep_case: whether Goal and goal are two words.
@@ -105,44 +89,39 @@ def read_norms(
     Raises:
         BadInput: a column is missing, or a value cannot be used (column and row are named).
     """
-    path = user_path(str(source)) if isinstance(source, str | Path) else source
-    table = read_rows(path, options, _KNOWN, raw=True, reads=("gap",))
+    table = read_rows(source, options, _KNOWN, raw=True, reads=("gap",))
     word = table.column_of(response, "--response") if response else ""
     word = word or next((name for name in _WORDS if name in table.columns), "")
     if not word:
         raise table.lacks(_WORDS[0], f"{_RULE}; --response names the column of responses")
     named = replace(table, columns={**table.columns, "target": table.columns[word]})
-    named = without_gaps(named, options.gap)
-    if "context" not in named.columns:
+    table = without_gaps(named, options.gap)
+    if "context" not in table.columns:
         mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
         raise table.lacks("context", _RULE + mark * ("sentence" in table.columns))
-    table = named
     rows = _rows(table)
+    written = [plain_word(text, True) for text in rows["target"]]
+    rows["target"] = written if keep_case else [text.lower() for text in written]
+    said = rows[rows["target"] != ""]
+    if said.empty:
+        raise BadInput(f"{table.name} has no responses: {_RULE}")
+    _check(table, said)
+    items = _numbered(said)
+    words = _counted(table.name, items)
+    words.insert(0, "id", words["item"] + ": " + words["target"])
     notes = [*table.notes]
     if "item" not in table.columns:
         notes.append("no column item: each context is an item")
-    responses = rows["target"]
-    rows["target"] = [plain_word(text, keep_case) for text in responses]
-    is_empty = rows["target"] == ""
-    if empty := np.flatnonzero(is_empty).tolist():
+    if empty := rows.index.difference(said.index).tolist():
         notes.append(f"empty responses left out: {len(empty)} ({table.numbers.text(empty)})")
-    changed = responses[~is_empty & (responses != responses.str.lower())]
-    if len(changed) and not keep_case:
-        lower = {plain_word(text, True) for text in responses}
-        always = [*dict.fromkeys(x for x in changed if plain_word(x, False) not in lower)]
+    if capital := [text for text in written if text != text.lower() and not keep_case]:
+        always = [*dict.fromkeys(text for text in capital if text.lower() not in written)]
         never = f"; never written so: {first_few(always, 5)} (--keep-case)" if always else ""
-        notes.append(f"responses with capitals read in lower case: {len(changed):,}{never}")
-    rows = rows[~is_empty]
-    if rows.empty:
-        raise BadInput(f"{table.name} has no responses: {_RULE}")
-    _check(table, rows)
-    numbered = _numbered(rows)
-    if several := list(rows["item"][numbered["item"] != rows["item"]].unique()):
+        notes.append(f"responses with capitals read in lower case: {len(capital):,}{never}")
+    if several := [*said["item"][items["item"] != said["item"]].unique()]:
         notes.append(f"each context of items with several is an item: {first_few(several, 5)}")
-    words = _counted(table.name, numbered)
-    words.insert(0, "id", words["item"] + ": " + words["target"])
     stimuli = Stimuli.of("cloze", words.to_dict("list"), table.name)
-    return ClozeNorms(stimuli, keep_case, notes)
+    return replace(stimuli, notes=tuple(notes))
 
 
 def _rows(table: RawTable) -> DataFrame:
@@ -152,7 +131,7 @@ def _rows(table: RawTable) -> DataFrame:
     absent = [""] * len(table)
     rows = DataFrame({
         name: ["" if x in (None, "NA") else str(x).strip() for x in columns.get(name, absent)]
-        for name in (*ITEM, "target")
+        for name in (*_ITEM, "target")
     })  # fmt: skip
     if "item" not in columns:
         rows["item"] = rows["context"]
@@ -180,8 +159,8 @@ def _check(table: RawTable, rows: DataFrame) -> None:
         problem = f"the context differs from that in {known} in case, blanks or punctuation alone"
         raise table.error(other[0], f"{problem}: write both alike")
     places = [table.where(row) for row in rows.index]
-    columns = rows[["context", "right_context", "target"]].to_dict("list")
-    columns["id"] = [*map(str, range(len(places)))]  # a row of a wide table is several here
+    columns = rows.to_dict("list")
+    columns["id"] = [*map(str, rows.index)]  # a row of a wide table is several here
     check(columns, RawTable(table.name, columns, places=places))
 
 
@@ -196,22 +175,20 @@ def _numbered(rows: DataFrame) -> DataFrame:
 def _counted(name: str, rows: DataFrame) -> DataFrame:
     """The words of each item, the most frequent first; ties in the order of the table."""
     amount = "cloze" if "cloze" in rows else "count"
-    words = rows.groupby([*ITEM, "target"], sort=False)[amount].sum().reset_index()
-    by_item = words.groupby(ITEM, sort=False)[amount]
-    total = by_item.transform("sum")
+    words = rows.groupby([*_ITEM, "target"], sort=False)[amount].sum().reset_index()
+    of_items = words.groupby("item", sort=False)[amount]
+    total = of_items.transform("sum")
     if amount == "count":
         words["cloze"] = words["count"] / total
-    elif (above := total > 1 + _ROUNDING * by_item.transform("size") + 1e-9).any():
+    elif (above := total > 1 + _ROUNDING * of_items.transform("size") + 1e-9).any():
         item = words["item"][above].iloc[0]
         rule = "it is the share of a word; a table of single responses has no column cloze"
         raise BadInput(f"{name}: cloze of item {item} adds up to {total[above].iloc[0]:g}: {rule}")
-    return words.iloc[np.lexsort([-words["cloze"], by_item.ngroup()])]
+    return words.iloc[np.lexsort([-words["cloze"], of_items.ngroup()])]
 
 
-def norms_of_run(run: Run) -> tuple[ClozeNorms, Predictions]:
+def norms_of_run(run: Run) -> tuple[Stimuli, Predictions]:
     """Returns the words of a run with their cloze probabilities, and what was predicted.
-
-    Of an item with several contexts, each is an item: 7.1, 7.2.
 
     Raises:
         BadInput: no task, or several, have words with a column cloze or target_cloze.
@@ -225,11 +202,10 @@ def norms_of_run(run: Run) -> tuple[ClozeNorms, Predictions]:
         problem = f"{', '.join(tasks)} have" if tasks else "no task has"
         rule = "give a run of one set of words with a column cloze, or a table of responses"
         raise BadInput(f"{run.path}: {problem} cloze probabilities: {rule}")
-    rows = run.stimuli[tasks[0]]
-    words = _rows(RawTable(f"{run.path}", rows.columns(), places=rows.columns()["id"]))
-    columns = {"id": rows.columns()["id"], **_numbered(words).to_dict("list")}
-    norms = Stimuli.of("cloze", columns, str(run.path))
-    return ClozeNorms(norms, run.results.model.cased), run.predictions[tasks[0]]["none", 0]
+    columns = run.stimuli[tasks[0]].columns()
+    words = _numbered(_rows(RawTable(str(run.path), columns, places=columns["id"])))
+    norms = Stimuli.of("cloze", {"id": columns["id"], **words.to_dict("list")}, str(run.path))
+    return norms, run.predictions[tasks[0]]["none", 0]
 
 
 # ---- measures -----------------------------------------------------------------------------------
@@ -272,9 +248,9 @@ class ClozeAnalysis:
     """What people said, and what models expect.
 
     Attributes:
-        words: a row per model, item and word: item, context, right_context, word, count (where it
-            is known), cloze, probability, surprisal (bits), rank, state (scored, censored,
-            unscorable), model.
+        words: a row per model, item and word: item, context, right_context (if an item has one),
+            word, count (where it is known), cloze, probability, surprisal (bits), rank, state
+            (scored, censored, unscorable), model.
         items: a row per model and item: item, context, right_context, the measures, model.
         top_words: a row per model, item and word of the model's list: item, context,
             right_context, word, probability, is_said (by people), model.
@@ -299,10 +275,15 @@ class ClozeAnalysis:
         """The names of the models."""
         return list(self.figures["model"].unique())
 
-    def written_words(self) -> DataFrame:
-        """Returns `words` as files have them: without a right context where no item has one."""
-        has_right = self.words["right_context"].any()
-        return self.words if has_right else self.words.drop(columns="right_context")
+    def scores(self, model: str) -> dict[str, Scores]:
+        """Returns measure -> its values for the items of a model, but for cross-entropy."""
+        items = self.items[self.items["model"] == model]
+        names = objects(items["item"].tolist())
+        return {
+            name: build(name, names, items[name].to_numpy(float), statistic)
+            for name, statistic in MEASURES.items()
+            if name != "cross_entropy"  # the same test as divergence
+        }
 
     def missed(self, model: str) -> DataFrame:
         """Returns the words that people say, the least probable for the model first."""
@@ -333,13 +314,13 @@ class ClozeAnalysis:
         unsaid = concat([self.unsaid(model) for model in self.models])
         records = {
             name: table.astype(object).where(table.notna(), None).to_dict("records")
-            for name, table in {"words": self.written_words(), "unsaid": unsaid}.items()
+            for name, table in {"words": self.words, "unsaid": unsaid}.items()
         }
-        document = {"models": models, **records, "notes": self.notes}
-        document["comparisons"] = [
+        comparisons = [
             vars(x) | {"first": self.models[0], "second": self.models[x.second]}
             for x in self.comparisons
         ]
+        document = {"models": models, **records, "notes": self.notes, "comparisons": comparisons}
         plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
         return plain
 
@@ -348,64 +329,73 @@ class ClozeAnalysis:
 
 
 def analyse_norms(
-    norms: ClozeNorms, models: Mapping[str, Predictions], notes: Sequence[str] = ()
+    norms: Stimuli, predictions: Sequence[Predictions], *, keep_case: bool = True
 ) -> ClozeAnalysis:
     """Returns what models expect where people gave their responses.
 
     Args:
-        norms: what people said.
-        models: name -> predictions of the rows of the norms.
-        notes: how the models were asked.
+        norms: what people said, see `read_norms`.
+        predictions: of each model for the rows of the norms.
+        keep_case: whether words that differ in letter case alone differ, for a cased model.
+
+    Raises:
+        BadInput: a model is there twice.
     """
-    parts = [_of_model(norms, name, predictions) for name, predictions in models.items()]
-    words, items, tops = (concat(tables, ignore_index=True) for tables in zip(*parts, strict=True))
-    figures = DataFrame([row for name in models for row in _figures(name, words, items)])
-    lines = [*norms.notes, *notes, *_left_out(words, items)]
-    return ClozeAnalysis(words, items, tops, figures, lines, norms.stimuli.source)
+    models = model_labels([x.model for x in predictions], predictions)
+    if repeated := [model for model in models if models.count(model) > 1]:
+        raise BadInput(f"two models are called {repeated[0]}: give one of them another name")
+    notes = [*norms.notes]
+    tables = []
+    for model, of in zip(models, predictions, strict=True):
+        if of.model:
+            notes.append(f"{model}: {of.model.kind}, unit {of.unit}, {of.model.dtype}")
+        is_cased = keep_case and (of.model is None or of.model.cased)
+        tables.append(_of_model(norms, of, model, is_cased))
+    words, items, tops = (concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
+    figures = [row for model in models for row in _figures(model, words, items)]
+    lines = [*notes, *_left_out(words, items)]
+    return ClozeAnalysis(words, items, tops, DataFrame(figures), lines, norms.source)
 
 
-def _of_model(norms: ClozeNorms, name: str, of: Predictions) -> tuple[DataFrame, ...]:
+def _of_model(
+    norms: Stimuli, of: Predictions, model: str, is_cased: bool
+) -> tuple[DataFrame, DataFrame, DataFrame]:
     """The tables of words, items and top words of one model."""
-    table = items_of_predictions(of, norms.stimuli, scored=False)
-    table = table.rename(columns={"target": "word"})
-    table = table.assign(model=name, right_context=norms.stimuli.columns()["right_context"])
-    table["rank"] = table["rank"].astype("Int64")
-    names = ("word", "count", "cloze", "probability", "surprisal", "rank", "state", "model")
-    words = table[[*ITEM, *(column for column in names if column in table)]]
-    is_cased = norms.is_cased and (of.model is None or of.model.cased)
+    table = items_of_predictions(of, norms, scored=False).rename(columns={"target": "word"})
+    table = table.assign(model=model, rank=table["rank"].astype("Int64"))
+    names = (*_ITEM, "word", "count", "cloze", "probability", "surprisal", "rank", "state", "model")
+    words = table[[name for name in names if name in table]]
     items = []
     tops = []
-    for key, group in words.groupby(ITEM, sort=False):
-        said = {plain_word(x.word, is_cased): x.cloze for x in group.itertuples()}
+    for _, group in words.groupby("item", sort=False):
         row = group.index[0]
+        place = {name: norms.columns()[name][row] for name in _ITEM} | {"model": model}
+        cloze = group["cloze"].to_numpy()
+        share_of = dict(zip((plain_word(x, is_cased) for x in group["word"]), cloze, strict=True))
         listed = of.top_words[row] or []
-        shares = [said.get(plain_word(word, is_cased), 0.0) for word in listed]
-        nats = np.array([of.log_prob[row] for row in group.index], dtype=float)
-        place = dict(zip(ITEM, key, strict=True)) | {"model": name}
-        measures = item_measures(group["cloze"].to_numpy(), nats, (shares or [math.nan])[0])
-        items.append(place | measures)
+        shares = [share_of.get(plain_word(word, is_cased), 0.0) for word in listed]
+        nats = np.array([of.log_prob[i] for i in group.index], dtype=float)
+        items.append(place | item_measures(cloze, nats, shares[0] if shares else math.nan))
         known = np.exp(of.top_log_probs[row] or [math.nan] * len(listed))
         tops += [
             place | {"word": word, "probability": p, "is_said": share > 0}
             for word, p, share in zip(listed, known.tolist(), shares, strict=True)
         ]
-    columns = [*ITEM, "word", "probability", "is_said", "model"]
+    columns = [*_ITEM, "word", "probability", "is_said", "model"]
     return words, DataFrame(items), DataFrame(tops, columns=columns)
 
 
-def _figures(name: str, words: DataFrame, items: DataFrame) -> Iterator[dict[str, Any]]:
+def _figures(model: str, words: DataFrame, items: DataFrame) -> Iterator[dict[str, Any]]:
     """Yields the measures of a model: over items, and the correlation over all words."""
-    bounds = {"ci_low": math.nan, "ci_high": math.nan}
-    for measure, statistic in MEASURES.items():
-        values = items.loc[items["model"] == name, measure].dropna().to_numpy()
-        row = {"model": name, "measure": measure, "statistic": statistic}
-        row |= asdict(stats.estimate(values, statistic))
-        yield row | bounds if statistic == "mean" and len(values) < stats.FEWEST else row
-    known = words[words["model"] == name]
-    bits, cloze = known[["surprisal", "cloze"]].to_numpy(float).T
-    pairs = cloze_correlations(known.index.to_numpy(object), -bits, cloze)[0].values
-    pooled = {"value": stats.point(pairs, "spearman"), "n": len(pairs)}
-    yield {"model": name, "measure": POOLED, "statistic": "spearman", **pooled, **bounds}
+    values_of = items[items["model"] == model]
+    bits, cloze = words.loc[words["model"] == model, ["surprisal", "cloze"]].to_numpy(float).T
+    pairs = cloze_correlations(objects(range(len(bits))), -bits, cloze)[0].values
+    for measure, statistic in {**MEASURES, POOLED: "spearman"}.items():
+        values = pairs if measure == POOLED else values_of[measure].dropna().to_numpy()
+        figure = asdict(stats.estimate(values, statistic))
+        if measure == POOLED or (statistic == "mean" and len(values) < stats.FEWEST):
+            figure |= {"ci_low": math.nan, "ci_high": math.nan}
+        yield {"model": model, "measure": measure, "statistic": statistic} | figure
 
 
 def _left_out(words: DataFrame, items: DataFrame) -> Iterator[str]:

@@ -77,7 +77,7 @@ def cloze_command(
     else:
         print_section(shown.cloze_section(result), output_console())
     if out:
-        write_table(result.written_words(), out)
+        write_table(result.words, out)
         say(f"Saved in {out}")
     if report:
         write_atomically(report, shown.cloze_page(result).encode())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isnan
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 from pandas import DataFrame
 
-from lmdiag.analysis.cloze import ITEM, ClozeAnalysis
+from lmdiag.analysis.cloze import ClozeAnalysis
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import axis_of
@@ -33,16 +32,14 @@ _MOST_WORDS = 10
 def model_grid(analysis: ClozeAnalysis) -> Grid:
     """Returns a row of figures per model."""
     rows = []
-    names = [measure_label(measure) for measure in analysis.figures["measure"].unique()]
     for model, figures in analysis.figures.groupby("model", sort=False):
-        cells = []
-        for row in figures.itertuples():
-            value, low, high = (
-                None if isnan(x) else x for x in (row.value, row.ci_low, row.ci_high)
-            )
-            cells.append(cell_of(Figure(value, row.n, low, high, statistic=row.statistic)))
-        rows.append(GridRow((visible(str(model)),), 0, tuple(cells)))
-    return figure_grid("People and models", ("model",), names, rows)
+        cells = [
+            cell_of(Figure(x.value, x.n, x.ci_low, x.ci_high, statistic=x.statistic))
+            for x in figures.itertuples()
+        ]
+        rows.append(GridRow((visible(model),), 0, tuple(cells)))
+    names = analysis.figures["measure"].unique()
+    return figure_grid("People and models", ("model",), [*map(measure_label, names)], rows)
 
 
 def pair_grids(analysis: ClozeAnalysis) -> Iterator[Grid]:
@@ -141,27 +138,28 @@ def listed_items(analysis: ClozeAnalysis) -> list[dict[str, Any]]:
     `people` and `models` have the most frequent and the most probable words, each with its share
     and whether both have it.
     """
-    divergence = analysis.items.pivot(index=ITEM, columns="model", values="divergence")
-    means = divergence.mean(axis=1).sort_values(ascending=False, kind="stable")
-    said = dict(tuple(analysis.words.drop_duplicates([*ITEM, "word"]).groupby(ITEM)))
-    tops = dict(tuple(analysis.top_words.groupby([*ITEM, "model"])))
+    places = analysis.items.drop_duplicates("item").set_index("item")
+    divergence = analysis.items.pivot(index="item", columns="model", values="divergence")
+    order = divergence.mean(axis=1).sort_values(ascending=False, kind="stable").index
+    people = dict(tuple(analysis.words.drop_duplicates(["item", "word"]).groupby("item")))
+    tops = dict(tuple(analysis.top_words.groupby(["item", "model"])))
     items = []
-    for key in means.index[:_MOST_ITEMS]:
-        lists = [tops.get((*key, model), analysis.top_words.iloc[:0]) for model in analysis.models]
+    for item in order[:_MOST_ITEMS]:
+        lists = [tops.get((item, x), analysis.top_words[:0]) for x in analysis.models]
         shared = {word.lower() for of in lists for word in of["word"][of["is_said"]]}
-        people = said[key].assign(is_said=[x.lower() in shared for x in said[key]["word"]])
-        columns = {"cloze": people, **{str(number): of for number, of in enumerate(lists)}}
-        bars = [
-            of[["word", name if name in of else "probability", "is_said"]].head(_MOST_WORDS)
-            for name, of in columns.items()
-        ]
-        first, *others = [of.itertuples(index=False, name=None) for of in bars]
+        said = people[item].assign(is_said=[x.lower() in shared for x in people[item]["word"]])
         items.append({
-            "anchor": _anchor(key[0]), "label": key[0], "context": key[1], "right_context": key[2],
-            "divergences": divergence.loc[key, analysis.models].tolist(),
-            "people": [*first], "models": [[*of] for of in others],
+            "anchor": _anchor(item), "label": item,
+            **places.loc[item, ["context", "right_context"]],
+            "divergences": divergence.loc[item, analysis.models].tolist(),
+            "people": _bars(said, "cloze"), "models": [_bars(of, "probability") for of in lists],
         })  # fmt: skip
     return items
+
+
+def _bars(words: DataFrame, column: str) -> list[tuple[Any, ...]]:
+    """The first words of a list: word, share, whether people and a model have it."""
+    return [*words[["word", column, "is_said"]][:_MOST_WORDS].itertuples(index=False, name=None)]
 
 
 def cloze_page(analysis: ClozeAnalysis) -> str:

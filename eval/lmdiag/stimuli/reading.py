@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
+from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.extended import TEXT
 from lmdiag.stimuli.layout import in_long_form, keep_rows
@@ -72,7 +73,7 @@ def read_rows(
         if getattr(options, option):
             raise BadInput(f"--{option} is for sentences: leave it out, nothing is read by it here")
     is_file = isinstance(source, str | Path)
-    table = read_table(Path(source), raw=raw) if is_file else read_memory(source)
+    table = read_table(user_path(str(source)), raw=raw) if is_file else read_memory(source)
     table = name_columns(table, options.columns, known, copies=copies, wide=options.wide)
     return in_long_form(keep_rows(table, options.filter), options, text)
 
