@@ -601,7 +601,9 @@ def analyse(
         if isinstance(part, Run):
             known = frozenset()
             table = items_of(part, task=task, per=per, labels=[next(label_of_run)])
-        frame, of_part = read_frame_rows(table, options, known, copies=True, text=value)
+        frame, of_part = read_frame_rows(
+            table, options, known, copies=True, text=value, reads=("good", "contrast")
+        )
         frame.attrs = getattr(table, "attrs", {})
         tables.append(frame)
         notes |= dict.fromkeys(of_part)

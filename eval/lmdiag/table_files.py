@@ -88,6 +88,33 @@ _Row = tuple[int, list[str]]
 """The number of a row in its file, and its cells."""
 
 
+class Problems(list[str]):
+    """Errors that are raised together: `with problems:` keeps a `BadInput` instead of raising it.
+
+    >>> problems = Problems()
+    >>> with problems:
+    ...     raise BadInput("own.csv: no column a")
+    >>> problems
+    ['own.csv: no column a']
+    """
+
+    def __enter__(self) -> None:
+        """Begins a step."""
+
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
+        """Keeps the error of a step."""
+        if isinstance(error, BadInput):
+            self.append(str(error))
+        return isinstance(error, BadInput)
+
+    def refuse(self) -> None:
+        """Raises all errors as one; the name of the file is in the first alone."""
+        if not self:
+            return
+        start = self[0].partition(": ")[0]
+        raise BadInput("; ".join([self[0], *(x.removeprefix(f"{start}: ") for x in self[1:])]))
+
+
 class RowNumbers(NamedTuple):
     """The numbers of rows in their file, for messages.
 

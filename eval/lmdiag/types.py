@@ -273,6 +273,13 @@ class TableOptions:
         """Returns the fields that are not the defaults, as `results.json` has them."""
         return {name: value for name, value in vars(self).items() if value}
 
+    def with_further(self, other: TableOptions) -> TableOptions:
+        """Returns the options together with those of another record."""
+        given = self.stored()
+        for name, value in other.stored().items():
+            given[name] = value if isinstance(value, str) else (*given.get(name, ()), *value)
+        return TableOptions(**given)
+
 
 AS_IT_IS = TableOptions()
 """A table whose columns have the names of the specification."""

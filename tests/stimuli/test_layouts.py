@@ -141,6 +141,17 @@ REFUSED = {
     "word twice": ({"sentence": ["To be or to be."], "c": ["be"]}, {"critical": "c"}, "is 2 times"),
     "not one's own": (PAIR | {"UID": ["x"]}, {"columns": "nothing"}, "write NAME=COLUMN"),
     "both are item": ({"Item": [1], "ITEM": [1], "sentence": ["A."]}, {}, "--columns item=Item or"),
+    "misspelt region": ({"Region01": ["A"], "Regon02": ["b."], "Region03": ["c."]}, {},
+                        "'Regon02' is nearly 'region_2'"),
+    "separator and regions": ({"region_1": ["A"], "region_2": ["b."]}, {"separator": "*"},
+                              r"--separator \*: the regions have columns of their own: leave"),
+    "separator and critical": (TEXT, {"separator": " ", "critical": "item"}, "have regions: name"),
+    "gap and critical": ({"sentence": ["A {}."], "target": ["b"]}, {"critical": "target"},
+                         "--critical is for sentences, and a row is a word at a blank: leave it"),
+    "separator of pairs": (PAIR, {"separator": "*"}, "a row is two sentences: leave it out"),
+    "gap, no word": (TEXT, {"gap": "b"}, "--gap b: give the word that is scored there in a column"),
+    "another target": ({"context": ["It is"], "continuation": ["so"]}, {},
+                       "no column target; found: context, continuation; .* perhaps --columns targ"),
 }  # fmt: skip
 """Mistake -> columns of a table, options, the error."""
 
@@ -150,6 +161,37 @@ def test_what_cannot_be_read_is_refused_with_the_remedy(case):
     columns, options, message = REFUSED[case]
     with pytest.raises(BadInput, match=message):
         stimuli.load(columns, **options)
+
+
+TOGETHER = {
+    "names and filters": (
+        {"itm": [1], "contxt": ["A"], "targt": ["b"], "kind": ["x"]},
+        {"columns": ["good=rigt", "wort=kind"], "filter": ["kind=y", "typ=x"], "wide": ["a"]},
+        ["no column 'rigt'", "no name 'wort'", "'itm' is nearly 'item'", "'contxt' is nearly",
+         "'targt' is nearly 'target'", "no row has 'y' in kind", "no column 'typ'", "--wide: no "]),
+    "layout": (
+        {"sentence": ["A b."] * 2, "cond": ["x"] * 2}, {"split": ["cond=_:a,b"]},
+        ["row 2: the row is identical", "row 1: --split cond=_:a,b: the column cond: 'x' has 1 p"]),
+    "values": (
+        {"context": ["A", None], "target": [1.5, "x"], "expected": ["a,b", ""], "good": [1, 0]}, {},
+        ["no contrast", "row 2: the column context is empty", "row 1: the column target: expected",
+         "row 1: the column expected: 'a,b'"]),
+    "texts and levels": (
+        {"context": ["A ", "B"], "target": ["x", " y"], "cond": ["a", "A"], "kind": ["b ", "b"]},
+        {},
+        ["context ends in a space", "row 2: the column target has a space", "column cond has 1 row",
+         "column kind has 1 row"]),
+}  # fmt: skip
+"""Step -> columns of a table, options, a part of each problem that one message names."""
+
+
+@pytest.mark.parametrize("case", TOGETHER)
+def test_all_problems_of_a_step_are_in_one_message(case):
+    columns, options, parts = TOGETHER[case]
+    with pytest.raises(BadInput) as error:
+        stimuli.load(columns, **options)
+    problems = str(error.value).split("; ")
+    assert [part for part in parts if not any(part in x for x in problems)] == []
 
 
 FILES = {
@@ -236,6 +278,16 @@ PROPOSED = {
         "Text_ID,Word_Number,Word\n1,2,dog\n1,3,ran\n", "a row per word: for `lmdiag surprisal` "
         "and `lmdiag fit`, with --columns text=Text_ID position=Word_Number word=Word"),
     "responses": ("item,context,response\n1,The old,hen\n", "for `lmdiag cloze`"),
+    "responses of other names": (
+        "Subject,Preamble,Answer\n1,The old,hen\n2,The old,man\n",
+        "responses of people: for `lmdiag cloze`, with --columns context=Preamble response=Answer"),
+    "responses at a gap": (
+        "Subj,Stem,Completion\n1,The ___ ran.,hen\n2,The ___ ran.,dog\n", "for `lmdiag cloze`, "
+        "with --columns participant=Subj sentence=Stem response=Completion"),
+    "other names of words": ("Preamble,Ending\nThe old,hen\nThe new,hen\n",
+                             "--columns context=Preamble target=Ending"),
+    "numbered sentences": ("item,c1,c2,c3\n1,The dog ran.,The dogs ran.,The hens ran.\n",
+                           "--wide c1 c2 c3"),
     "numbers": ("item,cond,surprisal\n1,a,2\n", "responses in numbers: for `lmdiag analyse`"),
 }  # fmt: skip
 """Layout -> the file, what `check` proposes."""
@@ -248,8 +300,17 @@ def test_check_proposes_what_may_read_another_layout(tmp_path, command, case):
     code, out, _ = command("check", path)
     last = out.splitlines()[-1]
     assert (code, last.endswith(advice)) == (0, True), last
-    with pytest.raises(BadInput, match=r"no column of texts; .*; (perhaps|it may have) "):
+    with pytest.raises(BadInput, match=r"no column (of texts|target); .*; (perhaps|it may have) "):
         stimuli.load(str(path))
+
+
+def test_a_proposal_has_the_options_that_are_given_and_is_tried(tmp_path, command):
+    rows = "No,x,y\n1,A*hen ran off.,A*dog ran off.\n2,Do*not ever go.,So*be it now.\n"
+    path = written(tmp_path, rows)
+    out = command("check", path, "--filter", "No=1,2")[1]
+    assert out.splitlines()[-2].endswith("own.csv --wide x y --filter No=1,2")
+    assert "then        " in out.splitlines()[-1]
+    assert "--separator '*'" in out.splitlines()[-1]
 
 
 def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
@@ -269,6 +330,11 @@ def test_cloze_takes_the_options_of_tables(tmp_path):
     path = written(tmp_path, rows)
     with pytest.raises(BadInput, match="--critical is for sentences"):
         read_norms(path, TableOptions(critical="a"))
+    with pytest.raises(BadInput, match="--contrast is for pairs of items: leave it out"):
+        read_norms(path, TableOptions(contrast=("item",)))
+    answers = written(tmp_path, "Preamble,Answer\nThe old,hen\n", "answers.csv")
+    with pytest.raises(BadInput, match="perhaps --columns context=Preamble response=Answer"):
+        read_norms(answers)
     options = {"wide": ["a", "b"], "gap": "@", "filter": "item!=2", "columns": "sentence=Preamble"}
     columns = read_norms(path, TableOptions.of(options)).columns()
     shares = dict(zip(columns["target"], columns["cloze"], strict=True))
@@ -280,6 +346,12 @@ def test_a_column_with_many_levels_is_named_with_the_remedy():
     rows = {"item": ["1"] * 7, "condition": [*"abcdefg"], "sentence": [f"{x}." for x in "abcdefg"]}
     others = design_of(stimuli.load(rows)).others
     assert others["condition"] == "not used (7 levels, more than 6: give --conditions or --split)"
+    rows = {
+        "item": ["1"] * 14,
+        "note": [*"abcdefghijklmn"],
+        "sentence": [f"{i}." for i in range(14)],
+    }
+    assert design_of(stimuli.load(rows)).others["note"] == "not used (14 values that hardly repeat)"
 
 
 def test_a_level_of_two_columns_is_named_with_its_column(tmp_path):

@@ -21,11 +21,12 @@ from lmdiag.analysis.items import items_of_predictions
 from lmdiag.measures import Scores, cloze_correlations
 from lmdiag.measures.scores import build, objects
 from lmdiag.results.models import model_labels
+from lmdiag.stimuli.proposals import RESPONSES
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.regions import without_gaps
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.table import check
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import Problems, RawTable
 from lmdiag.text import first_few
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
@@ -92,13 +93,16 @@ def read_norms(
     table = read_rows(source, options, _KNOWN, raw=True, reads=("gap",))
     word = table.column_of(response, "--response") if response else ""
     word = word or next((name for name in _WORDS if name in table.columns), "")
+    option = RESPONSES.option(table.columns)
+    perhaps = f"; perhaps {option}" if option else ""
     if not word:
-        raise table.lacks(_WORDS[0], f"{_RULE}; --response names the column of responses")
+        rule = f"{_RULE}; --response names the column of responses{perhaps}"
+        raise table.lacks(_WORDS[0], rule)
     named = replace(table, columns={**table.columns, "target": table.columns[word]})
     table = without_gaps(named, options.gap)
     if "context" not in table.columns:
         mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
-        raise table.lacks("context", _RULE + mark * ("sentence" in table.columns))
+        raise table.lacks("context", _RULE + mark * ("sentence" in table.columns) + perhaps)
     rows = _rows(table)
     written = [plain_word(text, True) for text in rows["target"]]
     rows["target"] = written if keep_case else [text.lower() for text in written]
@@ -161,7 +165,9 @@ def _check(table: RawTable, rows: DataFrame) -> None:
     places = [table.where(row) for row in rows.index]
     columns = rows.to_dict("list")
     columns["id"] = [*map(str, rows.index)]  # a row of a wide table is several here
-    check(columns, RawTable(table.name, columns, places=places))
+    problems = Problems()
+    check(columns, RawTable(table.name, columns, places=places), problems)
+    problems.refuse()
 
 
 def _numbered(rows: DataFrame) -> DataFrame:

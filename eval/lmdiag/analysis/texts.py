@@ -10,7 +10,7 @@ from pandas import DataFrame
 from lmdiag.analysis.human import HumanTable
 from lmdiag.analysis.procedures import PLACES, Procedure, procedure_for
 from lmdiag.stimuli.forms import form_of
-from lmdiag.stimuli.proposals import columns_of_words
+from lmdiag.stimuli.proposals import WORDS
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.regions import refuse_fragments, with_regions
 from lmdiag.stimuli.table import text_problem
@@ -70,7 +70,7 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
     names = [name for name in ("text", "sentence") if name in table.columns]
     if len(names) != 1:
         rule = "a table needs one column text or sentence; give other texts as a .txt file"
-        if remedy := columns_of_words(table.columns):
+        if remedy := WORDS.option(table.columns):
             rule = f"if it has a row per word, give {remedy}"
         raise BadInput(f"{path} has the columns {', '.join(table.columns)}: {rule}")
     texts_of_rows = table.columns[names[0]]

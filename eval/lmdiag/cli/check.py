@@ -39,7 +39,7 @@ def check_command(
         try:
             rows = stimuli.load(file, task, allow_duplicates=allow_duplicates, **table.stored())
         except UnknownLayout as unknown:
-            for line in _proposed_lines(task, file, unknown):
+            for line in _proposed_lines(task, file, unknown, table):
                 print(visible(line))
             continue
         check_columns({task: rows}, design)
@@ -50,16 +50,25 @@ def check_command(
             print(visible(line))
 
 
-def _proposed_lines(task: str, file: str, unknown: UnknownLayout) -> Iterator[str]:
-    """Yields what a table without texts may be, or the command that may read it."""
-    from lmdiag.stimuli.proposals import shell_word
+def _proposed_lines(
+    task: str, file: str, unknown: UnknownLayout, table: TableOptions
+) -> Iterator[str]:
+    """Yields what a table without texts may be, or the command that may read it, if it does."""
+    from lmdiag import stimuli
+    from lmdiag.stimuli.proposals import as_typed, shell_word
+    from lmdiag.types import BadInput
 
-    yield f"{task}: {len(unknown.table):,} rows without a column of texts"
+    yield f"{task}: {len(unknown.table):,} rows without a {unknown.lacks}"
     yield f"columns     {', '.join(filter(None, unknown.table.columns))}"
-    if unknown.advice.startswith("--"):
-        yield f"proposed    lmdiag run --model M --data {shell_word(file)} {unknown.advice}"
-    else:
-        yield f"perhaps     {unknown.advice}"
+    if unknown.kind:
+        yield f"perhaps     {unknown.kind}"
+        return
+    options = table.with_further(unknown.options)
+    yield f"proposed    lmdiag run --model M --data {shell_word(file)} {as_typed(options)}"
+    try:
+        stimuli.load(file, task, **options.stored())
+    except BadInput as problem:
+        yield f"then        {problem}"
 
 
 def _lines(rows: Stimuli, design: Design) -> Iterator[str]:

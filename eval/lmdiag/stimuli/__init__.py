@@ -29,7 +29,7 @@ from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import check, converted
-from lmdiag.table_files import MEMORY, read_memory
+from lmdiag.table_files import MEMORY, Problems, read_memory
 from lmdiag.text import suggest
 from lmdiag.types import BadInput, TableOptions
 
@@ -106,10 +106,12 @@ def load(
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
         raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
-    columns = converted(table, task)
-    check(columns, table)
+    problems = Problems()
+    columns = converted(table, task, problems)
+    check(columns, table, problems)
     if task not in diagnostics.built_in() and table.form in ("", "sentences"):
-        refuse_near_levels(columns, table)
+        refuse_near_levels(columns, table, problems)
+    problems.refuse()
     numbers = table.numbers
     if limit is not None and limit < len(table):
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))

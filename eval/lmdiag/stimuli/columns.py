@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.stimuli.forms import PAIR, form_of
-from lmdiag.table_files import RawTable
+from lmdiag.stimuli.regions import is_region
+from lmdiag.table_files import Problems, RawTable
 from lmdiag.text import folded
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, TableOptions
 
 _BLANKS, _SENTENCES = ({column.name for column in core} for core in (CORE, SENTENCES))
 
@@ -27,7 +28,10 @@ ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "c
 WORD_COLUMNS = frozenset({"text", "position", "word"})
 """Known columns of tables with a row per word."""
 
-READER_NAMES = ("participant", "subject", "reader", "subid", "workerid", "subj", "sub")
+READER_NAMES = (
+    "participant", "subject", "reader", "subid", "workerid", "subj", "sub", "participantid",
+    "subjectid", "readerid", "ppt",
+)  # fmt: skip
 """Names of columns that tell readers apart, folded."""
 
 WORD_PLACES = (
@@ -54,25 +58,25 @@ _PARTNERS = (
 
 def name_columns(
     table: RawTable,
-    given: Sequence[str],
+    options: TableOptions,
     known: Collection[str],
+    problems: Problems,
     *,
     copies: bool = False,
-    wide: Sequence[str] = (),
 ) -> RawTable:
     """Returns a table whose columns have the known names.
 
     Args:
-        given: NAME=COLUMN, or region=COLUMN..COLUMN.
+        options: `columns`, NAME=COLUMN or region=COLUMN..COLUMN; `wide` columns keep their names.
         known: names that a difference of spelling is read as.
-        wide: columns that have texts of conditions, and keep their names.
+        problems: gets names of columns that are not there, and what two columns are called.
         copies: keep a column under its own name, too, where formulas of the user may name it.
-
-    Raises:
-        BadInput: there is no such column or name.
     """
-    chosen = _given_names(table, given)
-    sources = chosen | _spelled_names(table, known, chosen, {*map(folded, wide)})
+    chosen: dict[str, str] = {}
+    for text in options.columns:
+        with problems:
+            chosen |= _given_names(table, text)
+    sources = chosen | _spelled_names(table, known, chosen, options.wide, problems)
     if not sources:
         return table
     columns: dict[str, Sequence[object]] = {}
@@ -88,31 +92,23 @@ def name_columns(
     return replace(table, columns=columns, chosen=frozenset(chosen)).noting(*notes)
 
 
-def _given_names(table: RawTable, given: Sequence[str]) -> dict[str, str]:
-    """Known name -> the column that the user says it is."""
-    names: dict[str, str] = {}
-    for text in given:
-        name, equals, column = text.partition("=")
-        if not equals or not column:
-            raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
-        known = _known_name(name, _NAMES)
-        if not known:
-            choice = ", ".join(sorted(_NAMES))
-            raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
-        parts = [table.column_of(part, "--columns") for part in _range(table, column)]
-        if known == "region":
-            parts = _between(table, parts)
-            names |= {f"region_{number}": part for number, part in enumerate(parts, start=1)}
-        elif len(parts) > 1:
-            raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
-        else:
-            names[known] = parts[0]
-    return names
-
-
-def _range(table: RawTable, column: str) -> list[str]:
-    """The two ends of a range, or one column, whose name may have dots."""
-    return [column] if column in table.columns else column.split("..", 1)
+def _given_names(table: RawTable, text: str) -> dict[str, str]:
+    """Known name -> the column that the user says it is; several of a range of regions."""
+    name, equals, column = text.partition("=")
+    if not equals or not column:
+        raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
+    known = _known_name(name, _NAMES)
+    if not known:
+        choice = ", ".join(sorted(_NAMES))
+        raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
+    ends = [column] if column in table.columns else column.split("..", 1)  # a name may have dots
+    parts = [table.column_of(part, "--columns") for part in ends]
+    if known == "region":
+        regions = _between(table, parts)
+        return {f"region_{number}": part for number, part in enumerate(regions, start=1)}
+    if len(parts) > 1:
+        raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
+    return {known: parts[0]}
 
 
 def _between(table: RawTable, ends: Sequence[str]) -> list[str]:
@@ -132,9 +128,14 @@ def _known_name(name: str, known: Iterable[str]) -> str:
 
 
 def _spelled_names(
-    table: RawTable, known: Collection[str], chosen: Mapping[str, str], wide: Collection[str]
+    table: RawTable,
+    known: Collection[str],
+    chosen: Mapping[str, str],
+    wide: Collection[str],
+    problems: Problems,
 ) -> dict[str, str]:
     """Known name -> the one column that differs from it in spelling alone."""
+    wide = {*map(folded, wide)}
     claims: dict[str, list[str]] = {}
     for column in table.columns:
         name = _known_name(column, known)
@@ -154,7 +155,9 @@ def _spelled_names(
         if len(columns) > 1:
             choice = " or ".join(f"{name}={column}" for column in columns)
             both = " and ".join(columns)
-            raise BadInput(f"{table.name}: {both} are both {name}: give --columns {choice}")
+            remedy = f"give --columns {choice}"
+            problems.append(f"{table.name}: {both} are both {name}: {remedy}")
+            continue
         values = table.columns[columns[0]]
         if name != "id" or len({*map(str, values)}) == len(values):  # else it names items
             found[name] = columns[0]
@@ -177,19 +180,21 @@ def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
         known = {*PAIR}  # published sets have columns of any name
     elif form or {"context", "target"} <= names:
         known = _SENTENCES if form else _BLANKS
-    if any(re.fullmatch(r"region_[1-9]\d*", name) for name in names):
-        known = known - {"sentence"}
+    regions = [name for name in names if is_region(name)]
+    if regions:
+        ends = (re.search(r"\d+$", name) for name in names)
+        known = {*known, *(f"region_{int(end[0])}" for end in ends if end)} - {"sentence"}
     pair = () if form or "context" in names else pair_of_sentences(names)
     problems = []
     if pair:
         remedy = f"--columns sentence_good={pair[0]} sentence_bad={pair[1]}"
-        what = (
-            f"{pair[0]} and {pair[1]} are two sentences in a row: say which is good and which bad"
-        )
-        problems.append(f"{what}, {remedy}, or the other way round")
-    for name in names - {*pair, *wide}:
+        what = f"{pair[0]} and {pair[1]} are two sentences in a row"
+        which = "say which is good and which bad"
+        wide = f"--wide {' '.join(pair)} if they are conditions"
+        problems.append(f"{what}: {which}, {remedy}, or the other way round; or give {wide}")
+    for name in names:
         meant = next((x for x in sorted(known - names) if _is_near(name, x)), "")
-        if meant:
+        if meant and name not in {*pair, *wide, *regions}:
             remedy = f"rename it to {meant}, or to another name"
             problems.append(f"the column {name!r} is nearly {meant!r}: {remedy}")
     return problems
@@ -213,7 +218,7 @@ def pair_of_sentences(names: Iterable[str]) -> tuple[str, ...]:
 
 def _is_near(name: str, known: str) -> bool:
     """Whether two names differ by one letter, or by two that are swapped."""
-    a, b = (re.sub(r"[\W_]+", "", text.casefold()) for text in (name, known))
+    a, b = folded(name), folded(known)
     if a == b or known == "id":
         return False
     if len(a) == len(b):

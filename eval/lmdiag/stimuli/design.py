@@ -259,8 +259,10 @@ def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:
         return "covariate"
     if _follows(table, name, found) or any(_follows(table, name, [x]) for x in found):
         return "follows from the conditions"
+    if n > MOST_LEVELS and 2 * n > len(table):
+        return f"not used ({n:,} values that hardly repeat)"
     if n > _MOST:
-        return f"not used ({n:,} levels{_REMEDY * (2 * n <= len(table) or n <= MOST_LEVELS)})"
+        return f"not used ({n:,} levels{_REMEDY})"
     if not _texts_differ(table, name, _texts(table)):
         return "same texts at each level"
     return "follows from item" if _rotates(table, name, found) else "not a condition"
@@ -306,7 +308,7 @@ def _warnings(
     for name in levels:
         parts = split_of([*levels[name].dropna().unique()]) if name in found else []
         for split in parts:
-            remedy = f"--split {shell_word(name)}={split} gives their effects and interaction"
+            remedy = f"--split {shell_word(f'{name}={split}')} gives their effects and interaction"
             yield f"{name} has {levels[name].nunique()} levels of several parts: {remedy}"
         for level in filler_levels(levels[name].dropna()):
             n = int((levels[name] == level).sum())

@@ -55,6 +55,11 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
         return extended_rows(table, task)
     table = without_gaps(table, options.gap)
     form = "sentences" if "sentence" in table.chosen & {*table.columns} else form_of(table.columns)
+    for option in ("separator", "critical") if form != "sentences" else ():
+        if getattr(options, option):
+            row = "two sentences" if form else "a word at a blank"
+            rule = f"--{option} is for sentences, and a row is {row}: leave it out"
+            raise BadInput(f"{table.name}: {rule}")
     if form == "minimal_pairs":
         return _pair_rows(table, task)
     if not form and "sentence" in table.columns:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from lmdiag.diagnostics.base import levels_of
-from lmdiag.table_files import FILTER, RawTable
+from lmdiag.table_files import FILTER, Problems, RawTable
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, TableOptions
 
@@ -30,30 +30,49 @@ def in_long_form(table: RawTable, options: TableOptions, text: str = "") -> RawT
     return table
 
 
-def keep_rows(table: RawTable, filters: Sequence[str]) -> RawTable:
+def check_columns_of(table: RawTable, options: TableOptions, problems: Problems) -> None:
+    """Adds the columns of the options below that are not there to the problems."""
+    named = [("--wide", name) for name in options.wide]
+    named += [("--contrast", name) for name in options.contrast]
+    named += [("--split", split.partition("=")[0]) for split in options.split]
+    named += [("--good", options.good.partition("=")[0]), ("--critical", options.critical)]
+    made = {"condition", "item"} if options.wide else {""}
+    for option, name in named:
+        with problems:
+            if name and name not in made:
+                table.column_of(name, option)
+
+
+def keep_rows(table: RawTable, filters: Sequence[str], problems: Problems) -> RawTable:
     """Returns the rows that meet all conditions, COLUMN=VALUE[,VALUE] or COLUMN!=VALUE.
 
-    Rows keep the ids that they have without the filter. `BadInput` for a value that no row has.
+    Rows keep the ids that they have without the filter. A value that no row has is a problem.
     """
     for text in filters:
-        match = FILTER.fullmatch(text)
-        if not match or match[2] not in ("=", "!="):
-            raise BadInput(f"--filter {text!r}: write COLUMN=VALUE or COLUMN!=VALUE")
-        column = table.column_of(match[1], "--filter")
-        levels = [level or "" for level in levels_of(table.columns[column])]
-        wanted = filter_values(match[3], levels)
-        for value in wanted:
-            if value not in levels:
-                there = ", ".join(dict.fromkeys(map(shortened, levels)))
-                problem = f"no row has {value!r} in {column}, which has {there:.600}"
-                raise BadInput(f"{table.name}: --filter {text}: {problem}")
-        kept = [row for row, x in enumerate(levels) if (x in wanted) == (match[2] == "=")]
-        if not kept:
-            raise BadInput(f"{table.name}: --filter {text} leaves no row")
-        n_out = len(table) - len(kept)
-        note = f"filter: {text} keeps {len(kept):,} of {len(table):,} rows, {n_out:,} are left out"
-        table = _with_names(table).of(kept).noting(note)
+        with problems:
+            table = _kept(table, text)
     return table
+
+
+def _kept(table: RawTable, text: str) -> RawTable:
+    """The rows that meet a condition."""
+    match = FILTER.fullmatch(text)
+    if not match or match[2] not in ("=", "!="):
+        raise BadInput(f"--filter {text!r}: write COLUMN=VALUE or COLUMN!=VALUE")
+    column = table.column_of(match[1], "--filter")
+    levels = [level or "" for level in levels_of(table.columns[column])]
+    wanted = filter_values(match[3], levels)
+    for value in wanted:
+        if value not in levels:
+            there = ", ".join(dict.fromkeys(map(shortened, levels)))
+            problem = f"no row has {value!r} in {column}, which has {there:.600}"
+            raise BadInput(f"{table.name}: --filter {text}: {problem}")
+    kept = [row for row, x in enumerate(levels) if (x in wanted) == (match[2] == "=")]
+    if not kept:
+        raise BadInput(f"{table.name}: --filter {text} leaves no row")
+    n_out = len(table) - len(kept)
+    note = f"filter: {text} keeps {len(kept):,} of {len(table):,} rows, {n_out:,} are left out"
+    return _with_names(table).of(kept).noting(note)
 
 
 def filter_values(text: str, levels: Sequence[str]) -> list[str]:
@@ -100,8 +119,8 @@ def _long(table: RawTable, wide: Sequence[str], text: str) -> RawTable:
     text = text or ("target" if has_texts and "sentence" not in names else "sentence")
     for made in (text, "condition"):
         if made in table.columns and made not in names:
-            other = f"--columns {made}=COLUMN, or rename it"
-            raise BadInput(f"{table.name}: --wide makes a column {made}, which is there: {other}")
+            there = f"--wide makes a column {made}, which is there"
+            raise BadInput(f"{table.name}: {there}: rename it in the file")
     table = _with_names(table)
     cells = [
         (row, name)

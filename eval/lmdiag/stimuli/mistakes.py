@@ -11,14 +11,16 @@ from typing import Any
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import Problems, RawTable
 
 _ROW_NAMES = ("", "__index_level_0__")
 """Columns of row names, which R and pandas add."""
 
 
-def refuse_near_levels(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
-    """Refuses a level that differs from another one in letter case or outer blanks alone."""
+def refuse_near_levels(
+    columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems
+) -> None:
+    """Adds levels that differ from another one in letter case or outer blanks alone."""
     core = {column.name for column in (*CORE, *SENTENCES)} - {"condition"}
     for name, values in columns.items():
         if name in core and name != "item":
@@ -33,7 +35,7 @@ def refuse_near_levels(columns: Mapping[str, Sequence[Any]], table: RawTable) ->
             how = "letter case" if level.strip() == level else "blanks at its edges"
             rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[same]} as {same!r}"
             problem = f"the column {name} has {rows}, which differ in {how} alone: make them equal"
-            raise table.error(levels.index(level), problem)
+            problems.append(str(table.error(levels.index(level), problem)))
 
 
 def _folded(level: str) -> str:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from math import prod
+from typing import Any, NamedTuple
 
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.forms import form_of
 from lmdiag.stimuli.layout import level_parts
-from lmdiag.stimuli.regions import CONTINUATIONS
+from lmdiag.stimuli.regions import SENTENCE_ENDS, continues_fragments, critical_span
+from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded
-from lmdiag.types import BadInput
+from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 _FACTORS: Mapping[str, Sequence[set[str]]] = {
     "grammaticality": [{"gram", "ungram"}, {"grammatical", "ungrammatical"}, {"g", "ug"}],
@@ -31,41 +35,84 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
 _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
 _CRITICAL = re.compile(r"crit|verb|disambig|target(word|pos)|wordpos|posit")
 
-_WORDS = "a row per word: for `lmdiag surprisal` and `lmdiag fit`"
-_PLACES = {
-    "text": ("text", "textid", "article", "story", "docid", "trialid"),
-    "position": ("position", *WORD_PLACES),
-    "word": ("word",),
-}
-"""Known column of a table with a row per word -> names that it may have, folded."""
+_CONTEXT = "(sentence)?(context|preamble|stem|frame|prompt|fragment|beginning)"
+_COMPLETION = "completion|continuation|ending|word|target"
 
-_KINDS = (
-    (("item", "response"), "responses of people: for `lmdiag cloze`"),
-    (("item", "surprisal"), "responses in numbers: for `lmdiag analyse`"),
+
+class OtherRows(NamedTuple):
+    """A layout of tables without stimuli.
+
+    Attributes:
+        what: what they have, and for which command.
+        names: column that the command reads -> pattern of names that it may have, folded.
+    """
+
+    what: str
+    names: Mapping[str, str]
+
+    def columns_in(self, table: Collection[str]) -> dict[str, str]:
+        """Returns the column of a table for each of the names; {} if there is none for one."""
+        found = {}
+        for field, pattern in self.names.items():
+            names = [name for name in table if re.fullmatch(pattern, folded(name))]
+            found[field] = min(names, key=lambda name: folded(name) != field, default="")
+        return found if all(found.values()) else {}
+
+    def option(self, table: Collection[str]) -> str:
+        """Returns the option that names the columns; "" if it is not needed, or cannot help."""
+        return _option(self.columns_in(table))
+
+
+WORDS = OtherRows(
+    "a row per word: for `lmdiag surprisal` and `lmdiag fit`",
+    {
+        "text": "(text|item|sentence|sent|trial|doc|story)(id|nr|no|number)?|article",
+        "position": "|".join(WORD_PLACES),
+        "word": "word",
+    },
 )
-"""Columns of a table that has no stimuli -> what it is."""
+RESPONSES = OtherRows(
+    "responses of people: for `lmdiag cloze`",
+    {"context": _CONTEXT, "response": "response|answer|reply|produced|typed"},
+)
+_LAYOUTS = (
+    OtherRows(
+        "responses in numbers: for `lmdiag analyse`", {"item": "item", "surprisal": "surprisal"}
+    ),
+    WORDS,
+    RESPONSES,
+    RESPONSES._replace(
+        names={
+            "participant": "|".join(READER_NAMES),
+            "context": _CONTEXT,
+            "response": _COMPLETION,
+        }
+    ),
+)
 
 
 class UnknownLayout(BadInput):
-    """A table without a column of texts.
+    """A table without a column of texts that are read.
 
     Attributes:
         table: as it is.
-        advice: what it may be, or the options that may read it.
+        kind: what it is if it has no stimuli; "" otherwise.
+        options: that may read it; `AS_IT_IS` for no idea.
     """
 
     def __init__(self, table: RawTable) -> None:
         self.table = table
-        kind = _kind_of(table)
-        options = "" if kind else proposal(table)
-        self.advice = kind or options
+        self.kind = _kind_of(table)
+        self.options = AS_IT_IS if self.kind else proposal(table)
+        is_word = not self.kind and "context" in table.columns
+        self.lacks = "column target" if is_word else "column of texts"
         names = ", ".join(filter(None, table.columns))
         needs = "context and target, or a sentence, or sentence_good and sentence_bad"
-        if kind:
-            needs = f"{needs}; it may have {kind}"
-        elif options:
-            needs = f"{needs}; perhaps {options}"
-        super().__init__(f"{table.name}: no column of texts; found: {names:.800}; give {needs}")
+        if self.kind:
+            needs = f"{needs}; it may have {self.kind}"
+        elif self.options != AS_IT_IS:
+            needs = f"{needs}; perhaps {as_typed(self.options)}"
+        super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; give {needs}")
 
 
 def check_layout(table: RawTable) -> None:
@@ -73,65 +120,80 @@ def check_layout(table: RawTable) -> None:
     has_words = {"context", "target"} <= table.columns.keys()
     if not (table.form or form_of(table.columns) or has_words):
         unknown = UnknownLayout(table)
-        if unknown.advice:
+        if unknown.kind or unknown.options != AS_IT_IS:
             raise unknown
 
 
 def _kind_of(table: RawTable) -> str:
     """Returns what a table without stimuli is, and for which command; "" if it is not known."""
-    if (options := columns_of_words(table.columns)) is not None:
-        return f"{_WORDS}{options and ', with '}{options}"
-    names = {folded(name) for name in table.columns}
-    return next((text for columns, text in _KINDS if names >= {*columns}), "")
+    for layout in _LAYOUTS:
+        found = layout.columns_in(table.columns)
+        context = found.get("context", "")
+        if context and any(re.search(GAP, str(text)) for text in table.columns[context]):
+            found = {"sentence" if field == "context" else field: x for field, x in found.items()}
+        if found:
+            return ", with ".join(filter(None, (layout.what, _option(found))))
+    return ""
 
 
-def columns_of_words(names: Collection[str]) -> str | None:
-    """Returns the option that names text, position and word of a table with a row per word.
-
-    "" if the columns are called so, but for spelling; None if there is none for one of them.
-    """
-    by_name = {folded(name): name for name in reversed([*names])}
-    found = {
-        field: next((by_name[name] for name in known if name in by_name), "")
-        for field, known in _PLACES.items()
-    }
-    if not all(found.values()):
-        return None
+def _option(found: Mapping[str, str]) -> str:
+    """The option for known names of columns; "" if the columns are called so, but for spelling."""
     is_known = all(folded(name) == field for field, name in found.items())
-    parts = (f"{field}={shell_word(name)}" for field, name in found.items())
-    return "" if is_known else f"--columns {' '.join(parts)}"
+    return "" if is_known else as_typed(TableOptions(columns=_named(found)))
 
 
-def proposal(table: RawTable) -> str:
-    """Returns the options that may read a table without a column of texts; "" for no idea.
+def as_typed(options: TableOptions) -> str:
+    """Returns options as they are typed."""
+    parts = []
+    for name in ("columns", "wide", "split", "critical", "filter", "good", "contrast", "gap"):
+        value = getattr(options, name)
+        words = [value] if isinstance(value, str) else value
+        if value:
+            parts.append(f"--{name} {' '.join(map(shell_word, words))}")
+    return " ".join(parts)
+
+
+def _named(columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Known name -> column, as NAME=COLUMN."""
+    return tuple(f"{name}={column}" for name, column in columns.items())
+
+
+def proposal(table: RawTable) -> TableOptions:
+    """Returns the options that may read a table without a column of texts.
 
     Several columns of sentences are conditions; one is the sentence.
     """
+    names = [*table.columns]
     if regions := _numbered(table):
-        return f"--columns region={shell_word(regions[0])}..{shell_word(regions[-1])}"
-    if "context" in table.columns:
-        for name in filter(lambda name: folded(name) in CONTINUATIONS, table.columns):
-            return f"--columns target={shell_word(name)}"
-    texts = [name for name, values in table.columns.items() if _is_sentences(values)]
-    if "context" in texts:
-        words = [name for name, values in table.columns.items() if _is_words(values)]
-        if len(words) < 2:
-            return "".join(f"--columns target={shell_word(name)}" for name in words)
-        return f"--wide {' '.join(map(shell_word, words))}"
-    if not texts:
-        return ""
-    if len(texts) == 1:
-        return f"--columns sentence={shell_word(texts[0])}"
-    options = [f"--wide {' '.join(map(shell_word, texts))}"]
-    options += [f"--split condition={split}" for split in split_of(texts)]
+        return TableOptions(columns=(f"region={regions[0]}..{regions[-1]}",))
+    items = [name for name in names if re.match("item", folded(name))]
+    named = {"item": items[0]} if items and "item" not in names else {}
+    texts = [name for name in names if _is_sentences(table.columns[name])]
+    contexts = [name for name in names if re.fullmatch(_CONTEXT, folded(name))]
+    words = [name for name in names if continues_fragments(name)]
+    if "context" in texts and not words:
+        words = [name for name in names if _is_words(table.columns[name])]
+        if len(words) > 1:
+            return TableOptions(columns=_named(named), wide=tuple(words))
+    if contexts and words:
+        named |= {"context": contexts[0]} if contexts[0] != "context" else {}
+        return TableOptions(columns=_named(named | {"target": words[0]}))
+    if not texts or contexts:
+        return AS_IT_IS
     is_item = [all(table.columns[name][row] for name in texts) for row in range(len(table))]
     rows = [row for row, is_full in enumerate(is_item) if is_full]
-    names = [name for name in table.columns if name not in texts]
+    names = [name for name in names if name not in texts]
     critical = [name for name in names if _is_critical(table, name, texts, rows)][:1]
-    options += [f"--critical {shell_word(name)}" for name in critical]
+    options = TableOptions(columns=_named(named), critical="".join(critical))
+    if len(texts) == 1:
+        return replace(options, columns=_named(named | {"sentence": texts[0]}))
     names = [name for name in names if name not in critical]
-    options += [f"--filter {condition}" for condition in _filters(table, names, is_item)][:1]
-    return " ".join(options)
+    return replace(
+        options,
+        wide=tuple(texts),
+        split=tuple(f"condition={split}" for split in split_of(texts)),
+        filter=tuple(_filters(table, names, is_item))[:1],
+    )
 
 
 def split_of(levels: Sequence[str]) -> list[str]:
@@ -145,13 +207,11 @@ def split_of(levels: Sequence[str]) -> list[str]:
         n = len(parts[0])
         if n < 2 or any(len(part) != n for part in parts):
             continue
-        of_factors = [dict.fromkeys(part[i] for part in parts) for i in range(n)]
-        n_cells = 1
-        for factor in of_factors:
-            n_cells *= len(factor)
-        if n_cells == len(levels) and all(len(factor) > 1 for factor in of_factors):
-            names = [_factor_name([*factor], i) for i, factor in enumerate(of_factors, start=1)]
-            return [f"{shell_word(separator)}:{','.join(names)}"]
+        of_factors = [list(dict.fromkeys(factor)) for factor in zip(*parts, strict=True)]
+        is_crossed = prod(map(len, of_factors)) == len(levels)
+        if is_crossed and all(len(factor) > 1 for factor in of_factors):
+            names = [_factor_name(factor, i) for i, factor in enumerate(of_factors, start=1)]
+            return [f"{separator}:{','.join(names)}"]
     return []
 
 
@@ -162,17 +222,25 @@ def filler_levels(values: Sequence[Any]) -> list[str]:
 
 def shell_word(text: str) -> str:
     """Returns a text as a shell takes it, in quotes where it has blanks or signs."""
-    return text if re.fullmatch(r"[\w.@%+,:/-]+", text) else "'" + text.replace("'", "'\\''") + "'"
+    is_plain = re.fullmatch(r"[\w.@%+,:/=-]+", text)
+    return text if is_plain else "'" + text.replace("'", "'\\''") + "'"
 
 
 def _numbered(table: RawTable) -> list[str]:
-    """The columns of texts whose names differ in their numbers alone, three or more."""
+    """The columns of parts of sentences whose names differ in their numbers alone, three or more.
+
+    Columns of whole sentences, which end in a full stop, are not parts.
+    """
     stems: dict[str, list[str]] = {}
     for name, values in table.columns.items():
-        has_texts = any(isinstance(x, str) and re.search(r"[^\W\d]", x) for x in values)
-        if has_texts and re.search(r"\d", name):
+        texts = [x for x in values if isinstance(x, str) and re.search(r"[^\W\d]", x)]
+        if texts and re.search(r"\d", name):
             stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
-    return next((names for names in stems.values() if len(names) > 2), [])
+    for names in stems.values():
+        ends = [str(x).rstrip()[-1:] in SENTENCE_ENDS for x in table.columns[names[0]] if x]
+        if len(names) > 2 and not all(ends):
+            return names
+    return []
 
 
 def _is_words(values: Sequence[Any]) -> bool:
@@ -199,14 +267,12 @@ def _is_critical(table: RawTable, name: str, texts: Sequence[str], rows: Sequenc
     """Whether a column has the position or the word of the critical word in all texts."""
     if not _CRITICAL.search(folded(name)) or not rows:
         return False
-    for row in rows:
-        value = str(table.columns[name][row] or "").strip()
-        for text in (table.columns[column][row] for column in texts):
-            words = str(text).split()
-            is_place = value.isdecimal() and 1 <= int(value) <= len(words)
-            if not is_place and value not in [word.strip(".,;:!?\"'()") for word in words]:
-                return False
-    return True
+    pairs = (
+        (str(table.columns[text][row]), table.columns[name][row]) for row in rows for text in texts
+    )
+    with suppress(ValueError):
+        return all(critical_span(text, value) for text, value in pairs)
+    return False
 
 
 def _filters(table: RawTable, names: Sequence[str], is_item: Sequence[bool]) -> Iterator[str]:
@@ -223,4 +289,4 @@ def _filters(table: RawTable, names: Sequence[str], is_item: Sequence[bool]) -> 
         fillers = filler_levels(values) if not lacking else []
         kept = [x for x in named if x in complete and x not in fillers]
         if kept and len(kept) < len(named) and (lacking or fillers) and not complete & lacking:
-            yield f"{shell_word(name)}={','.join(kept)}"
+            yield f"{name}={','.join(kept)}"

@@ -20,13 +20,17 @@ from lmdiag import diagnostics
 from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.extended import TEXT
-from lmdiag.stimuli.layout import in_long_form, keep_rows
+from lmdiag.stimuli.layout import check_columns_of, in_long_form, keep_rows
 from lmdiag.stimuli.mistakes import without_repeated_rows
-from lmdiag.table_files import RawTable, as_frame, plain_frame, read_memory, read_table
+from lmdiag.table_files import Problems, RawTable, as_frame, plain_frame, read_memory, read_table
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+_OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
+_OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
+"""Options that some commands have no use for -> what they are for."""
 
 
 def read_items(
@@ -43,12 +47,37 @@ def read_items(
             option = next(iter(options.stored()))
             raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
         return table
-    table = name_columns(table, options.columns, ITEM_COLUMNS, wide=options.wide)
-    if problems := near_names(table, options.wide):
-        raise BadInput(f"{table.name}: {'; '.join(problems)}")
-    table = keep_rows(table, options.filter)
-    table = without_repeated_rows(table, allowed=allow_duplicates)
-    return in_long_form(table, options)
+    return _first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
+
+
+def _first_steps(
+    table: RawTable,
+    options: TableOptions,
+    known: Collection[str],
+    *,
+    allow_duplicates: bool | None = None,
+    copies: bool = False,
+    text: str = "",
+) -> RawTable:
+    """The rows after the first three steps, whose problems are in one message.
+
+    What columns are called is judged before their values; identical rows and nearly known names
+    where it is said whether rows may be identical.
+    """
+    problems = Problems()
+    table = name_columns(table, options, known, problems, copies=copies)
+    if allow_duplicates is not None:
+        problems += [f"{table.name}: {problem}" for problem in near_names(table, options.wide)]
+    table = keep_rows(table, options.filter, problems)
+    check_columns_of(table, options, problems)
+    problems.refuse()
+    if allow_duplicates is not None:
+        with problems:
+            table = without_repeated_rows(table, allowed=allow_duplicates)
+    with problems:
+        table = in_long_form(table, options, text)
+    problems.refuse()
+    return table
 
 
 def read_rows(
@@ -64,18 +93,18 @@ def read_rows(
         copies: see `name_columns`.
         text: column of the values of wide columns.
         raw: see `read_table`.
-        reads: options for the parts of sentences that the caller takes.
+        reads: options for pairs and for the parts of sentences that the caller takes.
 
     Raises:
         BadInput: the file cannot be read, or an option does not fit it.
     """
-    for option in {"gap", "separator", "critical"} - {*reads}:
-        if getattr(options, option):
-            raise BadInput(f"--{option} is for sentences: leave it out, nothing is read by it here")
+    for option in options.stored():
+        if option in _OF_ITEMS and option not in reads:
+            what = _OF_ITEMS[option]
+            raise BadInput(f"--{option} is for {what}: leave it out, nothing is read by it here")
     is_file = isinstance(source, str | Path)
     table = read_table(user_path(str(source)), raw=raw) if is_file else read_memory(source)
-    table = name_columns(table, options.columns, known, copies=copies, wide=options.wide)
-    return in_long_form(keep_rows(table, options.filter), options, text)
+    return _first_steps(table, options, known, copies=copies, text=text)
 
 
 def read_frame_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,14 +22,21 @@ _QUOTES = "\u2018\u2019\u201c\u201d\u2026\u2014\u00b7"
 _JOINED_END = re.compile(rf"[{WITHOUT_SPACES}]\d*[{_QUOTES}]*\Z")
 _JOINED_START = re.compile(rf"[{_QUOTES}]*[{WITHOUT_SPACES}]")
 
+SENTENCE_ENDS = ".!?…。！？\"'”’)"
+"""Characters at the end of a whole sentence."""
+
 _FOLLOWING = ("spill_1", "spill_2")
 """Names of the words after the critical one."""
 
 
-CONTINUATIONS = (
-    "word", "target", "critword", "criticalword", "completion", "continuation", "ending",
-)  # fmt: skip
-"""Names of columns with the word after a fragment, folded."""
+_CONTINUATION = re.compile(
+    r"(target|critical|crit|final|last)word|word|target|completion|continuation|ending"
+).fullmatch
+
+
+def continues_fragments(name: str) -> bool:
+    """Returns whether a column with this name may have the word after a fragment."""
+    return bool(_CONTINUATION(folded(name)))
 
 
 def refuse_fragments(table: RawTable) -> None:
@@ -39,13 +46,13 @@ def refuse_fragments(table: RawTable) -> None:
     them as they are names the column.
     """
     texts = table.columns.get("sentence", ())
-    names = [name for name in table.columns if folded(name) in CONTINUATIONS]
+    names = [*filter(continues_fragments, table.columns)]
     if not names or not texts or "sentence" in table.chosen:
         return
     words = table.columns[names[0]]
     for text, word in zip(texts, words, strict=True):
         is_word = isinstance(word, str) and isinstance(text, str) and word.strip()
-        if not is_word or text.rstrip()[-1:] in ".!?…。！？\"'”’)" or word.strip() in text:
+        if not is_word or text.rstrip()[-1:] in SENTENCE_ENDS or word.strip() in text:
             return
     what = f"no sentence has an end or the word in {names[0]}: the word seems to continue it"
     remedy = f"give --columns context=sentence target={names[0]}"
@@ -62,6 +69,9 @@ def without_gaps(table: RawTable, gap: str) -> RawTable:
     `BadInput` if only some of the sentences have one, or one has several.
     """
     sentences = table.columns.get("sentence", ())
+    if gap and "target" not in table.columns:
+        remedy = "give the word that is scored there in a column target"
+        raise BadInput(f"{table.name}: --gap {gap}: {remedy}")
     if "target" not in table.columns or ("context" in table.columns and not gap):
         return table
     pattern = re.compile(re.escape(gap) if gap else GAP, 0 if gap else re.IGNORECASE)
@@ -131,6 +141,9 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
             both = f"the columns sentence and {numbers[min(numbers)]} are both there"
             remedy = "leave sentence out, which is made of the regions"
             raise BadInput(f"{table.name}: {both}: {remedy}")
+        if separator:
+            problem = f"--separator {separator}: the regions have columns of their own"
+            raise BadInput(f"{table.name}: {problem}: leave it out")
         contents = zip(*(table.columns[numbers[n]] for n in sorted(numbers)), strict=True)
         rows = [list(zip(sorted(numbers), row, strict=True)) for row in contents]
     elif any((separator or "|") in str(text) for text in columns["sentence"]):
@@ -193,45 +206,55 @@ def with_critical(table: RawTable, named: str) -> RawTable:
             f"{table.name}: --critical: the sentences have regions: name one by --region"
         )
     regions = []
-    for row, (text, value) in enumerate(
-        zip(table.columns["sentence"], table.columns[column], strict=True)
-    ):
+    pairs = zip(table.columns["sentence"], table.columns[column], strict=True)
+    for row, (text, value) in enumerate(pairs):
         text = text.strip() if isinstance(text, str) else ""
-        words = [match.span() for match in re.finditer(r"\S+", text)]
-        problem, start, end = _place_of(str(value if value is not None else ""), text, words)
-        if problem:
-            raise table.error(row, f"--critical: the column {column}: {problem}")
-        spans = [(start, end), *[span for span in words if span[0] >= end][: len(_FOLLOWING)]]
-        names = ("critical", *_FOLLOWING)
+        try:
+            start, end = critical_span(text, value)
+        except ValueError as error:
+            raise table.error(row, f"--critical: the column {column}: {error}") from None
+        following = [match.span() for match in _words_of(text) if match.start() >= end]
+        spans = [(start, end), *following[: len(_FOLLOWING)]]
+        of_row = enumerate(zip(("critical", *_FOLLOWING), spans, strict=False), start=1)
         regions.append(
             [
                 {"number": number, "name": name, "start": span[0], "end": span[1]}
-                for number, (name, span) in enumerate(zip(names, spans, strict=False), start=1)
+                for number, (name, span) in of_row
             ]
         )
     note = f"critical: {column} is the region critical; {' and '.join(_FOLLOWING)} follow it"
     return replace(table, columns={**table.columns, "regions": regions}).noting(note)
 
 
-def _place_of(value: str, text: str, words: Sequence[tuple[int, int]]) -> tuple[str, int, int]:
-    """What is wrong with a critical word, or its start and end in the sentence."""
-    value = value.strip().removesuffix(".0")
-    if not value:
-        return "is empty: name the word or its position", 0, 0
-    if value.isdecimal():
-        number = int(value)
-        if not 1 <= number <= len(words):
-            return f"position {value} is not between 1 and {len(words)}, the last word", 0, 0
-        return "", *words[number - 1]
-    is_joined = re.search(f"[{WITHOUT_SPACES}]", value)
-    pattern = re.escape(value) if is_joined else rf"(?<!\w){re.escape(value)}(?!\w)"
+def critical_span(text: str, value: object) -> tuple[int, int]:
+    """Returns start and end of a critical word in a sentence, in characters.
+
+    Args:
+        value: its position among the words, from 1, or the word.
+
+    Raises:
+        ValueError: there is no such word, or several.
+    """
+    named = str(value if value is not None else "").strip().removesuffix(".0")
+    words = [match.span() for match in _words_of(text)]
+    if not named:
+        raise ValueError("is empty: name the word or its position")
+    if named.isdecimal():
+        if not 1 <= int(named) <= len(words):
+            raise ValueError(f"position {named} is not between 1 and {len(words)}, the last word")
+        return words[int(named) - 1]
+    is_joined = re.search(f"[{WITHOUT_SPACES}]", named)
+    pattern = re.escape(named) if is_joined else rf"(?<!\w){re.escape(named)}(?!\w)"
     found = [*re.finditer(pattern, text)] or [*re.finditer(pattern, text, re.IGNORECASE)]
     if len(found) != 1:
         times = f"is {len(found)} times" if found else "is not"
-        return f"{value!r} {times} in the sentence: give its position, from 1", 0, 0
+        raise ValueError(f"{named!r} {times} in the sentence: give its position, from 1")
     start, end = found[0].span()
     if is_joined:
-        return "", start, end
-    first = next(span for span in words if span[1] > start)
-    last = next(span for span in words if span[1] >= end)
-    return "", first[0], last[1]
+        return start, end
+    inside = [span for span in words if span[1] > start and span[0] < end]
+    return inside[0][0], inside[-1][1]
+
+
+def _words_of(text: str) -> Iterator[re.Match[str]]:
+    return re.finditer(r"\S+", text)

@@ -14,7 +14,7 @@ from typing import Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Column
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import Problems, RawTable
 from lmdiag.types import BadInput
 
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -85,12 +85,12 @@ def concatenate(parts: Sequence[RawTable]) -> RawTable:
     return RawTable(first.name, columns, places=places, form=first.form, notes=notes)
 
 
-def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
+def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[Any]]:
     """Returns the columns with converted values, core columns first.
 
     `good` and `contrast` are present if rows are compared; the other core columns always are. Only
-    the columns that the diagnostic of the task declares have types. A column that is missing, has
-    another type, or lacks a value in some row is a `BadInput`.
+    the columns that the diagnostic of the task declares have types. A column that is missing is a
+    `BadInput`; one that has another type or lacks a value in some row is left out, and a problem.
     """
     if not len(table):
         raise BadInput(f"{table.name} has no rows")
@@ -106,34 +106,40 @@ def converted(table: RawTable, task: str) -> dict[str, list[Any]]:
         # names of rows, which R or pandas add, are ignored
         if name not in ("", "__index_level_0__") and not is_absent:
             columns[name] = values
-    for name in filter(lambda name: name not in columns, needed):
-        other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
-        raise table.lacks(name, f"every row needs {' and '.join(needed)}{other}")
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
             remedy = "give both, or leave both out if no rows are compared"
-            raise BadInput(f"{table.name}: there is a column {there} but no {other}: {remedy}")
+            has = f"there is a column {there} but no {other}"
+            problems.append(f"{table.name}: {has}: {remedy}")
+    if missing := [name for name in needed if name not in columns]:
+        other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
+        rule = f"every row needs {' and '.join(needed)}{other}"
+        problems.append(str(table.lacks(missing[0], rule)))
+        problems.refuse()
     names = table.row_names or range(1, len(table) + 1)
     columns.setdefault("id", [f"{task}-{name}" for name in names])
     absent = [None] * len(table)
     if "context" in columns and "right_context" in columns:  # a blank may open the sentence
         columns["context"] = ["" if value is None else value for value in columns["context"]]
-    core = {
-        column.name: _values(table, column, columns.get(column.name, absent), core=True)
-        for column in diagnostic.core
-        if column.name in columns or column.default is not None
-    }
-    typed = {
-        column.name: _values(table, column, columns[column.name], core=False)
-        for column in diagnostic.columns
-        if column.name in columns and column.type != "text"
-    }
+    core = {}
+    typed = {}
+    for column in diagnostic.core:
+        if column.name in columns or column.default is not None:
+            with problems:
+                values = columns.get(column.name, absent)
+                core[column.name] = _values(table, column, values, core=True)
+    for column in diagnostic.columns:
+        if column.name in columns and column.type != "text":
+            with problems:
+                typed[column.name] = _values(table, column, columns[column.name], core=False)
     sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
     for row, (left, right) in enumerate(sides):
         if not left and not right.strip():
             remedy = "write the text before the word, or what follows it into right_context"
-            raise table.error(row, f"the column context is empty: {remedy}")
-    further = {name: list(values) for name, values in columns.items() if name not in core}
+            problems.append(str(table.error(row, f"the column context is empty: {remedy}")))
+            break
+    others = columns.keys() - diagnostic.core_columns
+    further = {name: list(values) for name, values in columns.items() if name in others}
     return core | further | typed
 
 
@@ -199,9 +205,8 @@ def _words(value: Any) -> list[str]:
     return [word.strip() for word in value.split("|")]
 
 
-def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
-    """Checks converted columns; an error names the first row that breaks a rule in each column."""
-    problems = []
+def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems) -> None:
+    """Adds the first row that breaks a rule in each of the converted columns to the problems."""
     for name in diagnostics.get("", table.form).core_columns:
         if name not in _RULES_OF or name not in columns:
             continue
@@ -215,7 +220,7 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
             problem = f"the column {name} {text_problem(name, text)}{others}"
             problems.append(str(table.error(row, problem)))
     first: dict[str, int] = {}
-    for row, identifier in enumerate(columns["id"]):
+    for row, identifier in enumerate(columns.get("id", ())):
         earlier = first.setdefault(identifier, row)
         if earlier != row:
             problem = f"has {identifier!r} again, first in {table.where(earlier)}"
@@ -223,7 +228,7 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
             problems.append(str(table.error(row, what)))
             break
     goods: dict[str, list[bool]] = {}
-    for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=True):
+    for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=False):
         goods.setdefault(contrast, []).append(good)
     for contrast, marks in goods.items():
         if sum(marks) != 1 or len(marks) < 2:
@@ -232,8 +237,6 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable) -> None:
             row = columns["contrast"].index(contrast)
             problems.append(str(table.error(row, f"the column contrast: {rule}")))
             break
-    if problems:
-        raise BadInput("; ".join(problems))
 
 
 def text_problem(column: str, text: str) -> str:
