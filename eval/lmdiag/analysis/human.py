@@ -74,6 +74,7 @@ class HumanTable:
         self.name = name
         self.procedure = procedure
         self.notes = notes
+        self._texts: dict[str, Series[str]] = {}
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""
@@ -94,8 +95,10 @@ class HumanTable:
             suggestion = suggest(column, names)
             known = ", ".join(names)
             raise BadInput(f"{self.name}: no column {column!r}{suggestion}; columns: {known}")
-        values = self.frame[column].astype(object).reset_index(drop=True)
-        return values.where(values.notna(), "").map(str)
+        if column not in self._texts:
+            values = self.frame[column].astype(object).reset_index(drop=True)
+            self._texts[column] = values.where(values.notna(), "").map(str)
+        return self._texts[column]
 
     def missing(self, column: str) -> NDArray[np.bool_]:
         """Returns which values of a column are missing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import re
 from collections.abc import Sequence
@@ -81,6 +80,7 @@ class Selection:
         if source.entropy is not None:
             self._known[ENTROPY] = source.entropy
         self._beyond_gap = np.zeros(len(table.frame), dtype=bool)
+        self._passed = self.kept  # by the filters of columns that the table has
         self._leave_out_all()
 
     def _leave_out_all(self) -> None:
@@ -208,14 +208,18 @@ class Selection:
         return rows
 
     def values(self, name: str) -> Values:
-        """Returns the values of all rows of the table; NaN where there is none.
+        """Returns the values of all rows of the table, computed once; NaN where there is none.
 
         Raises:
             BadInput: there is no such column and none that it can be computed from.
         """
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def _read(self, name: str) -> Values:
+        """The values of a column, of an earlier word, or computed from the words."""
         columns = self.table.frame.columns
-        if name in self._known:
-            return self._known[name]
         if match := _LAG.fullmatch(name):
             return self._lagged(match[1], int(match[2]))
         other = {"length": "len", "len": "length"}.get(name, name)
@@ -232,7 +236,8 @@ class Selection:
         texts = self.table.texts(how.word)
         if name in ("length", "len"):
             self.notes[name] = f"{name}: characters of {how.word}"
-            return np.array([len(text) or math.nan for text in texts])
+            lengths: Values = texts.str.len().where(texts != "").to_numpy(float)
+            return lengths
         sign = -1 if name == "freq" else 1
         proportion = f"wordfreq's proportion of {how.word}, language {how.language}"
         self.notes[name] = f"{name}: {'-' if sign < 0 else ''}log2 of {proportion}"
