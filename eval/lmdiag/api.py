@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from lmdiag import perturb, stimuli
 from lmdiag.analysis.cloze import TOP, ClozeAnalysis, analyse_norms, norms_of_run, read_norms
-from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
+from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table, with_numbers
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
 from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, labels_of
@@ -66,6 +66,7 @@ from lmdiag.runs.surprisals import ask_about_words, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.table_files import MEMORY
 from lmdiag.text import as_parameters, first_few
 from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, TableOptions
 
@@ -598,12 +599,17 @@ def analyse(
     for part in parts:
         known = ANALYSED_COLUMNS
         table = part
+        name = Path(part).name if isinstance(part, str | Path) else MEMORY
         if isinstance(part, Run):
             known = frozenset()
+            name = str(part.path)
             table = items_of(part, task=task, per=per, labels=[next(label_of_run)])
         frame, of_part = read_frame_rows(
             table, options, known, copies=True, text=value, reads=("good", "contrast")
         )
+        if isinstance(table, DataFrame):
+            frame = frame.set_axis(range(1, len(frame) + 1))
+        frame = with_numbers(frame, value, name)
         frame.attrs = getattr(table, "attrs", {})
         tables.append(frame)
         notes |= dict.fromkeys(of_part)

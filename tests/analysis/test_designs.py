@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
+import lmdiag
 from lmdiag.analysis.designs import analyse_table
 from lmdiag.analysis.linear import fit_mixed
 from lmdiag.report.designs import analysis_grids
@@ -326,7 +327,7 @@ def test_a_formula_that_cannot_be_fitted(formula, message, monkeypatch):
     ("options", "message"),
     [
         ({"response": "time"}, "no column 'time': choose --response from frequency, surprisal"),
-        ({"response": "a"}, "the column a has values that are not numbers"),
+        ({"response": "a"}, "rows:1: the column a: 'x' is not a number"),
         ({"conditions": ["c"]}, "no column 'c': choose from model, item"),
         ({"conditions": ["model"]}, "the column model has fewer than two levels"),
         ({"conditions": ["context"]}, "no item has a value in all 24 cells of context"),
@@ -336,7 +337,7 @@ def test_a_formula_that_cannot_be_fitted(formula, message, monkeypatch):
 )
 def test_what_cannot_be_analysed_is_one_line(options, message):
     with pytest.raises(BadInput, match=message):
-        analyse_table(design(TWO, 6, seed=1), **options)
+        lmdiag.analyse(design(TWO, 6, seed=1), **options)
     with pytest.raises(BadInput, match="no column item"):
         analyse_table(design(TWO, 6, seed=1).drop(columns="item"))
 

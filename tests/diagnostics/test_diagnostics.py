@@ -12,10 +12,10 @@ from pairs_of_sentences import FILES as SETS
 from pairs_of_sentences import write_set
 from rich.console import Console
 
+import lmdiag
 from lmdiag import diagnostics, perturb, stimuli
 from lmdiag.comparison import compare_runs
 from lmdiag.diagnostics import Chart, FigureSelection, TableShape
-from lmdiag.display import load_finished
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Protocol
@@ -72,11 +72,11 @@ DIAGNOSTIC = Diagnostic(
 )
 '''
 
-ROWS = """id,context,target,good,contrast,adverb,tense
-1a,Yesterday she,walked,true,1,Yesterday,past
-1b,Yesterday she,walks,false,1,Yesterday,past
-2a,Tomorrow she,walks,true,2,Tomorrow,future
-2b,Tomorrow she,walked,false,2,Tomorrow,future
+ROWS = """id,item,context,target,good,contrast,adverb,tense
+1a,1,Yesterday she,walked,true,1,Yesterday,past
+1b,1,Yesterday she,walks,false,1,Yesterday,past
+2a,1,Tomorrow she,walks,true,2,Tomorrow,future
+2b,1,Tomorrow she,walked,false,2,Tomorrow,future
 """
 
 
@@ -126,9 +126,11 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
         figures_as_csv(results).count(",new_measure,") == 2 * 2 * 3
     )  # models, settings, all items and two levels
     assert "new_measure" in results[0].to_json()["tasks"]["tense"]["none"]["measures"]
-    items = load_finished(runs[0].path, str(tense)).items().query("perturbation == 'none'")
+    items = lmdiag.load_run(runs[0].path, str(tense)).items().query("perturbation == 'none'")
     assert items["new_measure"].dropna().tolist() == items["sensitivity"].dropna().tolist()
     verdicts = runs[0].scores_of("tense")["new_measure"].values
+    cells = lmdiag.analyse(runs[0], response="new_measure", conditions=["tense"]).cells
+    assert cells.set_index("tense")["mean"][["past", "future"]].tolist() == verdicts.tolist()
     (first, *_) = item_list(Report(runs[0]).tasks["tense"])["listed"]
     assert f"new measure {verdicts[0]:.3f}" in first["measures"]
     (chart,) = (plot for plot in Report(runs).charts() if plot.name == "tense-measures")

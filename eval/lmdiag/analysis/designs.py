@@ -250,6 +250,27 @@ def analyse_table(
 # ---- the table -----------------------------------------------------------------------------------
 
 
+def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
+    """Returns a table with the values of a response as numbers, if it is a column.
+
+    Args:
+        table: its index has the numbers of the rows.
+        name: of the file or run, for messages.
+
+    Raises:
+        BadInput: a value is not a number; names row and column.
+    """
+    column = column_like(response, map(str, table.columns))
+    if column not in table:
+        return table
+    numbers = to_numeric(table[column], errors="coerce")
+    wrong = table.index[numbers.isna() & table[column].notna()]
+    if len(wrong):
+        value = shortened(str(table[column][wrong[0]]))
+        raise BadInput(f"{name}:{wrong[0]}: the column {column}: {value!r} is not a number")
+    return table.assign(**{column: numbers})
+
+
 def _prepared(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
     """The unperturbed rows of a task.
 
@@ -322,10 +343,7 @@ def _response(table: DataFrame, response: str) -> Series:
     """The response of each row, NaN where it is not known; see `analyse_table`."""
     columns = set(table)
     if response in columns:
-        try:
-            return pd.to_numeric(table[response]).astype(float)
-        except (ValueError, TypeError):
-            raise BadInput(f"the column {response} has values that are not numbers") from None
+        return to_numeric(table[response]).astype(float)
     if response in ("probability", "log_odds") and "surprisal" in columns:
         probability = 2.0 ** -table["surprisal"].astype(float)
         return probability if response == "probability" else logit(probability)
@@ -343,7 +361,7 @@ def _correct(table: DataFrame) -> Series:
     columns = {*table}
     for name in ("sensitivity", "accuracy@1"):
         if name in columns:
-            return pd.to_numeric(table[name]).astype(float)
+            return to_numeric(table[name]).astype(float)
     if {"good", "contrast", "surprisal"} <= columns:
         return _sensitivity(table)
     if not {"expected", "top_word"} <= columns:
