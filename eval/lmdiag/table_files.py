@@ -235,6 +235,15 @@ class RawTable:
         """Returns the table with further lines on how it was read."""
         return replace(self, notes=(*self.notes, *lines)) if lines else self
 
+    def having(self, columns: Mapping[str, Sequence[Any]], *notes: str) -> RawTable:
+        """Returns the same rows with these columns, and further lines on how they were read."""
+        return replace(self, columns=columns, notes=(*self.notes, *notes))
+
+    def numbered(self) -> RawTable:
+        """Returns the table with the numbers of its rows, which ids are made of."""
+        names = self.row_names or range(1, len(self) + 1)
+        return replace(self, row_names=names)
+
     def of(self, rows: Sequence[int]) -> RawTable:
         """Returns some rows; one may be there several times."""
         columns = {name: [x[row] for row in rows] for name, x in self.columns.items()}

@@ -162,7 +162,7 @@ BAD = {
     "NaN as context": ("context,target\nNaN,a\n", "own.csv:2: the column context is empty"),
     "no context": ("context,target\nA,a\n,b\n", "own.csv:3: the column context is empty: write"),
     "NA as sentence": ("item,sentence\n1,NA\n2,B\n", "own.csv:2: the column sentence is empty"),
-    "NA beside bars": ("item,sentence\n1,NA\n2,B|c\n", "own.csv:2: the column sentence is empty"),
+    "NA beside bars": ("item,sentence\n1,NA\n2,B|c\n", "own.csv:2: the column sentence is NA"),
     "NA in a pair": ("sen,wrong_sen\nA,NA\n", "own.csv:2: the column wrong_sen is missing"),
 }  # fmt: skip
 """What is wrong for certain -> the file, the error."""

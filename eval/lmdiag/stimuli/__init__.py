@@ -23,12 +23,11 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.forms import in_form
-from lmdiag.stimuli.mistakes import refuse_near_levels
 from lmdiag.stimuli.proposals import check_layout
 from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.suites import suite_rows
-from lmdiag.stimuli.table import check, converted
+from lmdiag.stimuli.table import check, converted, refuse_near_levels
 from lmdiag.table_files import MEMORY, Problems, read_memory
 from lmdiag.text import suggest
 from lmdiag.types import BadInput, TableOptions

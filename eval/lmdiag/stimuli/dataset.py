@@ -18,7 +18,7 @@ from typing import Any
 from lmdiag import diagnostics, files
 from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_task
-from lmdiag.stimuli.forms import PAIR_ALIASES, form_of, in_form
+from lmdiag.stimuli.forms import SHORT_NAMES, form_of, in_form
 from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import concatenate
@@ -127,7 +127,7 @@ class Dataset:
         named = {"language": place.parts[0]} if self.by_file == "language" else {}
         if self.by_file == "UID" or len(place.parts) > 1:
             named["UID"] = path.stem
-        known = {PAIR_ALIASES.get(column, column) for column in table.columns}
+        known = {SHORT_NAMES.get(column, column) for column in table.columns}
         more = {name: [text] * len(table) for name, text in named.items() if name not in known}
         return in_form(replace(table, columns={**table.columns, **more}), place.as_posix())
 

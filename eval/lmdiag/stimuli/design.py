@@ -48,6 +48,8 @@ _LISTS = re.compile(
 ).fullmatch
 """Matches names of what items are distributed over, which is hardly a condition."""
 
+_NO_CONDITION = "not a condition"
+
 _FORMS = {"": "words in context", "sentences": "sentences", "minimal_pairs": "sentences of pairs"}
 
 
@@ -151,14 +153,10 @@ def why_no_conditions(table: DataFrame) -> str:
             return f"{has}: choose one by --filter {block}={next(iter(parts))}"
     for name in inner:
         if (n := levels[name].nunique()) > _MOST and levels[name].duplicated().mean() >= 0.5:
-            return many_levels(name, n)
+            remedy = f"keep some by --filter {name}=A,B, divide them by --split"
+            has = f"{name} has {n} levels, more than {_MOST}"
+            return f"{has}: name it by --conditions {name}, {remedy}"
     return NO_CONDITION
-
-
-def many_levels(name: str, n: int) -> str:
-    """Returns the advice on a column with too many levels to be taken for a condition."""
-    remedy = f"keep some by --filter {name}=A,B, divide them by --split"
-    return f"{name} has {n} levels, more than {_MOST}: name it by --conditions {name}, {remedy}"
 
 
 def _texts(table: DataFrame) -> Series | None:
@@ -226,27 +224,27 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         near = [x for x in names if x.lower().startswith("item") or folded(x) == "id"][:1]
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
         return Design(len(stimuli), form, others=others, warnings=hints)
-    level_columns = {name: level_texts(Series(columns[name], dtype=object)) for name in names}
-    item_names = level_texts(Series(columns[item], dtype=object))
-    levels = DataFrame(level_columns).assign(item=item_names)
-    texts = {name: columns[name] for name in TEXT_COLUMNS if name in columns}
-    table = levels.assign(**texts)
+    table = DataFrame({name: level_texts(Series(columns[name], dtype=object)) for name in names})
+    table["item"] = level_texts(Series(columns[item], dtype=object))
+    table = table.assign(**{name: columns[name] for name in TEXT_COLUMNS if name in columns})
     found = [x for x in named if x in names] or find_conditions(table)
-    counts = {name: levels[name].value_counts() for name in found}
-    sizes = levels.groupby(["item", *found]).size().reset_index(name="rows")
+    counts = {name: table[name].value_counts() for name in found}
+    sizes = table.groupby(["item", *found]).size().reset_index(name="rows")
     cells = {
         ", ".join(cell): (len(part), int(part["rows"].sum()))
         for cell, part in (sizes.groupby(found) if found else ())
     }
+    others = {name: _use(table, name, found) for name in names if name not in found}
+    dropped = [name for name, use in others.items() if use == _NO_CONDITION and found and not named]
     return Design(
         len(stimuli),
         form,
-        n_items=levels["item"].nunique(),
+        n_items=table["item"].nunique(),
         levels={x: {k: int(n[k]) for k in in_order(n.index)} for x, n in counts.items()},
         cells=cells,
-        n_complete=len(_complete(levels, found)),
-        others={name: _use(table, name, found) for name in names if name not in found},
-        warnings=[*_warnings(stimuli, table, levels, found, is_given=bool(named))],
+        n_complete=len(_complete(table, found)),
+        others=others,
+        warnings=[*_warnings(stimuli, table, [*names, "item"], found, dropped)],
     )
 
 
@@ -265,7 +263,7 @@ def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:
         return f"not used ({n:,} levels{_REMEDY})"
     if not _texts_differ(table, name, _texts(table)):
         return "same texts at each level"
-    return "follows from item" if _rotates(table, name, found) else "not a condition"
+    return "follows from item" if _rotates(table, name, found) else _NO_CONDITION
 
 
 def _complete(levels: DataFrame, conditions: Sequence[str]) -> Any:
@@ -280,76 +278,77 @@ def _complete(levels: DataFrame, conditions: Sequence[str]) -> Any:
 
 
 def _warnings(
-    stimuli: Stimuli, table: DataFrame, levels: DataFrame, found: Sequence[str], *, is_given: bool
+    stimuli: Stimuli,
+    table: DataFrame,
+    names: Sequence[str],
+    found: Sequence[str],
+    dropped: Sequence[str],
 ) -> Iterator[str]:
-    """Yields what looks wrong in a design."""
+    """Yields what looks wrong in a design.
+
+    `names` are the columns of levels, `found` those that are conditions, and `dropped` those that
+    are none, since most items lack some of their levels.
+    """
     for name in ["item", *found]:
-        if rows := levels.index[levels[name].isna()].tolist():
+        if rows := table.index[table[name].isna()].tolist():
             shown = stimuli.shown_rows(rows)
-            yield f"{name} is missing in {len(rows)} of {len(levels)} rows ({shown})"
-    for name in levels:
-        counts = levels[name].value_counts()
+            yield f"{name} is missing in {len(rows)} of {len(table)} rows ({shown})"
+    for name in names:
+        counts = table[name].value_counts()
         if name == "item" or len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
             continue
         for level, n in counts.items():
             others = [x for x in counts.index if n <= _RARE and n < _SHARE * counts[x]]
             for close in get_close_matches(level, others, n=1, cutoff=0.75):
-                shown = stimuli.shown_rows(levels.index[levels[name] == level].tolist())
+                shown = stimuli.shown_rows(table.index[table[name] == level].tolist())
                 has = f"{n} row{'s' if n > 1 else ''} ({shown})"
                 yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
-    for name in [] if is_given else levels:
-        if found and name not in found and _use(table, name, found) == "not a condition":
-            n_all = len(_complete(levels, [name]))
-            of = ", ".join(f"{level} {n}" for level, n in levels[name].value_counts().items())
-            yield (
-                f"{name} is not taken for a condition: {n_all} of {levels['item'].nunique()} items "
-                f"have all of its levels (rows: {of}); correct it, or name it by --conditions"
-            )
-    for name in levels:
-        parts = split_of([*levels[name].dropna().unique()]) if name in found else []
-        for split in parts:
+    for name in dropped:
+        n_all = len(_complete(table, [name]))
+        of = ", ".join(f"{level} {n}" for level, n in table[name].value_counts().items())
+        has = f"{n_all} of {table['item'].nunique()} items have all of its levels (rows: {of})"
+        remedy = "correct it, or name it by --conditions"
+        yield f"{name} is not taken for a condition: {has}; {remedy}"
+    for name in names:
+        levels = table[name].dropna()
+        for split in split_of([*levels.unique()]) if name in found else []:
             remedy = f"--split {shell_word(f'{name}={split}')} gives their effects and interaction"
-            yield f"{name} has {levels[name].nunique()} levels of several parts: {remedy}"
-        for level in filler_levels(levels[name].dropna()):
-            n = int((levels[name] == level).sum())
+            yield f"{name} has {levels.nunique()} levels of several parts: {remedy}"
+        for level in filler_levels(levels):
+            n = int((levels == level).sum())
             remedy = f"--filter {shell_word(name)}!={shell_word(level)} leaves them out"
             yield f"{name} has {n} rows {level!r}: {remedy}"
-    if not found and stimuli.compared is False:
-        reason = why_no_conditions(table)
-        yield from [reason] if reason != NO_CONDITION else []
     if found:
-        yield from _cell_warnings(levels, found)
+        yield from _cell_warnings(table, found)
         if not stimuli.compared:  # else a contrast may have several bad rows
-            yield from _text_warnings(stimuli, levels, ["item", *found])
+            yield from _text_warnings(stimuli, table, ["item", *found])
         if stimuli.regions:
-            yield from _region_warnings(stimuli, levels, found)
+            yield from _region_warnings(stimuli, table, found)
+    elif not stimuli.compared and (reason := why_no_conditions(table)) != NO_CONDITION:
+        yield reason
 
 
-def _cell_warnings(levels: DataFrame, found: Sequence[str]) -> Iterator[str]:
+def _cell_warnings(table: DataFrame, found: Sequence[str]) -> Iterator[str]:
     """Yields which items lack cells, and which conditions to give if all items do."""
     crossed = " x ".join(found)
-    items = levels["item"].dropna().unique()
-    complete = _complete(levels, found)
+    items = table["item"].dropna().unique()
+    complete = _complete(table, found)
     lacking = [item for item in items if item not in complete]
-    if lacking and len(lacking) < len(items):
+    if lacking and len(complete):
         of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
         yield f"left out, since they have no row in some cells of {crossed}: {of}"
     elif lacking:
-        n_most = min(len(found), _MOST)  # of many columns, there are too many combinations
-        remedy = "other items"
-        for names in (x for n in range(n_most - 1, 0, -1) for x in combinations(found[:_MOST], n)):
-            if n_complete := len(_complete(levels, names)):
-                remedy = f"--conditions {' '.join(names)} ({n_complete} items)"
-                break
+        few = found[:_MOST]  # of many columns, there are too many combinations
+        choices = [x for n in range(len(few), 0, -1) for x in combinations(few, n)]
+        enough = next((names for names in choices if len(_complete(table, names))), ())
+        n = len(_complete(table, enough)) if enough else 0
+        remedy = f"--conditions {' '.join(enough)} ({n} items)" if enough else "other items"
         yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
 
 
-def _text_warnings(stimuli: Stimuli, levels: DataFrame, keys: list[str]) -> Iterator[str]:
+def _text_warnings(stimuli: Stimuli, table: DataFrame, keys: list[str]) -> Iterator[str]:
     """Yields the first cell of an item with several texts."""
-    columns = stimuli.columns()
-    parts = [columns[x] for x in ("context", "target", "right_context", "sentence") if x in columns]
-    texts = [" ".join(row) for row in zip(*parts, strict=True)]
-    cells = levels[keys].assign(text=texts).groupby(keys)["text"]
+    cells = table[keys].assign(text=_texts(table)).groupby(keys)["text"]
     n_texts = cells.nunique()
     several = n_texts[n_texts > 1]
     for cell, n in several[:1].items():
@@ -359,15 +358,15 @@ def _text_warnings(stimuli: Stimuli, levels: DataFrame, keys: list[str]) -> Iter
         yield f"{has}{more}: their mean is analysed; is an item number used twice?"
 
 
-def _region_warnings(stimuli: Stimuli, levels: DataFrame, found: Sequence[str]) -> Iterator[str]:
+def _region_warnings(stimuli: Stimuli, table: DataFrame, found: Sequence[str]) -> Iterator[str]:
     """Yields which regions are empty in some rows of a condition."""
     from pandas import DataFrame
 
     rows = [{x["number"]: x["start"] == x["end"] for x in row} for row in stimuli.regions or ()]
     empty = DataFrame(rows).eq(True)  # a region that a row lacks is not empty
-    share = empty.groupby([levels[name] for name in found]).transform("mean")
+    share = empty.groupby([table[name] for name in found]).transform("mean")
     for number in sorted(empty):
         if odd := empty.index[empty[number] & (share[number] < 1)].tolist():
-            of = f"{len(odd)} of {len(levels)} rows ({stimuli.shown_rows(odd)})"
+            of = f"{len(odd)} of {len(table)} rows ({stimuli.shown_rows(odd)})"
             has = f"region_{number} is empty in {of}"
             yield f"{has} but not in all of their condition: its surprisal is missing there"

@@ -25,12 +25,11 @@ from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 PAIR = ("sentence_good", "sentence_bad")
 """Columns of minimal pairs as BLiMP has them."""
 
-PAIR_ALIASES: Mapping[str, str] = {
-    "sen": "sentence_good", "wrong_sen": "sentence_bad",  # MultiBLiMP
-    "good_sentence": "sentence_good", "bad_sentence": "sentence_bad",  # TurBLiMP
-    "uid": "UID", "lang": "language",  # tables of a user's own
-}  # fmt: skip
-"""Column of a published set of minimal pairs -> its name here."""
+_OTHER_PAIRS = (("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
+"""Those of MultiBLiMP and TurBLiMP."""
+
+SHORT_NAMES: Mapping[str, str] = {"uid": "UID", "lang": "language"}
+"""Column of pairs of a user's own -> its name here."""
 
 
 def form_of(names: Collection[str]) -> str:
@@ -62,14 +61,14 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
             raise BadInput(f"{table.name}: {rule}")
     if form == "minimal_pairs":
         return _pair_rows(table, task)
-    if not form and "sentence" in table.columns:
+    if form == "sentences":
+        refuse_fragments(table)
+        table = with_critical(with_regions(table, options.separator), options.critical)
+        return replace(table, form=form)
+    if "sentence" in table.columns:
         remedy = "--columns sentence=sentence reads it instead"
-        table = table.noting(f"sentence: not read, since a row is a word in its context; {remedy}")
-    if not form:
-        return table
-    refuse_fragments(table)
-    table = with_critical(with_regions(table, options.separator), options.critical)
-    return replace(table, form=form)
+        return table.noting(f"sentence: not read, since a row is a word in its context; {remedy}")
+    return table
 
 
 def pair_columns(names: Collection[str]) -> tuple[str, str]:
@@ -80,8 +79,8 @@ def pair_columns(names: Collection[str]) -> tuple[str, str]:
     >>> pair_columns(["sen", "wrong_sen"]), pair_columns(["sen"])
     (('sen', 'wrong_sen'), ('sentence_good', 'sentence_bad'))
     """
-    good, bad = ([name for name in names if PAIR_ALIASES.get(name) == column] for column in PAIR)
-    return (good[0], bad[0]) if set(PAIR).isdisjoint(names) and good and bad else PAIR
+    others = [pair for pair in _OTHER_PAIRS if set(pair) <= set(names)]
+    return others[0] if others and set(PAIR).isdisjoint(names) else PAIR
 
 
 def _pair_rows(table: RawTable, task: str) -> RawTable:
@@ -95,26 +94,25 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
             problem = text_problem("sentence", text) if is_text else "is missing or not text"
             if problem:
                 raise table.error(row, f"the column {column} {problem}")
-    for column in ("sentence", "good", "contrast"):
-        if column in table.columns:
-            origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
-            raise BadInput(f"{table.name}: the column {column} {origin}")
+    if made := [name for name in ("sentence", "good", "contrast") if name in table.columns]:
+        origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
+        raise BadInput(f"{table.name}: the column {made[0]} {origin}")
     columns = {
-        column if (here := PAIR_ALIASES.get(column, column)) in table.columns else here: values
+        column if (name := SHORT_NAMES.get(column, column)) in table.columns else name: values
         for number, (column, values) in enumerate(table.columns.items())
         if column not in pair and (column or number)  # a first column without a name: row numbers
     }
     names = _pair_names(columns, len(table), task)
     sentences = zip(*(table.columns[column] for column in pair), strict=True)
-    twice = {column: [x for x in values for _ in pair] for column, values in columns.items()}
-    rows = twice | {
+    twice = replace(table, columns=columns).of([row for row in range(len(table)) for _ in pair])
+    rows = {
+        **twice.columns,
         "id": [f"{name}-{which}" for name in names for which in ("good", "bad")],
         "sentence": list(chain.from_iterable(sentences)),
         "good": [True, False] * len(table),
         "contrast": [name for name in names for _ in pair],
     }
-    numbers = table.numbers.of(row for row in range(len(table)) for _ in pair)
-    return RawTable(table.name, rows, numbers, form="minimal_pairs")
+    return replace(twice, columns=rows, form="minimal_pairs")
 
 
 def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -> list[str]:
@@ -131,5 +129,5 @@ def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -
     if n_pairs and len(set(names)) == n_pairs:
         return names
     if "id" in columns:
-        return [start + str(name) for start, name in zip(starts, columns["id"], strict=True)]
+        return [f"{start}{name}" for start, name in zip(starts, columns["id"], strict=True)]
     return [f"{task}-{row + 1}" for row in range(n_pairs)]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
 from lmdiag.diagnostics.base import levels_of
+from lmdiag.files import MAX_CELL
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.forms import form_of
 from lmdiag.stimuli.layout import level_parts
@@ -36,7 +36,8 @@ _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNOREC
 _CRITICAL = re.compile(r"crit|verb|disambig|target(word|pos)|wordpos|posit")
 
 _CONTEXT = "(sentence)?(context|preamble|stem|frame|prompt|fragment|beginning)"
-_COMPLETION = "completion|continuation|ending|word|target"
+_LETTER = re.compile(r"[^\W\d]").search
+_IN_WORDS = re.compile(f"[{WITHOUT_SPACES}]").findall
 
 
 class OtherRows(NamedTuple):
@@ -85,7 +86,7 @@ _LAYOUTS = (
         names={
             "participant": "|".join(READER_NAMES),
             "context": _CONTEXT,
-            "response": _COMPLETION,
+            "response": "completion|continuation|ending|word|target",
         }
     ),
 )
@@ -96,6 +97,7 @@ class UnknownLayout(BadInput):
 
     Attributes:
         table: as it is.
+        lacks: what is missing, e.g. "column of texts".
         kind: what it is if it has no stimuli; "" otherwise.
         options: that may read it; `AS_IT_IS` for no idea.
     """
@@ -107,12 +109,9 @@ class UnknownLayout(BadInput):
         is_word = not self.kind and "context" in table.columns
         self.lacks = "column target" if is_word else "column of texts"
         names = ", ".join(filter(None, table.columns))
-        needs = "context and target, or a sentence, or sentence_good and sentence_bad"
-        if self.kind:
-            needs = f"{needs}; it may have {self.kind}"
-        elif self.options != AS_IT_IS:
-            needs = f"{needs}; perhaps {as_typed(self.options)}"
-        super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; give {needs}")
+        needs = "give context and target, or a sentence, or sentence_good and sentence_bad"
+        hint = f"it may have {self.kind}" if self.kind else f"perhaps {as_typed(self.options)}"
+        super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}")
 
 
 def check_layout(table: RawTable) -> None:
@@ -142,20 +141,26 @@ def _option(found: Mapping[str, str]) -> str:
     return "" if is_known else as_typed(TableOptions(columns=_named(found)))
 
 
+def _named(columns: Mapping[str, str]) -> tuple[str, ...]:
+    """Known name -> column, as NAME=COLUMN; those of the known name are left out."""
+    return tuple(f"{name}={column}" for name, column in columns.items() if name != column)
+
+
 def as_typed(options: TableOptions) -> str:
     """Returns options as they are typed."""
+    given = options.stored()
     parts = []
     for name in ("columns", "wide", "split", "critical", "filter", "good", "contrast", "gap"):
-        value = getattr(options, name)
-        words = [value] if isinstance(value, str) else value
-        if value:
+        if value := given.get(name):
+            words = [value] if isinstance(value, str) else value
             parts.append(f"--{name} {' '.join(map(shell_word, words))}")
     return " ".join(parts)
 
 
-def _named(columns: Mapping[str, str]) -> tuple[str, ...]:
-    """Known name -> column, as NAME=COLUMN."""
-    return tuple(f"{name}={column}" for name, column in columns.items())
+def shell_word(text: str) -> str:
+    """Returns a text as a shell takes it, in quotes where it has blanks or signs."""
+    is_plain = re.fullmatch(r"[\w.@%+,:/=-]+", text)
+    return text if is_plain else "'" + text.replace("'", "'\\''") + "'"
 
 
 def proposal(table: RawTable) -> TableOptions:
@@ -168,32 +173,83 @@ def proposal(table: RawTable) -> TableOptions:
         return TableOptions(columns=(f"region={regions[0]}..{regions[-1]}",))
     items = [name for name in names if re.match("item", folded(name))]
     named = {"item": items[0]} if items and "item" not in names else {}
-    texts = [name for name in names if _is_sentences(table.columns[name])]
+    texts = [name for name in names if _has_texts(table.columns[name], 3)]
     contexts = [name for name in names if re.fullmatch(_CONTEXT, folded(name))]
     words = [name for name in names if continues_fragments(name)]
     if "context" in texts and not words:
-        words = [name for name in names if _is_words(table.columns[name])]
+        words = [name for name in names if _has_texts(table.columns[name], 1, 2)]
         if len(words) > 1:
             return TableOptions(columns=_named(named), wide=tuple(words))
     if contexts and words:
-        named |= {"context": contexts[0]} if contexts[0] != "context" else {}
-        return TableOptions(columns=_named(named | {"target": words[0]}))
+        return TableOptions(columns=_named(named | {"context": contexts[0], "target": words[0]}))
     if not texts or contexts:
         return AS_IT_IS
-    is_item = [all(table.columns[name][row] for name in texts) for row in range(len(table))]
-    rows = [row for row, is_full in enumerate(is_item) if is_full]
+    rows = [[table.columns[name][row] for name in texts] for row in range(len(table))]
     names = [name for name in names if name not in texts]
-    critical = [name for name in names if _is_critical(table, name, texts, rows)][:1]
-    options = TableOptions(columns=_named(named), critical="".join(critical))
+    critical = next((name for name in names if _is_critical(name, table.columns[name], rows)), "")
     if len(texts) == 1:
-        return replace(options, columns=_named(named | {"sentence": texts[0]}))
-    names = [name for name in names if name not in critical]
-    return replace(
-        options,
+        return TableOptions(columns=_named(named | {"sentence": texts[0]}), critical=critical)
+    return TableOptions(
+        columns=_named(named),
         wide=tuple(texts),
         split=tuple(f"condition={split}" for split in split_of(texts)),
-        filter=tuple(_filters(table, names, is_item))[:1],
+        critical=critical,
+        filter=_filter(table, [name for name in names if name != critical], [*map(all, rows)]),
     )
+
+
+def _numbered(table: RawTable) -> list[str]:
+    """The columns of parts of sentences whose names differ in their numbers alone, three or more.
+
+    Columns of whole sentences, which end in a full stop, are not parts.
+    """
+    stems: dict[str, list[str]] = {}
+    for name, values in table.columns.items():
+        if re.search(r"\d", name) and any(_LETTER(x) for x in values if isinstance(x, str)):
+            stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
+    for names in stems.values():
+        ends = [str(x).rstrip()[-1:] in SENTENCE_ENDS for x in table.columns[names[0]] if x]
+        if len(names) > 2 and not all(ends):
+            return names
+    return []
+
+
+def _has_texts(values: Sequence[Any], least: int, most: int = MAX_CELL) -> bool:
+    """Whether most values are texts of so many words, and most of them differ."""
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    sizes = {x: max(len(x.split()), len(_IN_WORDS(x)) - 2) for x in texts if _LETTER(x)}
+    fitting = [x for x in texts if least <= sizes.get(x, 0) <= most]
+    is_most = len(fitting) > (len(texts) if least > 1 else len(values)) / 2
+    return is_most and len({*fitting}) > len(fitting) / 2
+
+
+def _is_critical(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether a column has the position or the word of the critical word in all texts."""
+    pairs = [
+        (str(text), x) for x, row in zip(values, rows, strict=True) if all(row) for text in row
+    ]
+    with suppress(ValueError):
+        is_named = bool(pairs and _CRITICAL.search(folded(name)))
+        return is_named and all(critical_span(*pair) for pair in pairs)
+    return False
+
+
+def _filter(table: RawTable, names: Sequence[str], is_full: Sequence[bool]) -> tuple[str, ...]:
+    """The condition that leaves out rows which lack texts, or which are called fillers."""
+    for name in names:
+        values = table.columns[name]
+        levels = levels_of(values)
+        named = [level for level in dict.fromkeys(levels) if level]
+        complete = {x for x, full in zip(levels, is_full, strict=True) if full}
+        lacking = {x for x, full in zip(levels, is_full, strict=True) if not full}
+        kept = [x for x in named if x in complete and x not in {*lacking, *filler_levels(values)}]
+        is_kind = len(named) <= 6 and len(named) < len(levels) and folded(name) not in READER_NAMES
+        if is_kind and 0 < len(kept) < len(named) and not complete & lacking:
+            return (f"{name}={','.join(kept)}",)
+    return ()
+
+
+# ---- names of levels -----------------------------------------------------------------------------
 
 
 def split_of(levels: Sequence[str]) -> list[str]:
@@ -207,54 +263,11 @@ def split_of(levels: Sequence[str]) -> list[str]:
         n = len(parts[0])
         if n < 2 or any(len(part) != n for part in parts):
             continue
-        of_factors = [list(dict.fromkeys(factor)) for factor in zip(*parts, strict=True)]
-        is_crossed = prod(map(len, of_factors)) == len(levels)
-        if is_crossed and all(len(factor) > 1 for factor in of_factors):
-            names = [_factor_name(factor, i) for i, factor in enumerate(of_factors, start=1)]
+        factors = [list(dict.fromkeys(factor)) for factor in zip(*parts, strict=True)]
+        if prod(map(len, factors)) == len(levels) and min(map(len, factors)) > 1:
+            names = [_factor_name(factor, i) for i, factor in enumerate(factors, start=1)]
             return [f"{separator}:{','.join(names)}"]
     return []
-
-
-def filler_levels(values: Sequence[Any]) -> list[str]:
-    """Returns the levels of a column whose names are those of fillers or practice items."""
-    return [level for level in dict.fromkeys(levels_of(values)) if level and _FILLERS(level)]
-
-
-def shell_word(text: str) -> str:
-    """Returns a text as a shell takes it, in quotes where it has blanks or signs."""
-    is_plain = re.fullmatch(r"[\w.@%+,:/=-]+", text)
-    return text if is_plain else "'" + text.replace("'", "'\\''") + "'"
-
-
-def _numbered(table: RawTable) -> list[str]:
-    """The columns of parts of sentences whose names differ in their numbers alone, three or more.
-
-    Columns of whole sentences, which end in a full stop, are not parts.
-    """
-    stems: dict[str, list[str]] = {}
-    for name, values in table.columns.items():
-        texts = [x for x in values if isinstance(x, str) and re.search(r"[^\W\d]", x)]
-        if texts and re.search(r"\d", name):
-            stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
-    for names in stems.values():
-        ends = [str(x).rstrip()[-1:] in SENTENCE_ENDS for x in table.columns[names[0]] if x]
-        if len(names) > 2 and not all(ends):
-            return names
-    return []
-
-
-def _is_words(values: Sequence[Any]) -> bool:
-    """Whether most values are one or two words, and most of them differ."""
-    texts = [value for value in values if isinstance(value, str) and value.strip()]
-    words = [x for x in texts if len(x.split()) < 3 and re.search(r"[^\W\d]", x)]
-    return len(words) > len(values) / 2 and len({*words}) > len(words) / 2
-
-
-def _is_sentences(values: Sequence[Any]) -> bool:
-    """Whether most of the values that are there are texts of three words or more."""
-    texts = [value for value in values if isinstance(value, str) and value.strip()]
-    long = [x for x in texts if len(x.split()) > 2 or len(re.findall(f"[{WITHOUT_SPACES}]", x)) > 4]
-    return bool(texts) and len(long) > len(texts) / 2 and len({*texts}) > len(texts) / 2
 
 
 def _factor_name(levels: Sequence[str], number: int) -> str:
@@ -263,30 +276,6 @@ def _factor_name(levels: Sequence[str], number: int) -> str:
     return next((name for name, of in _FACTORS.items() if names in of), f"factor_{number}")
 
 
-def _is_critical(table: RawTable, name: str, texts: Sequence[str], rows: Sequence[int]) -> bool:
-    """Whether a column has the position or the word of the critical word in all texts."""
-    if not _CRITICAL.search(folded(name)) or not rows:
-        return False
-    pairs = (
-        (str(table.columns[text][row]), table.columns[name][row]) for row in rows for text in texts
-    )
-    with suppress(ValueError):
-        return all(critical_span(text, value) for text, value in pairs)
-    return False
-
-
-def _filters(table: RawTable, names: Sequence[str], is_item: Sequence[bool]) -> Iterator[str]:
-    """Yields conditions that leave out rows which lack texts, or which are called fillers."""
-    for name in names:
-        values = table.columns[name]
-        levels = levels_of(values)
-        named = [level for level in dict.fromkeys(levels) if level]
-        is_number_of_row = len(named) == len(levels)
-        if not 2 <= len(named) <= 6 or is_number_of_row or folded(name) in READER_NAMES:
-            continue
-        complete = {x for x, full in zip(levels, is_item, strict=True) if full}
-        lacking = {x for x, full in zip(levels, is_item, strict=True) if not full}
-        fillers = filler_levels(values) if not lacking else []
-        kept = [x for x in named if x in complete and x not in fillers]
-        if kept and len(kept) < len(named) and (lacking or fillers) and not complete & lacking:
-            yield f"{name}={','.join(kept)}"
+def filler_levels(values: Sequence[Any]) -> list[str]:
+    """Returns the levels of a column whose names are those of fillers or practice items."""
+    return [level for level in dict.fromkeys(levels_of(values)) if level and _FILLERS(level)]

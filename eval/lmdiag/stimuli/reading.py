@@ -1,7 +1,7 @@
 """How a user's own table is read, in named steps; `lmdiag check` prints them.
 
 1. columns: which column is what (`columns`);
-2. filter: which rows are read (`layout.keep_rows`), each once (`mistakes`);
+2. filter: which rows are read and each once (`layout`);
 3. layout: a row per text, contrasts and conditions in columns of their own (`layout`);
 4. gap and regions: the parts of a sentence (`regions`, called by `forms.in_form`);
 5. conditions: the columns that are factors of a design (`design`).
@@ -20,8 +20,7 @@ from lmdiag import diagnostics
 from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.extended import TEXT
-from lmdiag.stimuli.layout import check_columns_of, in_long_form, keep_rows
-from lmdiag.stimuli.mistakes import without_repeated_rows
+from lmdiag.stimuli.layout import check_columns_of, in_long_form, keep_rows, without_repeated_rows
 from lmdiag.table_files import Problems, RawTable, as_frame, plain_frame, read_memory, read_table
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 

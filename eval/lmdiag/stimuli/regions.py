@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from lmdiag.stimuli.table import GAP, text_problem
@@ -25,9 +24,8 @@ _JOINED_START = re.compile(rf"[{_QUOTES}]*[{WITHOUT_SPACES}]")
 SENTENCE_ENDS = ".!?…。！？\"'”’)"
 """Characters at the end of a whole sentence."""
 
-_FOLLOWING = ("spill_1", "spill_2")
-"""Names of the words after the critical one."""
-
+_CRITICAL = ("critical", "spill_1", "spill_2")
+"""Names of the critical word and the words after it."""
 
 _CONTINUATION = re.compile(
     r"(target|critical|crit|final|last)word|word|target|completion|continuation|ending"
@@ -46,16 +44,15 @@ def refuse_fragments(table: RawTable) -> None:
     them as they are names the column.
     """
     texts = table.columns.get("sentence", ())
-    names = [*filter(continues_fragments, table.columns)]
-    if not names or not texts or "sentence" in table.chosen:
+    name = next(filter(continues_fragments, table.columns), None)
+    if name is None or not texts or "sentence" in table.chosen:
         return
-    words = table.columns[names[0]]
-    for text, word in zip(texts, words, strict=True):
+    for text, word in zip(texts, table.columns[name], strict=True):
         is_word = isinstance(word, str) and isinstance(text, str) and word.strip()
         if not is_word or text.rstrip()[-1:] in SENTENCE_ENDS or word.strip() in text:
             return
-    what = f"no sentence has an end or the word in {names[0]}: the word seems to continue it"
-    remedy = f"give --columns context=sentence target={names[0]}"
+    what = f"no sentence has an end or the word in {name}: the word seems to continue it"
+    remedy = f"give --columns context=sentence target={name}"
     other = "or, to score them as sentences, --columns sentence=sentence"
     raise BadInput(f"{table.name}: {what}: {remedy}, {other}")
 
@@ -68,31 +65,30 @@ def without_gaps(table: RawTable, gap: str) -> RawTable:
 
     `BadInput` if only some of the sentences have one, or one has several.
     """
-    sentences = table.columns.get("sentence", ())
     if gap and "target" not in table.columns:
         remedy = "give the word that is scored there in a column target"
         raise BadInput(f"{table.name}: --gap {gap}: {remedy}")
     if "target" not in table.columns or ("context" in table.columns and not gap):
         return table
     pattern = re.compile(re.escape(gap) if gap else GAP, 0 if gap else re.IGNORECASE)
-    found = [[*pattern.finditer(x)] if isinstance(x, str) else [] for x in sentences]
-    if not any(found):
-        if gap:
-            raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
+    texts = [text if isinstance(text, str) else "" for text in table.columns.get("sentence", ())]
+    gaps = [[*pattern.finditer(text)] for text in texts]
+    if gap and not any(gaps):
+        raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
+    if not any(gaps):
         return table
-    for row, gaps in enumerate(found):
-        if len(gaps) != 1:
-            n = f"{len(gaps)} gaps" if gaps else "no gap, as other rows have"
-            raise table.error(
-                row, f"the column sentence has {n}: mark the place of the target once"
-            )
-    parts = [(text, match) for text, (match,) in zip(sentences, found, strict=True)]
+    for row, of_row in enumerate(gaps):
+        if len(of_row) != 1:
+            n = f"{len(of_row)} gaps" if of_row else "no gap, as other rows have"
+            rule = "mark the place of the target once"
+            raise table.error(row, f"the column sentence has {n}: {rule}")
+    matches = [match for (match,) in gaps]
     columns = {name: x for name, x in table.columns.items() if name != "sentence"}
-    columns["context"] = [text[: match.start()].rstrip() for text, match in parts]
-    columns["right_context"] = [text[match.end() :].strip() for text, match in parts]
-    marks = ", ".join(dict.fromkeys(match[0] for _, match in parts))
+    columns["context"] = [match.string[: match.start()].rstrip() for match in matches]
+    columns["right_context"] = [match.string[match.end() :].strip() for match in matches]
+    marks = ", ".join(dict.fromkeys(match[0] for match in matches))
     note = f"gap: {marks} in the sentence is the place of the target, context is what precedes it"
-    return replace(table, columns=columns).noting(note)
+    return table.having(columns, note)
 
 
 # ---- regions -------------------------------------------------------------------------------------
@@ -118,13 +114,16 @@ def joined(
             text += " "
         start = len(text)
         text = text + content
-        name = names.get(str(number), "")
-        spans.append({"number": number, "name": name, "start": start, "end": len(text)})
+        spans.append(_region(number, names.get(str(number), ""), start, len(text)))
     if not text:
         raise BadInput(f"{place}: regions do not join to a sentence: all are empty")
     if problem := text_problem("sentence", text):
         raise BadInput(f"{place}: content {problem}")
     return text, spans
+
+
+def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
+    return {"number": number, "name": name, "start": start, "end": end}
 
 
 def with_regions(table: RawTable, separator: str) -> RawTable:
@@ -133,57 +132,60 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
     Args:
         separator: "" for a bar. Sentences without one stay as they are.
     """
-    numbers = {int(match[1]): match[0] for match in map(is_region, table.columns) if match}
-    columns = {name: v for name, v in table.columns.items() if name not in numbers.values()}
-    rows: list[list[tuple[int, Any]]]
+    mark = separator or "|"
+    numbers = sorted(int(match[1]) for match in map(is_region, table.columns) if match)
+    names = [f"region_{number}" for number in numbers]
+    texts = table.columns.get("sentence", ())
+    is_divided = any(mark in str(text) for text in texts)
+    problem = ""
+    if numbers and "sentence" in table.columns:
+        remedy = "leave sentence out, which is made of the regions"
+        problem = f"the columns sentence and {names[0]} are both there: {remedy}"
+    elif numbers and separator:
+        problem = f"--separator {separator}: the regions have columns of their own: leave it out"
+    elif separator and not is_divided:
+        problem = f"--separator {separator}: no sentence has it"
+    elif "regions" in table.columns and (numbers or is_divided):
+        problem = "the column regions is made of the regions: rename it"
+    elif separator or not (numbers or is_divided):
+        problem = _other_separator(texts, mark)
+    if problem:
+        raise BadInput(f"{table.name}: {problem}")
     if numbers:
-        if "sentence" in columns:
-            both = f"the columns sentence and {numbers[min(numbers)]} are both there"
-            remedy = "leave sentence out, which is made of the regions"
-            raise BadInput(f"{table.name}: {both}: {remedy}")
-        if separator:
-            problem = f"--separator {separator}: the regions have columns of their own"
-            raise BadInput(f"{table.name}: {problem}: leave it out")
-        contents = zip(*(table.columns[numbers[n]] for n in sorted(numbers)), strict=True)
-        rows = [list(zip(sorted(numbers), row, strict=True)) for row in contents]
-    elif any((separator or "|") in str(text) for text in columns["sentence"]):
-        texts = columns["sentence"]
-        if None in texts:
-            raise table.error(texts.index(None), "the column sentence is empty: write a sentence")
-        rows = [list(enumerate(str(text).split(separator or "|"), start=1)) for text in texts]
-    elif separator:
-        raise BadInput(f"{table.name}: --separator {separator}: no sentence has it")
+        contents = zip(*(table.columns[name] for name in names), strict=True)
+        rows = [[*zip(numbers, row, strict=True)] for row in contents]
+    elif is_divided:
+        parts = (text.split(mark) if isinstance(text, str) else [text] for text in texts)
+        rows = [[*enumerate(row, start=1)] for row in parts]
     else:
-        _refuse_separators(table)
         return table
-    if separator and not numbers:
-        _refuse_separators(table, separator)
-    if "regions" in columns:
-        raise BadInput(f"{table.name}: the column regions is made of the regions: rename it")
     sentences = []
     spans = []
     for row, regions in enumerate(rows):
         for number, content in regions:
             if content is None:
+                column = f"region_{number}" if numbers else "sentence"
                 remedy = "write its words, or an empty text where the sentence has none there"
-                raise table.error(row, f"the column region_{number} is NA or NaN: {remedy}")
+                raise table.error(row, f"the column {column} is NA or NaN: {remedy}")
             if not isinstance(content, str):
                 raise table.error(row, f"a region must be text, not {content!r:.60}")
         text, spans_of_row = joined(regions, {}, table.where(row))
         sentences.append(text)
         spans.append(spans_of_row)
-    return replace(table, columns=columns | {"sentence": sentences, "regions": spans})
+    columns = {name: x for name, x in table.columns.items() if name not in names}
+    return table.having(columns | {"sentence": sentences, "regions": spans})
 
 
-def _refuse_separators(table: RawTable, separator: str = "|") -> None:
-    """Refuses sentences whose words or regions are separated by other characters than that."""
-    texts = [x.strip() for x in table.columns["sentence"] if isinstance(x, str)]
+def _other_separator(sentences: Iterable[Any], separator: str) -> str:
+    """What is wrong with sentences whose words or regions other characters separate; "" if none."""
+    texts = [x for x in sentences if isinstance(x, str)]
     texts = [re.sub(GAP, " ", text, flags=re.IGNORECASE).strip() for text in texts]
     for mark in "*/_".replace(separator, "") if len(texts) > 1 else "":
         if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
             what = f"{mark} stands between words in every sentence, and would be read as text"
             remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
-            raise BadInput(f"{table.name}: the column sentence: {what}: {remedy}")
+            return f"the column sentence: {what}: {remedy}"
+    return ""
 
 
 # ---- the critical word ---------------------------------------------------------------------------
@@ -202,28 +204,21 @@ def with_critical(table: RawTable, named: str) -> RawTable:
         return table
     column = table.column_of(named, "--critical")
     if "regions" in table.columns:
-        raise BadInput(
-            f"{table.name}: --critical: the sentences have regions: name one by --region"
-        )
+        remedy = "the sentences have regions: name one by --region"
+        raise BadInput(f"{table.name}: --critical: {remedy}")
     regions = []
     pairs = zip(table.columns["sentence"], table.columns[column], strict=True)
     for row, (text, value) in enumerate(pairs):
         text = text.strip() if isinstance(text, str) else ""
         try:
-            start, end = critical_span(text, value)
+            critical = critical_span(text, value)
         except ValueError as error:
             raise table.error(row, f"--critical: the column {column}: {error}") from None
-        following = [match.span() for match in _words_of(text) if match.start() >= end]
-        spans = [(start, end), *following[: len(_FOLLOWING)]]
-        of_row = enumerate(zip(("critical", *_FOLLOWING), spans, strict=False), start=1)
-        regions.append(
-            [
-                {"number": number, "name": name, "start": span[0], "end": span[1]}
-                for number, (name, span) in of_row
-            ]
-        )
-    note = f"critical: {column} is the region critical; {' and '.join(_FOLLOWING)} follow it"
-    return replace(table, columns={**table.columns, "regions": regions}).noting(note)
+        spans = [critical, *(span for span in _words_of(text) if span[0] >= critical[1])]
+        named_spans = enumerate(zip(_CRITICAL, spans, strict=False), start=1)
+        regions.append([_region(number, name, *span) for number, (name, span) in named_spans])
+    note = f"critical: {column} is the region critical; {' and '.join(_CRITICAL[1:])} follow it"
+    return table.having({**table.columns, "regions": regions}, note)
 
 
 def critical_span(text: str, value: object) -> tuple[int, int]:
@@ -236,7 +231,7 @@ def critical_span(text: str, value: object) -> tuple[int, int]:
         ValueError: there is no such word, or several.
     """
     named = str(value if value is not None else "").strip().removesuffix(".0")
-    words = [match.span() for match in _words_of(text)]
+    words = [*_words_of(text)]
     if not named:
         raise ValueError("is empty: name the word or its position")
     if named.isdecimal():
@@ -256,5 +251,5 @@ def critical_span(text: str, value: object) -> tuple[int, int]:
     return inside[0][0], inside[-1][1]
 
 
-def _words_of(text: str) -> Iterator[re.Match[str]]:
-    return re.finditer(r"\S+", text)
+def _words_of(text: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in re.finditer(r"\S+", text))

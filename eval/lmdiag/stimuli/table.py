@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import Column
+from lmdiag.diagnostics import CORE, SENTENCES, Column
+from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
 from lmdiag.table_files import Problems, RawTable
 from lmdiag.types import BadInput
 
@@ -245,3 +247,28 @@ def text_problem(column: str, text: str) -> str:
         if match := search(text):
             return message.format(match[0], text)
     return ""
+
+
+def refuse_near_levels(
+    columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems
+) -> None:
+    """Adds levels that differ from another one in letter case or outer blanks alone."""
+    core = {column.name for column in (*CORE, *SENTENCES)} - {"condition"}
+    for name, values in columns.items():
+        if name in core and name != "item":
+            continue
+        levels = levels_of(values)
+        counts = Counter(level for level in levels if level is not None)
+        first: dict[str, str] = {}  # the most frequent spelling of each level
+        for level, n in counts.most_common():
+            same = first.setdefault(level.strip() if name == "item" else _folded(level), level)
+            if same == level or (len({*map(_folded, counts)}) > MOST_LEVELS and name != "item"):
+                continue
+            how = "letter case" if level.strip() == level else "blanks at its edges"
+            rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[same]} as {same!r}"
+            problem = f"the column {name} has {rows}, which differ in {how} alone: make them equal"
+            problems.append(str(table.error(levels.index(level), problem)))
+
+
+def _folded(level: str) -> str:
+    return level.strip().casefold()
