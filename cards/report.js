@@ -3,6 +3,7 @@
 // marks that are selected filter the list, and the list highlights its marks.
 (() => {
   const FINE = matchMedia("(pointer: fine)").matches; // without a mouse, a selection would block scrolling
+  const NARROW = 440; // pixels of a chart whose panels do not stand beside each other
   const SHOWN = "!shown || indexof(shown, datum.item) >= 0";
 
   // ---- lists of items -----------------------------------------------------------------------------
@@ -171,15 +172,18 @@
       ast: true, renderer: "svg", actions: false, defaultStyle: false, config,
       tooltip: (_, event, item, value) => tip(event, value),
     });
+    for (const group of plot.querySelectorAll("[role=graphics-symbol]:not([aria-label])")) group.removeAttribute("role");
     figure.view = view;
     figure.rows = spec.data.values;
     if (points) connect(figure, view, points);
   }
 
-  // Makes a chart as wide as its place, axes included; in panels, each one its share.
+  // Makes a chart as wide as its place, axes included; in panels, each one its share. Where there is
+  // little room, panels stand below each other.
   function size(spec, width) {
-    const panel = (width - spec.usermeta?.beside) / (spec.columns || 1);
     if (spec.usermeta) {
+      if (width < NARROW && spec.columns > 1) Object.assign(spec, { columns: 1, usermeta: { beside: 59 } });
+      const panel = (width - spec.usermeta.beside) / (spec.columns || 1);
       for (const view of spec.vconcat || [spec.spec]) view.width = Math.floor(panel);
     } else {
       spec.width = width;

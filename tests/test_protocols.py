@@ -25,7 +25,12 @@ def digest(prompt):
     ("protocol", "part", "folder"),
     [
         (Protocol(prompt=PROMPT), f"prompt:{digest(PROMPT)}", f"prompt{digest(PROMPT)}"),
-        (Protocol(prompt=CHAT, chat=True), f"prompt:{digest(CHAT)}", f"chat{digest(CHAT)}"),
+        (Protocol(prompt=CHAT, chat=True), f"prompt:{digest(CHAT)}", "chat"),
+        (
+            Protocol(prompt=CHAT, chat=True, instruction="Go on."),
+            f"prompt:{digest(CHAT)}",
+            f"chat{digest(CHAT)}",
+        ),
         (Protocol(final_period="never"), "period:never", "periodnever"),
         (Protocol(first_letter="lower"), "letter:lower", "letterlower"),
         (Protocol(elicitation="choice"), "elicitation:choice", "elicitationchoice"),
@@ -130,9 +135,9 @@ def test_runs_with_prompts_and_chats(command):
     assert f"instruction Complete the sentence. · chat template {shown}" in out
     runs, _, _ = asked(command, model, "--chat", "--instruction", "Go on.")
     other = CHAT.replace("Complete the sentence.", "Go on.")
-    prompts = (f"prompt{digest(PROMPT)}", f"chat{digest(CHAT)}", f"chat{digest(other)}")
+    prompts = (f"prompt{digest(PROMPT)}", "chat", f"chat{digest(other)}")
     assert runs.keys() == {"", *(f"-{name}" for name in prompts)}
-    plain, chat = (load_run(runs[name]) for name in ("", f"-chat{digest(CHAT)}"))
+    plain, chat = (load_run(runs[name]) for name in ("", "-chat"))
     protocol = chat.results.protocol
     assert (protocol.prompt, protocol.chat) == (CHAT, True)
     assert protocol.instruction == "Complete the sentence."
@@ -142,6 +147,9 @@ def test_runs_with_prompts_and_chats(command):
     rows = chat.stimuli["neg136"]
     predictions = lmdiag.load_model(str(model), chat=True).predict(rows)
     assert f"|prompt:{digest(CHAT)}" in lmdiag.measure(predictions, rows).signature
+    earlier = chat.path.with_name(f"{chat.path.name}{digest(CHAT)}")  # its name in earlier versions
+    chat.path.rename(earlier)
+    assert {*asked(command, model, "--chat")[0].values()} == {*runs.values(), earlier} - {chat.path}
 
 
 def test_runs_that_are_refused(command):

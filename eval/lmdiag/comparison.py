@@ -24,7 +24,7 @@ from lmdiag.protocol import KNOBS, QueryOptions
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.figures import in_patterns
 from lmdiag.results.models import model_label, model_labels
-from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, on_common_items
+from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, is_curve_point, on_common_items
 from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
@@ -190,7 +190,7 @@ def _family(model: ComparedModel) -> Iterator[FigureKey]:
         for setting in settings:
             scores = model.mean_scores(task, setting)
             for name in scores:
-                if "=" in name or name.startswith(HUMAN_MEASURES):  # a point of EW over cut-offs
+                if is_curve_point(name) or name.startswith(HUMAN_MEASURES):
                     continue
                 by = compared_by.get(name.partition("@")[0], "")
                 levels = [*scores[name].levels.get(by, ())] if by else []

@@ -128,6 +128,20 @@ def test_three_models_fill_one_screen(data_dir, tmp_path, monkeypatch, capsys, c
     assert any("BERT large" in line for line in lines) == (columns == 200)
 
 
+def test_checkpoints_are_shown_in_the_order_of_training(demo_dir, tmp_path, capsys):
+    made = {
+        step: make_run(tmp_path / f"s{step}", demo_dir, id="org/m", revision=f"step{step}",
+                       training_step=step, commit=f"{step:040}", seed=step)
+        for step in (1000, 2000, 500)  # the order of names
+    }  # fmt: skip
+    _compare([load_run(folder) for folder in made.values()], tmp_path, as_json=False)
+    out = capsys.readouterr().out
+    assert out.index("step 500") < out.index("step 1000") < out.index("step 2000")
+    assert f"Differences: lmdiag compare {made[500]} {made[2000]}\n" in out
+    every = " ".join(str(made[step]) for step in (500, 1000, 2000))
+    assert f"All tables: lmdiag report {every} --format text\n" in out
+
+
 def test_data_that_changed_since_the_run(command):
     data = command.folder / "own.csv"
     data.write_text("context,target\nA robin is a,bird\n")

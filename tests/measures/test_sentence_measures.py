@@ -11,10 +11,11 @@ from suites import BITS, suite
 
 import lmdiag
 from lmdiag import comparison, stimuli
+from lmdiag.analysis.items import measure_columns
 from lmdiag.comparison import PER_WORD
 from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
-from lmdiag.results.scores import item_scores
+from lmdiag.results.scores import item_scores, without_curves
 from lmdiag.types import SentenceAnswer, WordSpan
 
 NAT = math.log(2)
@@ -285,3 +286,6 @@ def test_slor_is_the_gain_over_the_words_alone():
     assert result.n == 2
     german = stimuli.load([{"sentence": text, "language": "de"} for text in texts])
     assert "slor@language=de" in figures(german, of(german, [[2, 9], [2, 9], [9]])).measures
+    scores = item_scores(rows, predictions, Protocol(), cased=True, kind="causal")
+    assert "slor@language=en" in dict(measure_columns(rows, scores))  # the items, and analyses
+    assert "slor@language=en" in without_curves(scores)  # what is saved and compared

@@ -49,7 +49,7 @@ def test_every_declared_kind_is_made_and_altair_takes_it(runs, forms):
 
 def test_figures_shuffles_and_levels(runs):
     results = runs["strong"].results
-    settings = {"Orig": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
+    settings = {"Original": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
     names = {"low": "ci_low", "high": "ci_high"}
     plots = Report(runs["strong"]).charts()
     for row in rows(plots, "cprag102-measures"):

@@ -130,7 +130,7 @@ def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, 
     run = "results/demo--causal/mine-token"
     for arguments in (["report", run, "--format", "latex"], ["analyse", run]):
         assert "Effects on surprisal of region 2 over items" in command(*arguments)[1]
-    assert "a[x - y]" in Path(run, "report.html").read_text()
+    assert "a[<wbr>x - y]" in Path(run, "report.html").read_text()
     shown = command("analyse", run, "--region", "all", "--levels", "a=x,y")[1]
     assert "Effects on surprisal in each region" in shown
     assert "region 2: a[y - x]" in shown

@@ -15,7 +15,7 @@ from lmdiag.measures import EMPTY_REGION_BITS, Scores, sentence_parts
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.protocol import Protocol
 from lmdiag.results.models import model_label, model_labels, weights_text
-from lmdiag.results.scores import HUMAN_MEASURES, item_scores
+from lmdiag.results.scores import HUMAN_MEASURES, is_curve_point, item_scores
 from lmdiag.stats import CORRELATIONS
 from lmdiag.table_files import TABLE_SUFFIXES, plain_frame, read_frame
 from lmdiag.types import BadInput
@@ -217,7 +217,7 @@ def measure_columns(
     rows = stimuli.columns()
     good = rows.get("good", ())
     for name, measure in scores.items():
-        is_shown = name not in PREDICTED and "=" not in name and measure.over in rows
+        is_shown = name not in PREDICTED and not is_curve_point(name) and measure.over in rows
         if not is_shown or measure.statistic in CORRELATIONS or name.startswith(HUMAN_MEASURES):
             continue
         value_of = dict(zip(measure.items, measure.values.tolist(), strict=True))

@@ -194,10 +194,17 @@ def _write_page(path: Path, report: Report) -> None:
 
 
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
-    """Writes the page that compares the models of a command, and prints their figures."""
+    """Writes the page that compares the models of a command, and prints their figures.
+
+    Checkpoints are in the order of training, and the first is compared with the last.
+    """
+    from lmdiag.report import labels
+    from lmdiag.report.charts import MOST_BESIDE
     from lmdiag.report.html import Report
     from lmdiag.report.terminal import output_console, print_overview
 
+    results = [run.results for run in runs]
+    runs = [runs[i] for i in labels.training_order(results)]
     if not as_json:
         print_overview([run.results for run in runs], output_console())
     page = output / f"comparison-{runs[0].path.name}.html"  # one for each data set and protocol
@@ -207,10 +214,12 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         say(f"lmdiag: no comparison was written: {error}")
         return
     if not as_json:
-        first, second = (visible(shlex.quote(str(run.path))) for run in runs[:2])
+        paths = [visible(shlex.quote(str(run.path))) for run in runs]
+        second = paths[-1 if labels.are_checkpoints(results) else 1]
+        shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
         print(f"\nComparison: open {visible(str(page))} in a browser")
-        print(f"Differences: lmdiag compare {first} {second}")
-        print(f"All tables: lmdiag report {first} {second} --format text")
+        print(f"Differences: lmdiag compare {paths[0]} {second}")
+        print(f"All tables: lmdiag report {' '.join(shown)} --format text")
 
 
 USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)

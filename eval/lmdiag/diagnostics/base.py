@@ -332,21 +332,25 @@ class Diagnostic:
         """Returns the required columns that are not among the names, sorted."""
         return sorted({column.name for column in self.columns if column.required} - set(names))
 
+    def has_shares(self, rows: Columns) -> bool:
+        """Returns whether the column `human` has numbers: shares of people, and no levels."""
+        from lmdiag.measures import human_shares
+
+        return human_shares(rows) is not None
+
     def levels(self, rows: Columns) -> dict[str, Labels]:
         """Returns break-down -> level of each row.
 
         Every column beyond the core and the diagnostic's own is a break-down if it has a few
         distinct values, or is declared as one; a core column if it is declared and has a few.
-        Numbers in the column `human` are none.
+        Shares of people are none.
         """
-        from lmdiag.measures import human_shares
-
         columns = {column.name for column in self.columns}
         by_column = self.own_levels(rows)
         for name in rows:
             is_core = name in self.core_columns
             is_declared = name in self.breakdowns
-            is_share = name == "human" and human_shares(rows) is not None
+            is_share = name == "human" and self.has_shares(rows)
             if (is_core or is_share or name in columns) and not is_declared:
                 continue
             levels = levels_of(rows[name])
@@ -410,7 +414,7 @@ class Diagnostic:
         if perturbation := self.perturbation(setting):
             return perturbation.label
         if setting == "none":
-            return "Orig" if self.perturbations else "All items"
+            return "Original" if self.perturbations else "All items"
         return setting
 
     def settings_in_order(self, settings: Iterable[str]) -> list[str]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import NamedTuple
 
 from lmdiag.report import numbers
@@ -130,12 +129,10 @@ class Grid(NamedTuple):
         source = f" ({self.source})" if self.source else ""
         return f"{self.title}{self.unit}{interval}{source}"
 
-    def without(self, ending: str) -> Grid:
-        """Returns the table without the columns whose heading ends so."""
-        labels = [heading.label for heading in self.headings]
-        kept = [not label.endswith(ending) for label in labels]
-        rows = [row._replace(cells=tuple(compress(row.cells, kept))) for row in self.rows]
-        return self._replace(headings=tuple(compress(self.headings, kept)), rows=tuple(rows))
+    def of_columns(self, columns: Sequence[int]) -> Grid:
+        """Returns the table with some of its columns."""
+        rows = [row._replace(cells=tuple(row.cells[i] for i in columns)) for row in self.rows]
+        return self._replace(headings=tuple(self.headings[i] for i in columns), rows=tuple(rows))
 
     def halves(self) -> list[Grid]:
         """Returns two tables with half of the columns each; n and chance levels stand in both.
@@ -144,24 +141,23 @@ class Grid(NamedTuple):
         """
         facts = [i for i, heading in enumerate(self.headings) if heading.label in ("n", "chance")]
         others = [i for i in range(len(self.headings)) if i not in facts]
-        half = (len(others) + 1) // 2
+        middle = (len(others) + 1) // 2
         halves = []
-        for part in (others[:half], others[half:]) if half < len(others) else ():
-            columns = part if self.has_intervals else sorted((*facts, *part))
+        for part in (others[:middle], others[middle:]) if middle < len(others) else ():
             rows = [
-                row._replace(cells=tuple(row.cells[i] for i in columns))
+                row
                 for row in self.rows
                 if row.labels[0] != PUBLISHED
                 and (row.is_heading or any(row.cells[i].value for i in part))
             ]
-            headings = tuple(self.headings[i] for i in columns)
+            columns = part if self.has_intervals else sorted((*facts, *part))
+            half = self._replace(rows=tuple(rows)).of_columns(columns)
             if self.has_intervals:  # n and chance may be the same within a half
-                names = [heading.label for heading in headings]
-                part_grid = figure_grid(self.title, self.label_headings, names, rows)
-                facts_of = [heading.label for heading in headings if not heading.is_figure]
-                halves.append(part_grid.with_facts_as(facts_of))
-            else:
-                halves.append(self._replace(headings=headings, rows=tuple(rows)))
+                names = [heading.label for heading in half.headings]
+                facts_of = [heading.label for heading in half.headings if not heading.is_figure]
+                half = figure_grid(self.title, self.label_headings, names, half.rows)
+                half = half.with_facts_as(facts_of)
+            halves.append(half)
         return halves
 
     def with_facts_as(self, labels: Collection[str]) -> Grid:
@@ -171,6 +167,43 @@ class Grid(NamedTuple):
             for heading in self.headings
         )
         return self._replace(headings=tuple(headings))
+
+
+class Layout(NamedTuple):
+    """A table, or some of its columns, as it fits a width.
+
+    Attributes:
+        grid: the table.
+        is_beside: whether intervals stand beside their figures, and not below them.
+        room: the width of labels that wrap; None where they do not.
+    """
+
+    grid: Grid
+    is_beside: bool
+    room: float | None
+
+
+def fitted(
+    grid: Grid, width: float, needed: Callable[[Layout], float], least: float
+) -> list[Layout]:
+    """Returns the table if it fits, with intervals below figures and labels that wrap if need be.
+
+    Otherwise its columns are divided into parts that each fit.
+
+    Args:
+        grid: the table.
+        width: of a terminal or a page.
+        needed: returns the width that a layout needs.
+        least: the width that labels have at least where they wrap.
+    """
+    for room in (None, least):
+        for is_beside in (True, False):
+            layout = Layout(grid, is_beside, room)
+            free = width - needed(layout)
+            if free >= 0:
+                return [layout._replace(room=room and room + free)]
+    parts = [part for half in grid.halves() for part in fitted(half, width, needed, least)]
+    return parts or [layout]
 
 
 class Section(NamedTuple):
@@ -238,6 +271,7 @@ def figure_grid(
     """
     facts_of = [_facts(cells) for cells in zip(*(row.cells for row in rows), strict=True)]
     has_n = any(len(n) > 1 for n, _ in facts_of) or all(len(_facts(x.cells)[0]) < 2 for x in rows)
+    has_n = has_n and any(n for n, _ in facts_of)
     has_chance = any(any(of) for _, of in facts_of) and any(len(of) > 1 for _, of in facts_of)
 
     def with_facts(

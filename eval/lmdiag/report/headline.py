@@ -20,7 +20,8 @@ class HeadlineRow(NamedTuple):
         key: its address.
         cells: the figure of each model.
         human: the human baseline; None where the data do not contain it.
-        facts: n, chance, published, models of the paper and human -> text; "" where unknown.
+        facts: n, chance, published, models of the paper and human -> text; "" where unknown, and of
+            a model whose own run is shown, which has its published figure beside it.
     """
 
     label: str
@@ -65,8 +66,9 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
             "human": numbers.value(human) if human else "",
         }
         key = FigureKey(*first[[*FigureKey._fields]])
+        own = {reported.model for reported in of_runs["reported"] if reported}
         for model, name in REFERENCES.items():
-            reported = references.get((model, key))
+            reported = None if model in own else references.get((model, key))
             facts[name] = numbers.reported_value(reported) if reported else ""
         of_models = [cells.get(run, CellText("")) for run in range(len(figures.sources))]
         rows.append(HeadlineRow(first["heading"], key, of_models, human, facts))

@@ -18,7 +18,9 @@ from lmdiag.report.grid import (
     CellText,
     Grid,
     GridRow,
+    Layout,
     Section,
+    fitted,
     signs,
     with_heading,
     wrapped,
@@ -56,14 +58,6 @@ class LatexTable(NamedTuple):
     lines: Sequence[Markup]
 
 
-class _Layout(NamedTuple):
-    """A table that fits: whether intervals are beside figures, and points that labels have."""
-
-    grid: Grid
-    is_beside: bool
-    room: float | None
-
-
 def latex_tables(
     sections: Sequence[Section], width: float, escaped: Callable[[object], str]
 ) -> Iterator[LatexTable]:
@@ -72,11 +66,8 @@ def latex_tables(
     for section in sections:
         grids = [*section.tables, *section.further]
         for number, grid in enumerate(grids, start=1):
-            parts = [
-                part
-                for layout in _layouts(_grouped(grid), width * _POINTS)
-                for part in _divided(layout)
-            ]
+            layouts = fitted(_grouped(grid), width * _POINTS, _needed, _LABEL)
+            parts = [part for layout in layouts for part in _divided(layout)]
             title = section.title if section.task else ""
             caption = ". ".join(filter(None, (title, grid.caption)))
             notes = signs([grid])
@@ -124,33 +115,28 @@ def _heading_lines(grid: Grid, i: int) -> list[str]:
     return [*wrapped(heading.label, max(widest, HEADING), break_words=False), *heading.facts]
 
 
-def _width(grid: Grid, i: int, *, is_beside: bool) -> float:
+def _width(layout: Layout, i: int) -> float:
     """The points that a column needs."""
-    texts = [_points(line) for line in _heading_lines(grid, i)]
-    for row in grid.rows:
+    texts = [_points(line) for line in _heading_lines(layout.grid, i)]
+    for row in layout.grid.rows:
         cell = row.cells[i]
         parts = (_points(cell.value), _points(cell.interval, 7.0))
-        texts.append(sum(parts) + 3 if is_beside and cell.interval else max(parts))
+        texts.append(sum(parts) + 3 if layout.is_beside and cell.interval else max(parts))
     return max(texts) + _GAP
 
 
-def _layouts(grid: Grid, width: float) -> list[_Layout]:
-    """The table if it fits, with intervals beside or below figures, else parts of its columns."""
-    labels = max(_points(row.labels[0]) + 10 * row.depth for row in grid.rows)
-    rooms = []
-    for is_beside in (True, False):
-        columns = (_width(grid, i, is_beside=is_beside) for i in range(len(grid.headings)))
-        rooms.append(width - sum(columns))
-        if labels <= rooms[-1]:
-            return [_Layout(grid, is_beside, None)]
-    for is_beside, room in zip((True, False), rooms, strict=True):
-        if room >= _LABEL:
-            return [_Layout(grid, is_beside, room)]
-    halves = [layout for half in grid.halves() for layout in _layouts(half, width)]
-    return halves or [_Layout(grid, False, _LABEL)]
+def _needed(layout: Layout) -> float:
+    """The points that a table needs."""
+    labels = max(map(_label_width, layout.grid.rows)) if layout.room is None else layout.room
+    return labels + sum(_width(layout, i) for i in range(len(layout.grid.headings)))
 
 
-def _divided(layout: _Layout) -> Iterator[_Layout]:
+def _label_width(row: GridRow) -> float:
+    """The points that a label needs on one line."""
+    return _points(row.labels[0]) + 10 * row.depth
+
+
+def _divided(layout: Layout) -> Iterator[Layout]:
     """Parts of a long table, which end before a heading where there is one."""
     rows = layout.grid.rows
     while rows:
@@ -162,20 +148,19 @@ def _divided(layout: _Layout) -> Iterator[_Layout]:
         rows = rows[end:]
 
 
-def _height(layout: _Layout, row: GridRow) -> int:
+def _height(layout: Layout, row: GridRow) -> int:
     """The lines of a row."""
-    label = _points(row.labels[0]) + 10 * row.depth
-    n = 1 if layout.room is None else math.ceil(1.2 * label / layout.room)
+    n = 1 if layout.room is None else math.ceil(1.2 * _label_width(row) / layout.room)
     return max(n, 2 if any(cell.interval for cell in row.cells) and not layout.is_beside else 1)
 
 
-def _columns(layout: _Layout) -> Markup:
+def _columns(layout: Layout) -> Markup:
     """The columns of a tabular."""
     labels = "l" if layout.room is None else f"p{{{layout.room - _GAP:.0f}pt}}"
     return Markup(labels + "r" * len(layout.grid.headings))
 
 
-def _heading(layout: _Layout, escaped: Callable[[object], str]) -> Markup:
+def _heading(layout: Layout, escaped: Callable[[object], str]) -> Markup:
     """The heading of a table, whose columns have several lines."""
     cells = [escaped(layout.grid.label_headings[0])]
     for i in range(len(layout.grid.headings)):
@@ -184,10 +169,11 @@ def _heading(layout: _Layout, escaped: Callable[[object], str]) -> Markup:
     return Markup(" & ".join(cells))
 
 
-def _lines(layout: _Layout, escaped: Callable[[object], str]) -> Iterator[Markup]:
+def _lines(layout: Layout, escaped: Callable[[object], str]) -> Iterator[Markup]:
     """The lines of the rows."""
-    start = "" if layout.room is None else r"\raggedright "
     for row in layout.grid.rows:
+        wraps = rf"\raggedright\hangindent={row.depth + 0.5}em "
+        start = "" if layout.room is None else wraps
         label = start + r"\quad " * row.depth + escaped(row.labels[0])
         cells = [_cell(cell, escaped, is_beside=layout.is_beside) for cell in row.cells]
         yield Markup(" & ".join([label, *cells]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import re
 from functools import cache
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,6 +21,9 @@ from lmdiag.report import labels, numbers
 from lmdiag.report.charts import output
 from lmdiag.results import CHANCE_LEGEND
 from lmdiag.text import visible
+
+_NAME_PARTS = re.compile(r"(?<=[/:_\[])(?=\w)")
+"""Matches where a line may end in a name of a model or an effect."""
 
 
 @cache
@@ -36,9 +40,8 @@ def environment() -> Environment:
     )  # fmt: skip
     env.globals |= {"numbers": numbers, "labels": labels, "chance_legend": CHANCE_LEGEND}
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    # A line may end after the slashes of a name.
-    env.filters["breakable"] = lambda name: Markup("/<wbr>").join(
-        map(escape, visible(name).split("/"))
+    env.filters["breakable"] = lambda name: Markup("<wbr>").join(
+        map(escape, _NAME_PARTS.split(visible(name)))
     )
     return env
 

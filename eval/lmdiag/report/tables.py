@@ -23,6 +23,7 @@ from lmdiag.report.grid import (
     signs,
     with_heading,
 )
+from lmdiag.report.headline import headline_rows
 from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
 from lmdiag.results import FigureKey, cited_signature
@@ -198,8 +199,10 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
     rows = []
     is_one = len(figures.sources) == 1
     for task in figures.tasks:
-        table = headlines(task, figures)
-        of_task = _overview_rows(figures, table)
+        of_task = []
+        for row in headline_rows(task, figures):
+            references = (CellText(row.facts[name]) for name in REFERENCES.values())
+            of_task.append(GridRow((visible(row.label),), 0, (*row.cells, *references)))
         title = visible(figures.diagnostic(task).short_title)
         rows += with_heading(title, of_task) if len(figures.tasks) > 1 else of_task
     if not rows:
@@ -207,22 +210,9 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
     names = [*(source.label for source in figures.sources), *published]
     grid = figure_grid("Headline figures", ("",), names, rows).with_facts_as(published)
-    return _without_empty(_with_tests(grid) if is_one else grid)
-
-
-def _overview_rows(figures: ReportFigures, table: pd.DataFrame) -> list[GridRow]:
-    """The headline figures of a task: cells of the runs, then of the models of the paper."""
-    rows = []
-    for _, of_figure in table.groupby("address", sort=False):
-        cells = [CellText("")] * len(figures.sources)
-        for run, figure, reported in of_figure[["run", "figure", "reported"]].itertuples(False):
-            cells[run] = cell_of(figure, reported)
-        references = _references(figures, of_figure)
-        for name in REFERENCES.values():
-            part = references.get(f"{name}, {PUBLISHED}")
-            cells.append(CellText("") if part is None else part["cell"].iloc[0])
-        rows.append(GridRow((visible(of_figure["heading"].iloc[0]),), 0, tuple(cells)))
-    return rows
+    grid = _with_tests(grid) if is_one else grid
+    columns = range(len(grid.headings))
+    return grid.of_columns([i for i in columns if any(row.cells[i].value for row in grid.rows)])
 
 
 def _with_tests(grid: Grid) -> Grid:
@@ -233,13 +223,6 @@ def _with_tests(grid: Grid) -> Grid:
         for row, p in zip(grid.rows, tests, strict=True)
     ]
     return grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
-
-
-def _without_empty(grid: Grid) -> Grid:
-    """A table without columns that have no text."""
-    kept = [i for i in range(len(grid.headings)) if any(row.cells[i].value for row in grid.rows)]
-    rows = [row._replace(cells=tuple(row.cells[i] for i in kept)) for row in grid.rows]
-    return grid._replace(headings=tuple(grid.headings[i] for i in kept), rows=tuple(rows))
 
 
 # ---- the section of a diagnostic -----------------------------------------------------------------

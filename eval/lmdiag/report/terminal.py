@@ -25,7 +25,7 @@ from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import HEADING, PUBLISHED, Grid, Section, wrapped
+from lmdiag.report.grid import HEADING, PUBLISHED, Grid, Layout, Section, fitted, wrapped
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
@@ -81,7 +81,8 @@ def print_overview(results: Sequence[Results], console: Console) -> None:
     if len(results) <= MOST_BESIDE and not labels.are_checkpoints(results):
         shown = shown._replace(title="")  # the models are named by the columns
     for grid in shown.tables:
-        smaller = grid.without(PUBLISHED)
+        headings = [*enumerate(grid.headings)]
+        smaller = grid.of_columns([i for i, x in headings if not x.label.endswith(PUBLISHED)])
         if len(results) > 2 and smaller != grid and len(_parts(grid, console)) > 1:
             line = f"{PUBLISHED} figures of other models: in a wider terminal, and on the page"
             shown = shown._replace(tables=[smaller], remarks=[*shown.remarks, line])
@@ -214,26 +215,24 @@ def print_section(section: Section, console: Console) -> None:
 
 
 def _parts(grid: Grid, console: Console) -> list[Table]:
-    """The table if it fits, or parts of its columns that each fit.
+    """The table if it fits, or parts of its columns that each fit."""
+    unlimited = console.options.update(max_width=_UNLIMITED)
 
-    It fits with intervals beside their figures, below them, or where labels wrap, too.
-    """
-    for is_beside, room in ((True, None), (False, None), (False, _NARROW)):
-        table = _drawn(grid, is_beside, room)
-        table.columns[0].min_width = room
-        width = console.measure(table, options=console.options.update(max_width=_UNLIMITED)).maximum
-        if width <= console.width:
-            return [_drawn(grid, is_beside, room and room + console.width - width)]
-    return [part for half in grid.halves() for part in _parts(half, console)] or [table]
+    def needed(layout: Layout) -> float:
+        return console.measure(_drawn(layout), options=unlimited).maximum
+
+    return [_drawn(layout) for layout in fitted(grid, console.width, needed, _NARROW)]
 
 
-def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
-    """The table for rich; labels of rows have so many characters of room, None for no limit."""
+def _drawn(layout: Layout) -> Table:
+    """The table for rich."""
+    grid, is_beside, room = layout
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
     )  # fmt: skip
-    table.add_column(Text(grid.label_headings[0]), overflow="fold")
+    least = None if room is None else _NARROW
+    table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=least)
     for i, heading in enumerate(grid.headings):
         cells_of = [row.cells[i] for row in grid.rows]
         widest = max(len(str(cell) if is_beside else cell.value) for cell in cells_of)
@@ -245,7 +244,7 @@ def _drawn(grid: Grid, is_beside: bool, room: int | None) -> Table:
     for row, *cells in zip(grid.rows, *columns, strict=True):
         label = ": ".join(row.labels)
         indent = "  " * row.depth
-        lines = wrapped(label, room - len(indent)) if room else [label]
+        lines = [label] if room is None else wrapped(label, int(room) - len(indent))
         text = "\n".join(indent + line for line in lines)
         table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)
     return table

@@ -37,6 +37,7 @@ from lmdiag.results.signatures import (
     identity,
     model_slug,
     protocol_slug,
+    run_folder,
     signature,
 )
 
@@ -44,5 +45,6 @@ __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "SCORES", "DataInfo",
     "Device", "Figure", "FigureKey", "Measure", "Results", "Run", "RunDirectory", "SettingResults",
     "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
-    "model_slug", "of_setting", "protocol_slug", "read_results", "run_folders", "signature",
+    "model_slug", "of_setting", "protocol_slug", "read_results", "run_folder", "run_folders",
+    "signature",
 ]  # fmt: skip

@@ -83,9 +83,14 @@ def item_scores(
     return {scores.name: scores for scores in computed if not scores.name.startswith(skipped)}
 
 
+def is_curve_point(measure: str) -> bool:
+    """Returns whether a measure is a point of a curve over cut-offs, e.g. `ew@top=0.1`."""
+    return measure.partition("@")[2].startswith(("top=", "bottom="))
+
+
 def without_curves(scores: MeasureScores) -> dict[str, Scores]:
     """Returns the measures that are not points of curves over cut-offs."""
-    return {name: measure for name, measure in scores.items() if "=" not in name}
+    return {name: measure for name, measure in scores.items() if not is_curve_point(name)}
 
 
 def mean_scores(shuffles: Sequence[MeasureScores]) -> dict[str, Scores]:

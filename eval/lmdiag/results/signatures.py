@@ -10,7 +10,7 @@ from typing import Any
 
 from lmdiag import __version__
 from lmdiag.files import is_folder, real_path, user_path, without_secrets
-from lmdiag.protocol import KNOBS, Knob, Protocol, text_digest
+from lmdiag.protocol import INSTRUCTION, KNOBS, Knob, Protocol, text_digest
 from lmdiag.text import change_texts
 from lmdiag.training_steps import trained_model
 from lmdiag.types import DIAGNOSTICS, ModelInfo
@@ -106,11 +106,24 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
     return f"_{slug}" if re.match(_DEVICE, slug) else slug
 
 
-def protocol_slug(protocol: Protocol) -> str:
+def run_folder(folder: Path, protocol: Protocol) -> Path:
+    """Returns the directory of a run in the folder of its model.
+
+    A run of an earlier version keeps its name, in which `chat` has a digest.
+    """
+    path = folder / protocol_slug(protocol)
+    earlier = folder / protocol_slug(protocol, has_digests=True)
+    return earlier if earlier.exists() and not path.exists() else path
+
+
+def protocol_slug(protocol: Protocol, *, has_digests: bool = False) -> str:
     """Returns the folder name of a protocol: tasks and unit, then options that are not defaults.
 
-    >>> protocol_slug(Protocol())
-    'diagnostics-token'
+    Texts have a digest; that of a chat template only with another instruction than the usual one,
+    or with `has_digests`.
+
+    >>> protocol_slug(Protocol()), protocol_slug(Protocol(prompt="U: {context}", chat=True))
+    ('diagnostics-token', 'diagnostics-token-chat')
     """
     tasks = "diagnostics" if protocol.tasks == DIAGNOSTICS else "+".join(protocol.tasks)
     if len(tasks) > 100:
@@ -121,8 +134,11 @@ def protocol_slug(protocol: Protocol) -> str:
         if value != getattr(Protocol(), name):
             parts.append(f"{name}{'+'.join(map(str, value)) if name == 'k' else value}")
     for knob in _changed_knobs(protocol):
-        name = knob.template if knob.has_template(protocol) else knob.key
-        parts.append(f"{name}{knob.in_signature(protocol)}")
+        has_template = knob.has_template(protocol)
+        is_usual = has_template and protocol.instruction in ("", INSTRUCTION)
+        name = knob.template if has_template else knob.key
+        value = "" if is_usual and not has_digests else knob.in_signature(protocol)
+        parts.append(f"{name}{value}")
     return "-".join(parts)
 
 

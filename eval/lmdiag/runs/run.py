@@ -97,7 +97,7 @@ def run_model(
     info = model.info
     inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
-    directory = RunDirectory(folder / results.protocol_slug(inputs.protocol))
+    directory = RunDirectory(results.run_folder(folder, inputs.protocol))
     identity = inputs.identity(info)
     try:
         with processes.shared_errors():

@@ -221,6 +221,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if item not in filled or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
         others = {x: "break-down" if x in by else "not used" for x in names if x != "good"}
+        others = _with_shares(others, stimuli)
         near = [x for x in names if x.lower().startswith("item") or folded(x) == "id"][:1]
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
         return Design(len(stimuli), form, others=others, warnings=hints)
@@ -243,9 +244,16 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         levels={x: {k: int(n[k]) for k in in_order(n.index)} for x, n in counts.items()},
         cells=cells,
         n_complete=len(_complete(table, found)),
-        others=others,
+        others=_with_shares(others, stimuli),
         warnings=[*_warnings(stimuli, table, [*names, "item"], found, dropped)],
     )
+
+
+def _with_shares(others: dict[str, str], stimuli: Stimuli) -> dict[str, str]:
+    """What columns are; shares of people are those that the model is compared with."""
+    columns = stimuli.columns()
+    is_used = "human" in others and "contrast" in columns and stimuli.diagnostic.has_shares(columns)
+    return others | {"human": "shares of people, for spearman_human"} if is_used else others
 
 
 def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:

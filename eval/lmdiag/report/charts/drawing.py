@@ -21,6 +21,7 @@ for proportions, "+%" for differences between proportions, "" for any other numb
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -36,7 +37,8 @@ SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"
 DASHED = [4, 3]
 _LABEL = 26
 _HEADER = 17
-"""Characters in a line of a label, and in one of the heading of a panel."""
+_TITLE = 24
+"""Characters in a line of a label, of the heading of a panel, and of the title of its axis."""
 
 ONE_ROW = alt.Data(values=[{}])  # type: ignore[no-untyped-call]
 """The data of a mark at a fixed place."""
@@ -140,7 +142,12 @@ def channel(name: str, shorthand: str, **options: Any) -> Any:
 
 
 def numeric(
-    on: str, column: str = "value", *, form: str = "", title: str | None = None, **scale: Any
+    on: str,
+    column: str = "value",
+    *,
+    form: str = "",
+    title: str | list[str] | None = None,
+    **scale: Any,
 ) -> Any:
     """Returns the channel x or y of a column of numbers.
 
@@ -317,7 +324,8 @@ def line_plot(
         x: the channel.
         layers: what is drawn above the figures.
         form: how values are written.
-        title, legend: titles of the values and of the series.
+        title, legend: titles of the values, which has several lines beside panels, and of the
+            series.
         joined: series with lines; by default all.
         colors, looks: see `dot_plot`.
         is_small: whether there are lines alone.
@@ -327,9 +335,11 @@ def line_plot(
         scale: options of the scale of values.
     """
     data = data if "domain" in scale or form == "%" else _with_room(data, own)
+    are_panels = "panel" in data and data["panel"].nunique() > 1
     names = distinct(data, "series")
     channels = series("series", title=legend or None, **numbered(data, looks, colors))
-    y = numeric("y", form=form, title=title, **scale)
+    lines = textwrap.wrap(title, _TITLE) if title and are_panels else title
+    y = numeric("y", form=form, title=lines, **scale)
     place = {"x": x, "y": y, "color": channels["color"]}
     if is_beside and len(names) > 1:
         place["xOffset"] = alt.XOffset("series:N", sort=names)
@@ -345,7 +355,6 @@ def line_plot(
         marks = [mark.transform_filter("!isValid(datum.item)") for mark in marks]
         thin = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail=alt.Detail("item:N"))
         marks.insert(0, thin.transform_filter("isValid(datum.item)"))
-    are_panels = "panel" in data and data["panel"].nunique() > 1
     chart = layered(data, *marks, *layers, height=heights[are_panels])
     return panels(chart, data, columns, own) if are_panels else chart
 
