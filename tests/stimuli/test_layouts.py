@@ -141,6 +141,9 @@ REFUSED = {
     "word twice": ({"sentence": ["To be or to be."], "c": ["be"]}, {"critical": "c"}, "is 2 times"),
     "not one's own": (PAIR | {"UID": ["x"]}, {"columns": "nothing"}, "write NAME=COLUMN"),
     "both are item": ({"Item": [1], "ITEM": [1], "sentence": ["A."]}, {}, "--columns item=Item or"),
+    "brackets": ({"sentence": ["A [b].", "C [d]."]}, {}, "brackets stand in every sentence"),
+    "carets": ({"sentence": ["A ^ b.", "C ^ d."]}, {}, r"give --separator '\^' if it div"),
+    "ellipsis": ({"context": ["It is...", "A…"], "target": ["x", "y"]}, {}, "context ends in an"),
     "misspelt region": ({"Region01": ["A"], "Regon02": ["b."], "Region03": ["c."]}, {},
                         "'Regon02' is nearly 'region_2'"),
     "separator and regions": ({"region_1": ["A"], "region_2": ["b."]}, {"separator": "*"},
@@ -286,6 +289,8 @@ PROPOSED = {
         "with --columns participant=Subj sentence=Stem response=Completion"),
     "other names of words": ("Preamble,Ending\nThe old,hen\nThe new,hen\n",
                              "--columns context=Preamble target=Ending"),
+    "both sides": ("Left,Target,Right\nThe old,hen,ran.\nThe new,hen,ran.\n",
+                   "--columns context=Left right_context=Right"),
     "numbered sentences": ("item,c1,c2,c3\n1,The dog ran.,The dogs ran.,The hens ran.\n",
                            "--wide c1 c2 c3"),
     "numbers": ("item,cond,surprisal\n1,a,2\n", "responses in numbers: for `lmdiag analyse`"),
@@ -323,6 +328,18 @@ def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
     warnings = " ".join(found.warnings)
     assert "--split cond=-:number,factor_2 gives their effects and interaction" in warnings
     assert "kind has 1 rows 'filler': --filter kind!=filler leaves them out" in warnings
+
+
+def test_a_target_and_a_critical_word_that_are_not_read_are_named():
+    texts = {"sentence": ["A hen ran.", "The hen sang."], "item": ["1", "2"]}
+    rows = stimuli.load(texts | {"target": ["x", "y"]})
+    assert rows.notes == (
+        "target: not read, since no sentence has a gap; ___ or --gap TEXT marks its place",
+    )
+    (warning,) = design_of(stimuli.load(texts | {"Crit Word": ["ran", "sang"]})).warnings
+    assert warning.startswith(
+        "Crit Word has the critical word of each sentence: --critical 'Crit W"
+    )
 
 
 def test_cloze_takes_the_options_of_tables(tmp_path):

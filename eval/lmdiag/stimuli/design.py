@@ -14,7 +14,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.proposals import filler_levels, shell_word, split_of
+from lmdiag.stimuli.proposals import critical_columns, filler_levels, shell_word, split_of
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -326,6 +326,10 @@ def _warnings(
             n = int((levels == level).sum())
             remedy = f"--filter {shell_word(name)}!={shell_word(level)} leaves them out"
             yield f"{name} has {n} rows {level!r}: {remedy}"
+    if stimuli.form == "sentences" and not stimuli.regions:
+        for name in critical_columns(stimuli.columns()):
+            has = f"{name} has the critical word of each sentence"
+            yield f"{has}: --critical {shell_word(name)} gives its surprisal"
     if found:
         yield from _cell_warnings(table, found)
         if not stimuli.compared:  # else a contrast may have several bad rows

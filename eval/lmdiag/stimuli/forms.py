@@ -64,6 +64,9 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
     if form == "sentences":
         refuse_fragments(table)
         table = with_critical(with_regions(table, options.separator), options.critical)
+        if "target" in table.columns:
+            remedy = "___ or --gap TEXT marks its place"
+            table = table.noting(f"target: not read, since no sentence has a gap; {remedy}")
         return replace(table, form=form)
     if "sentence" in table.columns:
         remedy = "--columns sentence=sentence reads it instead"

@@ -35,7 +35,8 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
 _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
 _CRITICAL = re.compile(r"crit|verb|disambig|target(word|pos)|wordpos|posit")
 
-_CONTEXT = "(sentence)?(context|preamble|stem|frame|prompt|fragment|beginning)"
+_CONTEXT = "(sentence)?(context|preamble|stem|frame|prompt|fragment|beginning)|left|pretarget"
+_RIGHT = "(sentence)?(continuation|rest|remainder)|right|posttarget"
 _LETTER = re.compile(r"[^\W\d]").search
 _IN_WORDS = re.compile(f"[{WITHOUT_SPACES}]").findall
 
@@ -69,7 +70,7 @@ WORDS = OtherRows(
     {
         "text": "(text|item|sentence|sent|trial|doc|story)(id|nr|no|number)?|article",
         "position": "|".join(WORD_PLACES),
-        "word": "word",
+        "word": "word|token",
     },
 )
 RESPONSES = OtherRows(
@@ -181,7 +182,10 @@ def proposal(table: RawTable) -> TableOptions:
         if len(words) > 1:
             return TableOptions(columns=_named(named), wide=tuple(words))
     if contexts and words:
-        return TableOptions(columns=_named(named | {"context": contexts[0], "target": words[0]}))
+        named |= {"context": contexts[0], "target": words[0]}
+        right = [name for name in names if re.fullmatch(_RIGHT, folded(name)) and name != words[0]]
+        named |= {"right_context": right[0]} if right else {}
+        return TableOptions(columns=_named(named))
     if not texts or contexts:
         return AS_IT_IS
     rows = [[table.columns[name][row] for name in texts] for row in range(len(table))]
@@ -221,6 +225,13 @@ def _has_texts(values: Sequence[Any], least: int, most: int = MAX_CELL) -> bool:
     fitting = [x for x in texts if least <= sizes.get(x, 0) <= most]
     is_most = len(fitting) > (len(texts) if least > 1 else len(values)) / 2
     return is_most and len({*fitting}) > len(fitting) / 2
+
+
+def critical_columns(columns: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Returns the columns that have the critical word of each `sentence`, not its position."""
+    rows = [[text] for text in columns["sentence"]]
+    words = {name: x for name, x in columns.items() if not any(str(y).isdecimal() for y in x)}
+    return [name for name, values in words.items() if _is_critical(name, values, rows)]
 
 
 def _is_critical(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]) -> bool:

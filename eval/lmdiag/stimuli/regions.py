@@ -180,11 +180,15 @@ def _other_separator(sentences: Iterable[Any], separator: str) -> str:
     """What is wrong with sentences whose words or regions other characters separate; "" if none."""
     texts = [x for x in sentences if isinstance(x, str)]
     texts = [re.sub(GAP, " ", text, flags=re.IGNORECASE).strip() for text in texts]
-    for mark in "*/_".replace(separator, "") if len(texts) > 1 else "":
+    for mark in "*/_^@#~\\".replace(separator, "") if len(texts) > 1 else "":
         if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
             what = f"{mark} stands between words in every sentence, and would be read as text"
             remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
             return f"the column sentence: {what}: {remedy}"
+    if len(texts) > 1 and all(re.search(r"\[\w[^][]*\]|\{\w[^}{]*\}", text) for text in texts):
+        what = "brackets stand in every sentence, and would be read as text"
+        remedy = "remove them, and name the critical word by --critical COLUMN"
+        return f"the column sentence: {what}: {remedy}"
     return ""
 
 

@@ -221,6 +221,10 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
             others = f" ({len(found) - 1:,} more rows)" if len(found) > 1 else ""
             problem = f"the column {name} {text_problem(name, text)}{others}"
             problems.append(str(table.error(row, problem)))
+    contexts = columns.get("context", ())
+    if contexts and all(text.endswith(("...", "…")) for text in contexts):
+        remedy = "remove it, since it would be read as text"
+        problems.append(f"{table.name}: every context ends in an ellipsis: {remedy}")
     first: dict[str, int] = {}
     for row, identifier in enumerate(columns.get("id", ())):
         earlier = first.setdefault(identifier, row)
