@@ -35,7 +35,7 @@ from lmdiag.comparison import (
     ScoredPair,
     compare_pairs,
     compare_runs,
-    refuse_different,
+    differing,
     unlike_first,
 )
 from lmdiag.display import (
@@ -417,7 +417,10 @@ def cloze(
         if any(isinstance(x, DataFrame) or is_table_file(x) for x in sources):
             raise BadInput("name the models that are asked, --model MODEL")
         runs = [x if isinstance(x, Run) else load_run(x) for x in sources]
-        refuse_different(runs)
+        for run in runs:
+            if parts := differing(runs[0].results.signature, run.results.signature):
+                paths = f"{runs[0].path} and {run.path}"
+                raise BadInput(f"{paths} were asked differently: {'; '.join(parts.values())}")
         norms = [norms_of_run(run) for run in runs]
         found = analyse_norms(norms[0][0], [predictions for _, predictions in norms])
     elif len(sources) > 1 or isinstance(sources[0], Run) or is_folder(user_path(str(sources[0]))):

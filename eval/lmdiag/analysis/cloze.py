@@ -153,9 +153,14 @@ def _rows(table: RawTable) -> DataFrame:
 
 def _check(table: RawTable, rows: DataFrame) -> None:
     """Refuses two spellings of a context, and texts that no model is asked."""
-    if (nameless := rows.index[rows["item"] == ""]).size and "item" in table.columns:
-        raise table.error(nameless[0], "the column item is empty: number the contexts")
     place = rows["context"] + "\n" + rows["right_context"]
+    unasked = "write the text before the word, or what follows it into right_context"
+    for name, texts, remedy in (
+        ("context", place.str.strip(), unasked),
+        ("item", rows["item"], "number the contexts"),
+    ):
+        if (empty := rows.index[texts == ""]).size:
+            raise table.error(empty[0], f"the column {name} is empty: {remedy}")
     alike = place.str.lower().str.replace(r"[^\w\n]+", " ", regex=True).str.strip()
     first = place.groupby([rows["item"], alike]).transform("first")
     if (other := rows.index[place != first]).size:
