@@ -12,16 +12,14 @@ import gc
 import json
 import time
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from itertools import chain
-from pathlib import Path
 
 import torch
 import transformers
 from benchmarks.bare import plain_loop
 
 from lmdiag import stimuli
-from lmdiag.models import LoadOptions, load
+from lmdiag.models import LoadOptions
 from lmdiag.models.loading.load import Parts
 from lmdiag.models.local import assemble
 from lmdiag.questions import Setting, distinct_questions
@@ -45,10 +43,10 @@ class Shape:
     tiny: dict
     dtype: str = "float32"
 
-    def network(self, n_tokens, *, is_tiny, **config):
+    def network(self, n_tokens, *, is_tiny):
         """Makes it with random weights where `torch.device` says."""
         model = getattr(transformers, self.model)
-        config = self.tiny if is_tiny else self.config | config
+        config = self.tiny if is_tiny else self.config
         size = max(n_tokens, model.config_class().vocab_size)
         torch.manual_seed(0)
         network = model._from_config(
@@ -74,7 +72,6 @@ class Benchmark:
     """Measures section after section, as long as there is time.
 
     Args:
-        folder: for models that are saved.
         data: directory of the data set.
         tokenizer: returns the folder of the tokenizer of a shape.
         seconds: after which no section begins.
@@ -83,8 +80,8 @@ class Benchmark:
         rows: what was measured, a dictionary per line of the table.
     """
 
-    def __init__(self, folder, data, tokenizer, seconds):
-        self.folder, self.data, self.tokenizer = folder, data, tokenizer
+    def __init__(self, data, tokenizer, seconds):
+        self.data, self.tokenizer = data, tokenizer
         self.deadline = time.monotonic() + seconds
         self.device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
             "cpu"
@@ -99,14 +96,14 @@ class Benchmark:
     def run(self):
         """Runs all sections; what one raises is a line of the table, as is a lack of time."""
         sections = [(self.shape, name) for name in SHAPES]
-        sections += [(self.precision,), (self.quantized,)]
-        for measure, *names in sections:
+        sections += [(self.precision, name) for name in ("bert-base", "gpt2")]
+        for measure, name in sections:
             try:
                 if time.monotonic() > self.deadline:
                     raise TimeoutError("no time left")
-                measure(*names)
+                measure(name)
             except Exception as error:
-                self.add(*(names or [measure.__name__]), "", note=_short(error))
+                self.add(name, measure.__name__, note=_short(error))
             gc.collect()
             if not self.is_tiny:
                 torch.accelerator.empty_cache()
@@ -147,13 +144,13 @@ class Benchmark:
             self.add("device", f"matrix products, {dtype}", TFLOPs=self.rates[dtype] / 1e12)
         return self.rates[dtype]
 
-    def model(self, name, network=None, **config):
+    def model(self, name, network=None):
         """Returns a model of a shape, made on the device if there is no network yet."""
         shape = SHAPES[name]
         tokenizer = transformers.AutoTokenizer.from_pretrained(self.tokenizer(shape.tokenizer))
         if network is None:
             with self.device:
-                network = shape.network(len(tokenizer), is_tiny=self.is_tiny, **config)
+                network = shape.network(len(tokenizer), is_tiny=self.is_tiny)
         parts = Parts(network, tokenizer, shape.kind, commit="random", training_step=None)
         return assemble(name, parts, LoadOptions())
 
@@ -216,52 +213,26 @@ class Benchmark:
         ]
         return model.reader.read(rows).cpu().double()
 
-    def precision(self):
+    def precision(self, name):
         """The largest differences of log-probabilities between devices and types."""
-        for name in ("bert-base", "gpt2"):
-            model = self.model(name)
-            nats = self.log_probs(model)
-            for how, change in (
-                ("float32 - float64 on processor", lambda x: x.cpu().double()),
-                ("float32 - bfloat16", lambda x: x.bfloat16()),
-            ):
-                other = self.model(name, change(copy.deepcopy(model.parts.model)))
-                self.add(name, how, nats=float((nats - self.log_probs(other)).abs().max()))
-
-    def saved(self, name, **config):
-        """Saves a model with its tokenizer and returns the folder."""
-        folder, parts = Path(self.folder, f"saved-{name}"), self.model(name, **config).parts
-        parts.model.save_pretrained(folder)
-        parts.tokenizer.save_pretrained(folder)
-        return str(folder)
-
-    def quantized(self):
-        """Four layers of the 7B shape from a folder: as they are, in 8 bits and in 4."""
-        folder = self.saved("7B", num_hidden_layers=4)
-        exact = None
-        for quantization in (None, "8bit", "4bit"):
-            how = quantization or "bfloat16"
-            if quantization and (self.is_tiny or find_spec("bitsandbytes") is None):
-                self.add("7B, 4 layers", how, note="no bitsandbytes")
-                continue
-            options = LoadOptions(dtype="bfloat16", device_map="auto", quantization=quantization)
-            model = load(folder, options)
-            questions = self.questions(model)
-            figures = self.timed(lambda: ask(model, questions, top=5))  # noqa: B023
-            nats = self.log_probs(model)
-            exact = nats if exact is None else exact
-            difference = float((nats - exact).abs().max())
-            self.add("7B, 4 layers", how, **figures, nats=difference)
+        model = self.model(name)
+        nats = self.log_probs(model)
+        for how, change in (
+            ("float32 - float64 on processor", lambda x: x.cpu().double()),
+            ("float32 - bfloat16", lambda x: x.bfloat16()),
+        ):
+            other = self.model(name, change(copy.deepcopy(model.parts.model)))
+            self.add(name, how, nats=float((nats - self.log_probs(other)).abs().max()))
 
 
 def _short(error):
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
-def measure(folder, data, tokenizer, seconds=150.0):
+def measure(data, tokenizer, seconds=150.0):
     """Measures on the accelerator, or tiny shapes on the processor; prints a table and JSON."""
     began = time.monotonic()
-    benchmark = Benchmark(folder, data, tokenizer, seconds)
+    benchmark = Benchmark(data, tokenizer, seconds)
     is_cuda = benchmark.device.type == "cuda"
     name = torch.cuda.get_device_name() if is_cuda else benchmark.device.type
     versions = {module.__name__: module.__version__ for module in (torch, transformers)}
