@@ -63,7 +63,7 @@ def check(name, folder, unit="token", bos="auto", questions=QUESTIONS, plain="tr
     """
     family = FAMILIES[name]
     model = load(str(folder), LoadOptions(bos=bos, unit=unit))
-    answers = ask(model, questions, 32)
+    answers = ask(model, questions)
     exact = reference.Reference(folder, family.kind, family.convention, bos, family.attention)
     for question, answer in zip(questions, answers, strict=True):
         for word in question.words:
@@ -84,15 +84,25 @@ def check(name, folder, unit="token", bos="auto", questions=QUESTIONS, plain="tr
         for word, value in zip(answer.top_words, best, strict=True):
             near = (blank - value).abs().lt(2 * CLOSE).nonzero().flatten().tolist()
             assert word in map(model.vocabulary.show, near), word
-    return answers
+    return model, answers
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
 @pytest.mark.parametrize("name", family_params(FAMILIES))
 def test_the_answers_are_the_references(name, unit, family_dir):
-    answers = check(name, family_dir(name), unit)
+    """Whatever goes through the model together, and whatever is not read again."""
+    model, answers = check(name, family_dir(name), unit)
     spelled_by_bytes = FAMILIES[name].convention in ("byte-level", "metaspace-bpe")
     assert {(each.words[UNKNOWN].log_prob is not None) for each in answers} == {spelled_by_bytes}
+    check_same(ask(model, QUESTIONS, 1), answers)
+    check_same(ask(model, QUESTIONS[::-1], 2), answers[::-1])
+    assert model.reader.layout == ("equal" if name in EQUAL else "packed")
+    model.reader.layout = "equal"
+    check_same(ask(model, QUESTIONS), answers)
+    if unit == "word":
+        reuses = {"masked": no_reuse, "causal": reuse_keys_and_values, "seq2seq": reuse_sources}
+        expected = no_reuse if name in NO_CACHE else reuses[FAMILIES[name].kind]
+        assert model.words.reuse is expected
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])
@@ -125,27 +135,10 @@ def test_all_rows_with_a_published_vocabulary(name, published, upstream, data_di
             words.setdefault(Query(*query), {})[target] = None
     questions = [Question(query, tuple(some)) for query, some in words.items()]
     folder = FAMILIES[name].make(tmp_path / published, source)
-    answers = check(name, folder, questions=questions, plain="elephant")  # it is in no context
+    _, answers = check(name, folder, questions=questions, plain="elephant")  # it is in no context
     n_tokens = [score.n_tokens for answer in answers for score in answer.words.values()]
     assert (len(questions), len(n_tokens)) == (198, 326)
     assert sum(n > 1 for n in n_tokens) == {"bert": 0, "gpt2": 11}[name]
-
-
-@pytest.mark.parametrize("unit", ["token", "word"])
-@pytest.mark.parametrize("name", family_params(FAMILIES))
-def test_batches(name, unit, family_dir):
-    """No number depends on what goes through the model together, nor on what is read again."""
-    model = load(str(family_dir(name)), LoadOptions(unit=unit))
-    alone = ask(model, QUESTIONS, 1)
-    check_same(alone, ask(model, QUESTIONS))
-    check_same(alone[::-1], ask(model, QUESTIONS[::-1], 2))
-    assert model.reader.layout == ("equal" if name in EQUAL else "packed")
-    model.reader.layout = "equal"
-    check_same(alone, ask(model, QUESTIONS))
-    if unit == "word":
-        reuses = {"masked": no_reuse, "causal": reuse_keys_and_values, "seq2seq": reuse_sources}
-        expected = no_reuse if name in NO_CACHE else reuses[FAMILIES[name].kind]
-        assert model.words.reuse is expected
 
 
 def test_padding_token_without_an_embedding(family_dir, tmp_path):
