@@ -178,8 +178,10 @@ class Connection:
 
 def _check_repeated(replies: Sequence[Reply], again: Sequence[Reply]) -> None:
     """Checks that two replies to the same prompts have equal log-probabilities."""
-    first = _log_probs(replies)
-    second = _log_probs(again)
+    first, second = (
+        [nats or 0.0 for reply in some for nats in (*reply.nats, *dict(reply.top).values())]
+        for some in (replies, again)
+    )
     if len(first) != len(second):
         raise WrongReply("gives another number of log-probabilities when it is asked again")
     largest = max((abs(a - b) for a, b in zip(first, second, strict=True) if a != b), default=0.0)
@@ -188,12 +190,3 @@ def _check_repeated(replies: Sequence[Reply], again: Sequence[Reply]) -> None:
             "gives other log-probabilities when the same is asked again (they differ by up to "
             f"{largest:.4f} nats, more than {REPEATED:g})"
         )
-
-
-def _log_probs(replies: Sequence[Reply]) -> list[float]:
-    """The log-probabilities (nats) of the prompts and of the lists; 0 for unknown ones."""
-    nats: list[float | None] = []
-    for reply in replies:
-        nats += reply.nats[1:]
-        nats += [listed for _, listed in reply.top]
-    return [x or 0.0 for x in nats]
