@@ -4,13 +4,14 @@ Counts of items are those of weights of four bits; processors differ in ties, by
 """
 
 import numpy as np
-import pandas as pd
 import pytest
 from real_models import quantized_file, write_smollm2
 from reference import Reference, SentenceReference, run
 from sentence_texts import SENTENCES
+from test_documentation import ROOT, tables
 
 import lmdiag
+from lmdiag.cli import main
 from lmdiag.elicitation import wording_of
 from lmdiag.questions import Setting, distinct_questions, with_first_letter
 
@@ -39,6 +40,18 @@ def exact(folder):
     return Reference(folder, "causal", "byte-level")
 
 
+def shown(page):
+    """The rows of the table of a page that is about this model."""
+    (table,) = (rows for rows in tables(page) if "SmolLM2" in rows[0][0])
+    return table[1:]
+
+
+def assert_close(value, text):
+    """The value is as shown, to one unit of the last digit."""
+    unit = 10.0 ** -len(text.partition(".")[2])
+    assert value == pytest.approx(float(text.replace("−", "-")), abs=1.01 * unit), text
+
+
 def check_rows(exact, predictions, stimuli, rows):
     columns = stimuli.columns()
     for row in rows:
@@ -49,23 +62,23 @@ def check_rows(exact, predictions, stimuli, rows):
         assert predictions.n_tokens[row] == len(right.pieces)
 
 
-@pytest.mark.parametrize(
-    ("task", "counts"),
-    [
-        ("cprag102", {"": (24, 34)}),
-        ("role88", {"": (35, 44)}),
-        ("neg136", {"simp/affirmative": (17, 18), "simp/negative": (1, 18)}),
-    ],
-)
-def test_diagnostics(task, counts, model, exact, data_dir):
-    rows = lmdiag.load_stimuli(data_dir, task)
-    predictions = model.predict(rows)
-    sensitivity = lmdiag.measure(predictions, rows)["sensitivity"]
-    for level, (count, n) in counts.items():
-        figure = sensitivity["by"]["subset/polarity"][level] if level else sensitivity
-        assert figure["n"] == n
-        assert figure["value"] * n == pytest.approx(count, abs=SPARED)
-    check_rows(exact, predictions, rows, range(0, len(rows), 11))
+def test_diagnostics(folder, model, exact, data_dir):
+    """The table of docs/running.md; probabilities beside the reference's."""
+    measures = {}
+    for task in ("cprag102", "role88", "neg136"):
+        rows = lmdiag.load_stimuli(data_dir, task)
+        predictions = model.predict(rows)
+        measures[task] = lmdiag.measure(predictions, rows)
+        check_rows(exact, predictions, rows, range(0, len(rows), 20))
+    chat = lmdiag.load_model(folder, chat=True).predict(rows)
+    measures["neg136, `--chat`"] = lmdiag.measure(chat, rows)
+    for name, level, measure, n, count in shown("running.md"):
+        figure = measures[name][measure]
+        if level:
+            columns, value = level.split()
+            figure = figure["by"][columns][value]
+        assert figure["n"] == int(n), (name, level, measure)
+        assert figure["value"] * int(n) == pytest.approx(int(count), abs=SPARED), (name, measure)
 
 
 @pytest.mark.parametrize("chat", [False, True])
@@ -105,45 +118,42 @@ def test_sentences(model, folder):
 
 
 def test_agreement(folder, exact, agreement_dir, tmp_path):
-    """Of 400 rows; an eighth of the pairs has a verb of several tokens."""
-    ran = lmdiag.run(folder, agreement_dir, tasks="agreement", limit=400, output=tmp_path)
+    """Of 80 rows; an eighth of the pairs has a verb of several tokens."""
+    ran = lmdiag.run(folder, agreement_dir, tasks="agreement", limit=80, output=tmp_path)
     measures = ran.results.tasks["agreement"]["none"].measures
     assert measures["sensitivity"].value > 0.5
     assert measures["mw"].value > 0.5
     predictions = ran.predictions["agreement"]["none", 0]
-    check_rows(exact, predictions, ran.stimuli["agreement"], range(0, 400, 50))
+    check_rows(exact, predictions, ran.stimuli["agreement"], range(0, 80, 20))
 
 
-def test_cloze(folder, exact):
-    said = {"He mailed the letter without a": "stamp", "She put the cake into the": "oven"}
-    frame = pd.DataFrame({"context": [*said], "response": [*said.values()]}).assign(item=[1, 2])
-    found = lmdiag.cloze(frame, models=folder)
-    for context, word in said.items():
+def test_cloze(folder, exact, tmp_path):
+    """The table of docs/cloze.md; probabilities of whole words beside the reference's."""
+    assert main(["template", "--cloze", str(tmp_path / "responses.csv")]) == 0
+    found = lmdiag.cloze(tmp_path / "responses.csv", models=folder)
+    measures = found.to_frame().set_index("measure")
+    for measure, n, value in shown("cloze.md"):
+        assert measures.loc[measure, "n"] == int(n)
+        assert_close(measures.loc[measure, "value"], value)
+    for context, word, given in found.words[["context", "word", "probability"]].to_numpy()[::8]:
         right = exact.score(context, "", word, "word").log_prob
-        [given] = found.words.query("word == @word")["probability"]
-        assert np.log(given) == pytest.approx(right, abs=0.01), context
+        assert np.log(given) == pytest.approx(right, abs=0.01), (context, word)
 
 
-def test_designs_and_fits(model, folder):
-    """Number x attractor, whose effects are differences of means; reading times of known slope."""
-    nouns = ("key", "report", "box", "letter", "bottle", "window", "road", "song")
-    rows = [
-        (noun, verb, other, f"The {noun} to the {other} {verb} here now .")
-        for noun in nouns
-        for verb in ("is", "are")
-        for other in ("cabinet", "cabinets")
-    ]
-    frame = pd.DataFrame(rows, columns=["item", "verb", "attractor", "sentence"])
-    predictions = model.predict(lmdiag.load_stimuli(frame))
-    effects = lmdiag.analyse(predictions).effects
-    bits = -np.array(predictions.log_prob).reshape(8, 2, 2) / np.log(2)
-    by_item = bits[:, 1].mean(1) - bits[:, 0].mean(1)
-    verb = effects.set_index("label").loc["verb[is - are]", "estimate"]
-    assert verb == pytest.approx(-by_item.mean(), abs=NEAR)
-    assert verb < 0
+def test_designs(model):
+    """The table of docs/analysis.md, whose statistics have tests of their own."""
+    rows = lmdiag.load_stimuli(ROOT / "docs/examples/attraction.csv")
+    effects = lmdiag.analyse(model.predict(rows), region=3).effects.set_index("label")
+    for label, n, difference, t in shown("analysis.md"):
+        assert effects.loc[label, "n"] == int(n)
+        assert_close(effects.loc[label, "estimate"], difference)
+        assert_close(effects.loc[label, "t"], t)
+
+
+def test_fits(model):
+    """Reading times of known slope."""
     words = model.surprisals(SENTENCES[20:60])
     words["rt"] = 200 + 10 * words["surprisal"] + np.random.default_rng(0).normal(0, 5, len(words))
     how = {"response": "rt", "lags": 0, "controls": ()}
     [fitted] = lmdiag.fit(words.drop(columns="surprisal"), models=model, **how).models
-    slope = fitted.terms.loc["surprisal", "estimate"]
-    assert slope == pytest.approx(10, abs=0.5)
+    assert fitted.terms.loc["surprisal", "estimate"] == pytest.approx(10, abs=0.5)
