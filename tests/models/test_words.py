@@ -136,7 +136,8 @@ def with_controls():
         (sentencepiece("▁the", "<0x41>", "<0xE2>", "<0x0A>"),
          {"<0x41>": "##A", "<0xE2>": "##<0xE2>", "<0x0A>": "<0x0A>"}),
         (ending("a</w>", "ab</w>"), {"a</w>": "a", "a": "a##", "ab</w>": "ab"}),
-        (with_controls(), {" zebra": "zebra", "gnu": "##gnu"}),
+        (with_controls(), {" zebra": "zebra", "gnu": "##gnu", "[INST]": "[INST]",
+                           "<|im_start|>": "<|im_start|>", "SYSTEM": "SYSTEM"}),
     ],
 )  # fmt: skip
 def test_items_in_a_list_of_answers(tokenizer, expected):

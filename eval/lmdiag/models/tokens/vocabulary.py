@@ -169,7 +169,7 @@ class Vocabulary:
     def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
         self._name = tokenizer.backend_tokenizer.id_to_token
         self._added = tokenizer.added_tokens_decoder
-        self._special = frozenset(tokenizer.all_special_ids)
+        self._controls = control_ids(tokenizer)
         known = (convention(tokenizer) for convention in CONVENTIONS)
         self.convention = next(convention for convention in known if convention.applies)
         self._items: dict[int, VocabularyItem] = {}
@@ -195,13 +195,12 @@ class Vocabulary:
         name: str | None = self._name(token)
         if name is None:
             return VocabularyItem(f"[id {token}]", True, None)
-        added = self._added.get(token)
-        if token in self._special or (added is not None and added.special):
+        if token in self._controls:
             return VocabularyItem(name, True, None)
-        if added is None:
-            item = self.convention.read(name)
-        else:
+        if added := self._added.get(token):
             item = self.convention.read_added(name, strips=added.lstrip)
+        else:
+            item = self.convention.read(name)
         text = item.text.strip()
         if text and text.isprintable():
             return item._replace(text=text)
