@@ -5,6 +5,7 @@ SentencePiece-like BPE with byte fallback (Llama, Gemma). Frequent words of TEXT
 rare ones several; characters that TEXT lacks are unknown to WordPiece and unigram.
 """
 
+import io
 import json
 from collections import Counter
 from functools import lru_cache
@@ -142,8 +143,12 @@ def charsmap():
     import sentencepiece
     from sentencepiece import sentencepiece_model_pb2
 
-    rules = sentencepiece.SentencePieceNormalizer(rule_name="nmt_nfkc")
-    model = sentencepiece_model_pb2.ModelProto.FromString(rules.serialized_model_proto())
+    trained = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(LINES), model_writer=trained, vocab_size=60, minloglevel=2,
+        hard_vocab_limit=False, normalization_rule_name="nmt_nfkc",
+    )  # fmt: skip
+    model = sentencepiece_model_pb2.ModelProto.FromString(trained.getvalue())
     return bytes(model.normalizer_spec.precompiled_charsmap)
 
 

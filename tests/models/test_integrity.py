@@ -12,6 +12,7 @@ from transformers import AutoTokenizer
 
 import lmdiag
 from lmdiag.models import LoadOptions, load
+from lmdiag.models.loading import checks
 from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.types import BadInput, Query, Question
 from models.toys import ask, check_same, edit, refusal
@@ -175,10 +176,12 @@ def test_other_unused_weights_are_a_warning_in_the_run(made, demo_dir, tmp_path,
 
 
 @pytest.mark.parametrize(("saved_by", "warns"), [("99.1.0.dev0", True), ("5.20.0", False)])
-def test_a_checkpoint_of_a_newer_transformers_is_a_warning(saved_by, warns, made):
+def test_a_checkpoint_of_a_newer_transformers_is_a_warning(saved_by, warns, made, monkeypatch):
     folder = made("gpt2")
     edit(folder, "config.json", transformers_version=saved_by)
     assert ("was saved by transformers 99.1, and " in (load(str(folder)).warning or "")) == warns
+    monkeypatch.setattr(checks, "version", lambda name: "5.20.0")
+    assert load("demo:causal").warning is None
 
 
 def test_a_module_that_is_not_installed_is_named():

@@ -12,12 +12,14 @@ import reprlib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 import torch
 
 from lmdiag.files import MAX_INDEX
+from lmdiag.models.demo import DEMO_NAMES, demo_folder
 from lmdiag.models.loading.checkpoint import Checkpoint
 from lmdiag.models.loading.errors import first_line
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
@@ -157,7 +159,8 @@ def warn_of_version(model_id: str, config: PretrainedConfig) -> str | None:
     number = re.compile(r"(\d{1,4})\.(\d{1,4})")
     written = number.match(str(getattr(config, "transformers_version", None)))
     installed = number.match(version("transformers"))
-    if written is None or installed is None or model_id.startswith("demo:"):
+    is_demo = Path(model_id) in map(demo_folder, DEMO_NAMES)
+    if written is None or installed is None or is_demo:
         return None
     if [*map(int, written.groups())] <= [*map(int, installed.groups())]:
         return None
