@@ -38,11 +38,7 @@ from lmdiag.comparison import (
     differing,
     unlike_first,
 )
-from lmdiag.display import (
-    Comparisons,
-    Measures,
-    TaskPredictions,
-)
+from lmdiag.display import Comparisons, Measures, TaskPredictions
 from lmdiag.elicitation import wording_of
 from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
@@ -479,16 +475,8 @@ def run(
         data: data set: a built directory, a Hub id, or a file of own rows.
         tasks: configs of the data set; () for its diagnostics, or else for all.
         perturb: settings beside the unperturbed one, of `lmdiag.perturb.names()`, or "all".
-        shuffles: number of shuffles of a shuffled setting.
-        seed: of the shuffles and of the sample.
-        limit: rows of a sample of each task; None for all.
-        k: ranks of accuracy@k.
-        threshold: difference in probability of sensitivity@threshold.
-        output: folder of all runs.
-        name: of the model in its folder and in tables; None for its id.
-        batch_size: contexts in a batch; None for what suits the device.
-        overwrite: discard an earlier run of the same model and protocol.
-        quiet: no progress bar.
+        shuffles, seed, limit, k, threshold: see `lmdiag.protocol.Protocol`.
+        output, name, batch_size, overwrite, quiet: see `lmdiag.runs.run.RunOptions`.
         design: how the items of own data are analysed, stored with the run.
         allow_duplicates: keep one of identical rows of own data, instead of an error.
         options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
@@ -545,15 +533,9 @@ def analyse(
         stimuli: the rows of predictions that are not from `LanguageModel.predict`.
         response: surprisal (bits), probability, log_odds (nats), correct, or a column of numbers;
             "" for the left side of the formula, else surprisal.
-        conditions: columns of the conditions; () for those with 2 to 6 levels that differ within
-            items.
         formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)".
-        item: column that names the items; "" for `item`.
-        region: number or name of the region whose surprisal is the response; "all" for each.
+        conditions, item, region, coding, by: see `lmdiag.types.DesignOptions`.
         levels: column -> its levels in order; of others, alphabetical, numbers by size.
-        coding: of conditions in the formula: "sum" (-0.5 and 0.5), "treatment" (0 and 1) or
-            "difference" (each level less the one before it, then also in the tests).
-        by: a column that differs between items only; effects at each of its levels, and Welch's t.
         task: of runs with several tasks.
         reading: how the rows are read, fields of `lmdiag.types.TableOptions`, e.g.
             filter="block=swap"; of runs, those that choose rows or divide conditions.
@@ -583,30 +565,26 @@ def analyse(
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
     design |= {name: value for name, value in given.items() if value}
+    asked = {rows.diagnostic.asks for run in runs for rows in run.stimuli.values()}
     labels = labels_of(runs)
-    if runs and all(x.diagnostic.asks == "sentence" for x in runs[0].stimuli.values()):
+    if asked == {"sentence"}:
         design["not_compared"] = [labels[number] for number in unlike_first(runs)]
-    per: Per = "region" if design.get("region") else "row"
-    for number, part in enumerate(parts):
-        if isinstance(part, Predictions):
-            rows = getattr(part, "stimuli", None) or stimuli
-            if rows is None:
-                rule = "analyse takes predictions with their stimuli"
-                raise BadInput(f"{rule}: analyse(predictions, stimuli)")
-            parts[number] = items_of_predictions(part, rows, per)
-    options = TableOptions.of(reading)
     value = response or formula.partition("~")[0].strip(" `") or "surprisal"
+    options = TableOptions.of(reading)
+    per: Per = "region" if design.get("region") else "row"
+    label_of_run = iter(labels)
     tables = []
     notes: dict[str, None] = {}
-    label_of_run = iter(labels)
     for part in parts:
-        known = ANALYSED_COLUMNS
         table = part
+        known = ANALYSED_COLUMNS
         name = Path(part).name if isinstance(part, str | Path) else MEMORY
         if isinstance(part, Run):
             known = frozenset()
             name = str(part.path)
             table = items_of(part, task=task, per=per, labels=[next(label_of_run)])
+        elif isinstance(part, Predictions):
+            table = _items_of_predictions(part, stimuli, per)
         frame, of_part = read_frame_rows(
             table, options, known, copies=True, text=value, reads=("good", "contrast")
         )
@@ -616,11 +594,18 @@ def analyse(
         frame.attrs = getattr(table, "attrs", {})
         tables.append(frame)
         notes |= dict.fromkeys(of_part)
-    table = items_of(tables)
-    found = analyse_table(table, response=response, formula=formula, **design)
-    asked = {x.diagnostic.asks for run in runs for x in run.stimuli.values()}
-    part = PARTS_OF[asked.pop()] if len(asked) == 1 and len(runs) == len(parts) else ""
-    return replace(found, notes=(*notes, *found.notes), part=part)
+    found = analyse_table(items_of(tables), response=response, formula=formula, **design)
+    is_of_runs = len(asked) == 1 and len(runs) == len(parts)
+    what = PARTS_OF[asked.pop()] if is_of_runs else ""
+    return replace(found, notes=(*notes, *found.notes), part=what)
+
+
+def _items_of_predictions(predictions: Predictions, stimuli: Stimuli | None, per: Per) -> DataFrame:
+    rows = getattr(predictions, "stimuli", None) or stimuli
+    if rows is None:
+        rule = "analyse takes predictions with their stimuli"
+        raise BadInput(f"{rule}: analyse(predictions, stimuli)")
+    return items_of_predictions(predictions, rows, per)
 
 
 READING = TableOptions.__dataclass_fields__.keys()

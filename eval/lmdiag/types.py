@@ -300,7 +300,7 @@ class DesignOptions:
     item: str = ""
     """column that names the items (default: item)"""
     region: str = ""
-    """number or name of the region whose surprisal is the response"""
+    """number or name of the region whose surprisal is the response; all: each by itself"""
     levels: tuple[str, ...] = ()
     """order of the levels of columns, COLUMN=a,b,c (default: alphabetical; numbers by size)"""
     coding: Coding = "sum"

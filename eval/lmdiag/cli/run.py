@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, make_dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -225,23 +225,7 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
 USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
 """Knobs that vary unless others are named."""
 
-FURTHER = tuple(option for option, knob in KNOBS.items() if not knob.varies)
-"""The other ones."""
-
-
-def _texts_of(knob: Knob) -> Any:
-    help = f"texts for {knob.option}, or files with them, beside none; see run"
-    return Annotated[tuple[str, ...], Parameter(help=help)]
-
-
-Texts = make_dataclass(
-    "Texts",
-    [(knob.name, _texts_of(knob), ()) for knob in KNOBS.values() if not knob.values],
-    frozen=True,
-    kw_only=True,
-    namespace={"__module__": __name__},  # cyclopts takes classes of the standard library as values
-)
-"""The values of knobs that are texts of the user: one option for each."""
+_FURTHER = ", ".join(option for option, knob in KNOBS.items() if not knob.varies)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,11 +235,13 @@ class Knobs:
     knobs: Annotated[
         options.Names,
         Parameter(
-            help=f"what varies (default: all that apply of {', '.join(USUAL)}; also "
-            f"{', '.join(FURTHER)})"
+            help=f"what varies (default: all that apply of {', '.join(USUAL)}; also {_FURTHER})"
         ),
     ] = USUAL
-    texts: Annotated[Texts, options.RECORD] = Texts()  # type: ignore[valid-type]
+    prompt: tuple[str, ...] = ()
+    """texts for prompt, or files with them, beside none; see run"""
+    choice_prompt: tuple[str, ...] = ()
+    """texts for choice-prompt, or files with them, beside none; see run"""
     chat: bool = False
     """ask in the assistant's turn of the model's chat template, too"""
     instruction: str = ""
@@ -292,7 +278,7 @@ class Knobs:
 
     def _texts(self, knob: Knob) -> list[dict[str, Any]]:
         """Returns the fields for each text of a knob, none first and the model's template last."""
-        texts = dict.fromkeys(map(options.text_or_file, getattr(self.texts, knob.name)))
+        texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name)))
         given: list[dict[str, Any]] = [{knob.name: text} for text in texts]
         if knob.template:
             fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
