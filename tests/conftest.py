@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from lmdiag.cli import main
+from lmdiag.files import write_atomically
 from lmdiag.text import names_options
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -146,6 +148,17 @@ def finished_runs(demo_dir, tmp_path_factory):
         make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1),
         make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2),
     ]
+
+
+@pytest.fixture(autouse=True)
+def short_pages(request, monkeypatch):
+    """`run` and `multiverse` write short pages of runs; tests that read them are marked `pages`.
+
+    To make a page takes longer than to ask a tiny model.
+    """
+    if not request.node.get_closest_marker("pages"):
+        written = partial(write_atomically, data=b"<!doctype html>")
+        monkeypatch.setattr("lmdiag.cli.run._write_page", lambda path, _: written(path))
 
 
 class Commands:

@@ -124,17 +124,17 @@ def test_an_installation_runs_the_demo_from_another_folder(installed, tmp_path, 
 
     lmdiag("build", "--source", "demo")
     assert (tmp_path / "lmdiag/provenance.json").is_file()
-    for more in (["demo:masked", "demo:causal"], ["demo:masked", "--data", "demo"]):
-        shown = lmdiag("run", "--output", f"results{len(more)}", "--quiet", "--model", *more)
-        assert "Saved in results" in shown
-    runs = sorted(tmp_path.glob("results*/demo--*/diagnostics-token"))
-    assert [(run / "report.html").is_file() for run in runs] == [True] * 3
+    for data, named in (("lmdiag", []), ("demo", ["--data", "demo"])):
+        words = ["--quiet", "--model", "demo:masked", *named, "--output", f"{data}-results"]
+        assert f"Saved in {data}-results" in lmdiag("run", *words)
+    runs = sorted(tmp_path.glob("*-results/demo--*/diagnostics-token"))
+    assert [(run / "report.html").is_file() for run in runs] == [True] * 2
     shown = lmdiag("report", str(runs[0].relative_to(tmp_path)), "--format", "markdown")
     assert "CPRAG-102" in shown
     launch = [installed / "python", "-m", "accelerate.commands.launch", "-m", "lmdiag", "run"]
     options = ["--quiet", "--model", "demo:masked", "--data", "lmdiag", "--output", "launched"]
     finished(*launch, *options, cwd=tmp_path, LMDIAG_CACHE=str(tmp_path / "cache"))
-    assert outcome(tmp_path / "launched") == outcome(tmp_path / "results3")
+    assert outcome(tmp_path / "launched") == outcome(tmp_path / "lmdiag-results")
     load = f"{FIND}\nimport evaluate; print(evaluate.load(str(path(FOLDERS[1]))).name)"
     shown = finished(
         installed / "python", "-c", load.replace("FOLDERS", str(FOLDERS)), cwd=tmp_path
@@ -202,15 +202,15 @@ def test_a_file_system_without_locks_has_a_marker_and_one_warning(tmp_path, monk
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", ["windows", "no-locks"])
-def test_a_run_is_the_same_on_another_system(system, tmp_path):
+def test_a_run_is_the_same_on_another_system(tmp_path):
     """See `tests/systems`: without the modules of POSIX, and without locks."""
     paths, cache = str(ROOT / "tests/systems"), str(tmp_path / "cache")
     command = [sys.executable, "-m", "lmdiag", "run", "--model", "demo:masked", "--data", "demo"]
     command += ["--tasks", "neg136", "--quiet", "--output"]
     finished(*command, tmp_path / "here")
-    finished(*command, tmp_path / system, PYTHONPATH=paths, SYSTEM=system, LMDIAG_CACHE=cache)
-    assert outcome(tmp_path / system) == outcome(tmp_path / "here")
+    for system in ("windows", "no-locks"):
+        finished(*command, tmp_path / system, PYTHONPATH=paths, SYSTEM=system, LMDIAG_CACHE=cache)
+        assert outcome(tmp_path / system) == outcome(tmp_path / "here")
 
 
 def test_windows_has_no_runs_of_a_leaderboard(tmp_path, monkeypatch):

@@ -90,6 +90,7 @@ def test_options_without_effect_do_not_enter_the_signature(command):
     assert (predictions.pll, predictions.final_period) == ("within-word", "always")
 
 
+@pytest.mark.pages
 def test_a_line_says_where_bos_contradicts_the_tokenizer_or_the_training(command):
     adds, lacks, read = {"tokenizer_bos": True}, {"tokenizer_bos": False}, {"sentence_bos": True}
     for facts, bos, asks, line in (

@@ -111,21 +111,21 @@ def test_models_of_one_name_need_names_of_their_own(run, command):
         assert (facts["name"], facts["id"]) == (name, str(model))
 
 
-@pytest.mark.parametrize("columns", [80, 100, 200])
-def test_three_models_fill_one_screen(data_dir, tmp_path, monkeypatch, capsys, columns):
+def test_three_models_fill_one_screen(data_dir, tmp_path, monkeypatch, capsys):
     """On the three diagnostics, at most 60 lines, with names of 35 letters, too."""
-    monkeypatch.setenv("COLUMNS", str(columns))
     names = ("gemma-3-270m-instruct-base-version1", 35 * "b", f"org/{35 * 'c'}")
     folders = [make_run(tmp_path / x[:3], data_dir, id=x, seed=len(x)) for x in names]
     runs = [load_run(folder) for folder in folders]
-    for made in runs:
-        _finish(made, is_shown=False, as_json=False)
-    _compare(runs, tmp_path, as_json=False)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 60
-    assert sum(line.count("[") for line in lines) == 3 * 14  # intervals
-    assert max(map(len, lines[4:-9])) <= columns
-    assert any("BERT large" in line for line in lines) == (columns == 200)
+    for columns in (80, 100, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        for made in runs:
+            _finish(made, is_shown=False, as_json=False)
+        _compare(runs, tmp_path, as_json=False)
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 60
+        assert sum(line.count("[") for line in lines) == 3 * 14  # intervals
+        assert max(map(len, lines[4:-9])) <= columns
+        assert any("BERT large" in line for line in lines) == (columns == 200)
 
 
 def test_checkpoints_are_shown_in_the_order_of_training(demo_dir, tmp_path, capsys):

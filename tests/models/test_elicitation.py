@@ -162,6 +162,7 @@ def test_the_log_probabilities_are_those_of_transformers(name, chat, family_dir,
 # ---- runs ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.pages
 def test_runs_comparisons_and_multiverses(command):
     model, output = command.models["gpt2"], command.folder / "results"
     start = ["--data", command.data, "--tasks", "role88", "--limit", 8, "--quiet", "--output"]

@@ -117,6 +117,7 @@ def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path)
     assert designs_of([made(tmp_path, BLANKS.replace("item,", "list,", 1))]) == []
 
 
+@pytest.mark.pages
 def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, command):
     """A third column hides the design; the page, LaTeX and `analyse` have what was given."""
     monkeypatch.chdir(tmp_path)

@@ -36,6 +36,7 @@ import lmdiag.models.server.served
 import lmdiag.report.terminal
 import lmdiag.runs.run  # noqa: F401
 from lmdiag.cli import TERMINATED, main, program
+from lmdiag.report.html import Report
 from lmdiag.runs.journal import Journal
 
 OPERATIONS = {"open", "os.rename", "os.remove", "os.rmdir", "os.mkdir"}
@@ -58,6 +59,7 @@ def run(arguments, output, kill_at=0):
             saved.append(len(answers))
 
         Journal.append = counted
+        Report.page = lambda *_: "<!doctype html>"  # a page takes longer than all answers
         if kill_at:
             die_at(kill_at, output)
         code = main([*arguments, "--output", str(output)])

@@ -228,6 +228,7 @@ def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch):
         pass  # this process has no error, another one has
 
 
+@pytest.mark.pages
 def test_a_run_on_a_server_says_what_is_not_known(command, monkeypatch):
     key = "sk-of-this-test-alone"
     monkeypatch.setenv("LMDIAG_SERVER_KEY", key)

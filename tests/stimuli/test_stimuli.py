@@ -180,6 +180,7 @@ def test_expected_words_and_missing_values(tmp_path):
     assert (columns["target"], columns["expected"]) == (["NA"], [["NA"]])
 
 
+@pytest.mark.pages
 def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
     tiny_models, tmp_path, command
 ):

@@ -139,7 +139,10 @@ def run_command(
     if len(runs) > 1:
         _compare(runs, running.output, as_json=running.json)
     elif runs and failures and not running.json:
-        _show(runs[0])
+        from lmdiag.report.html import Report
+        from lmdiag.report.terminal import print_run
+
+        print_run(runs[0].results, runs[0].path, Report(runs[0]).designs)
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
@@ -162,13 +165,15 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
 def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
     """Writes the report of a run, if it is not there; prints its figures, and where they are."""
     from lmdiag.report.html import Report
+    from lmdiag.report.terminal import print_run
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     report = Report(run)
-    _write_page(run.path / REPORT, report)
+    if not (run.path / REPORT).exists():
+        _write_page(run.path / REPORT, report)
     if not as_json:
         if is_shown:
-            _show(run)
+            print_run(run.results, run.path, report.designs)
             print()
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
         print(f"Saved in {visible(str(run.path))}: {', '.join(saved)}")
@@ -179,18 +184,9 @@ def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
             say(f"lmdiag: {task}: not computed: {line}")
 
 
-def _show(run: Run) -> None:
-    """Prints the headline figures of a run, and the conditions of own data."""
-    from lmdiag.report.html import Report
-    from lmdiag.report.terminal import print_run
-
-    print_run(run.results, run.path, Report(run).designs)
-
-
 def _write_page(path: Path, report: Report) -> None:
-    """Writes the page of a report, if it is not there."""
-    if not path.exists():
-        write_atomically(path, report.page().encode())
+    """Writes the page of a report."""
+    write_atomically(path, report.page().encode())
 
 
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
@@ -209,7 +205,7 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
         print_overview([run.results for run in runs], output_console())
     page = output / f"comparison-{runs[0].path.name}.html"  # one for each data set and protocol
     try:
-        write_atomically(page, Report(runs).page().encode())
+        _write_page(page, Report(runs))
     except BadInput as error:  # an option that has no effect on one of them: they differ in it
         say(f"lmdiag: no comparison was written: {error}")
         return
@@ -336,7 +332,8 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     output = running.output
     finished = [[member.run for member in members if member.run] for members in models]
     for run in chain.from_iterable(finished):
-        _write_page(run.path / REPORT, Report(run))
+        if not (run.path / REPORT).exists():
+            _write_page(run.path / REPORT, Report(run))
     labels = run_labels([runs[0].results for runs in finished])
     figures = ReportFigures.of([run.results for run in chain.from_iterable(finished)])
     shown = concat([headlines(task, figures) for task in figures.tasks])
