@@ -30,7 +30,7 @@ from lmdiag.report.terminal import print_analysis
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.building import script
-from lmdiag.table_files import read_frame, read_table
+from lmdiag.table_files import as_frame, read_table
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -233,7 +233,16 @@ def test_dates_and_numbers_of_any_library_are_read(tmp_path, monkeypatch):
     table = pa.Table.from_pandas(pd.DataFrame(TABLE).astype({"surprisal": "category"}))
     table = table.set_column(3, "surprisal", pa.array([row["surprisal"] for row in TABLE]))
     pq.write_table(table, "table.parquet")
-    assert read_frame(Path("table.parquet"))["surprisal"].tolist() == [0, 1, 4, 2, 2, 4, 1, 0]
+    assert as_frame(read_table(Path("table.parquet")))["surprisal"].tolist() == [
+        0,
+        1,
+        4,
+        2,
+        2,
+        4,
+        1,
+        0,
+    ]
 
 
 def test_infinite_responses_are_counted():
@@ -264,7 +273,7 @@ def test_lists_of_our_own_formats_are_read(tmp_path):
     rows = [row | {"expected": ["bread", "it"], "expected_responses": []} for row in TABLE]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
     assert read_table(tmp_path / "x.parquet").columns["expected"] == [["bread", "it"]] * 8
-    assert [*read_frame(tmp_path / "x.parquet")["expected"]] == ["bread|it"] * 8
+    assert [*as_frame(read_table(tmp_path / "x.parquet"))["expected"]] == ["bread|it"] * 8
     lmdiag.analyse(pd.DataFrame(rows))
     regions = stimuli.load({"sentence": ["The | dog"]}).columns()
     assert stimuli.load(regions).regions == regions["regions"]

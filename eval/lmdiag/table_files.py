@@ -89,14 +89,7 @@ _Row = tuple[int, list[str]]
 
 
 class Problems(list[str]):
-    """Errors that are raised together: `with problems:` keeps a `BadInput` instead of raising it.
-
-    >>> problems = Problems()
-    >>> with problems:
-    ...     raise BadInput("own.csv: no column a")
-    >>> problems
-    ['own.csv: no column a']
-    """
+    """Errors that are raised together: `with problems:` keeps a `BadInput` of its block."""
 
     def __enter__(self) -> None:
         """Begins a step."""
@@ -233,7 +226,7 @@ class RawTable:
 
     def noting(self, *lines: str) -> RawTable:
         """Returns the table with further lines on how it was read."""
-        return replace(self, notes=(*self.notes, *lines)) if lines else self
+        return self.having(self.columns, *lines)
 
     def having(self, columns: Mapping[str, Sequence[Any]], *notes: str) -> RawTable:
         """Returns the same rows with these columns, and further lines on how they were read."""
@@ -293,7 +286,7 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         return RawTable.of_rows(str(path), [row for _, row in records], numbers=numbers).plain()
     unit = "row" if suffix == ".xlsx" else "line"
     place = f"{path}{_MARKS[unit]}"
-    filled, separator = _excel_rows(path) if suffix == ".xlsx" else _text_rows(path)
+    filled, separator = (_excel_rows(path), "") if suffix == ".xlsx" else _text_rows(path)
     if not filled:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     (first, header), *rows = filled
@@ -408,33 +401,26 @@ def _has_quoted_fields(path: Path, head: str) -> bool:
     return n_begun == n_ended and is_needed
 
 
-def _excel_rows(path: Path) -> tuple[list[_Row], str]:
-    """The rows with some text in the one sheet of an Excel file that has any; no separator."""
-    from openpyxl import load_workbook
+def _excel_rows(path: Path) -> list[_Row]:
+    """The rows with some text in the one sheet of an Excel file that has any."""
+    from pandas import read_excel
 
     has_file(path)
     try:
         _check_excel(path)
-        sheets = {}
-        for sheet in load_workbook(path, read_only=True, data_only=True).worksheets:
-            sheet.reset_dimensions()  # what the file says of them need not be true
-            rows: list[list[str]] = []
-            for row in sheet.iter_rows(values_only=True):
-                check_size(path, len(row), len(rows))
-                rows.append([_excel_text(cell) for cell in row])
-            if any(map(any, rows)):
-                sheets[sheet.title] = rows
+        frames = read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False)
     except BadInput:
         raise
     except Exception as error:  # openpyxl does not check what it reads
         raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
-    if len(sheets) > 1:
-        names = ", ".join(sheets)
-        raise BadInput(f"{path} has {len(sheets)} sheets ({names}): save one of them by itself")
-    rows = next(iter(sheets.values()), [])
-    width = max(map(len, rows), default=0)
-    padded = [(n, row + [""] * (width - len(row))) for n, row in enumerate(rows, start=1)]
-    return [(n, row) for n, row in padded if "".join(row).strip()], ""
+    sheets = {name: frame.map(_excel_text).to_numpy().tolist() for name, frame in frames.items()}
+    filled = {name: rows for name, rows in sheets.items() if any(map(any, rows))}
+    if len(filled) > 1:
+        names = ", ".join(filled)
+        raise BadInput(f"{path} has {len(filled)} sheets ({names}): save one of them by itself")
+    rows: list[list[str]] = next(iter(filled.values()), [])
+    check_size(path, len(rows[0]) if rows else 0, len(rows))
+    return [(n, row) for n, row in enumerate(rows, start=1) if "".join(row).strip()]
 
 
 def _check_excel(path: Path) -> None:
@@ -460,16 +446,9 @@ def _check_excel(path: Path) -> None:
 
 def _excel_text(cell: Any) -> str:
     """A cell as Excel saves it in a csv file; a date as ISO 8601."""
-    if cell is None or isinstance(cell, bool):
-        return "" if cell is None else str(cell).upper()
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
+    if isinstance(cell, bool):
+        return str(cell).upper()
     return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
-
-
-def read_frame(path: Path, *, raw: bool = False) -> DataFrame:
-    """Returns a file as a DataFrame, see `as_frame`; or its values as they are written (`raw`)."""
-    return as_frame(read_table(path, raw=raw), raw=raw)
 
 
 def as_frame(table: RawTable, *, raw: bool = False) -> DataFrame:

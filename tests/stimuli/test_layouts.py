@@ -77,6 +77,8 @@ READ = {
               {"sentence": ["A b."], "t2": [6]}),
     "pair": ({"a": ["A a."], "b": ["B b."]}, {"columns": ["sentence_good=a", "sentence_bad=b"]},
              {"sentence": ["A a.", "B b."], "good": [True, False]}),
+    "zeros, blanks": ({"item ": [1], "Region01": ["A"], "region 2": ["b."]}, {},
+                      {"item": ["1"], "sentence": ["A b."]}),
     "capitals": ({"Item": [1], "Sentence": ["A a."], "Target": ["a"]}, {}, {"item": ["1"]}),
     "not equal": ({"sentence": ["A.", "B.", "C."], "k": ["x", "y", "z"]}, {"filter": "k!=x,z"},
                   {"id": ["rows-2"]}),
@@ -91,6 +93,8 @@ READ = {
     "wide targets": ({"context": ["It is"], "near": ["so"], "far": ["no"]},
                      {"wide": ["near", "far"]},
                      {"target": ["so", "no"], "condition": ["near", "far"], "item": ["1", "1"]}),
+    "wide pair": ({"S1": ["A a."], "s2": ["B b."]}, {"wide": ["s1", "S2"]},
+                  {"sentence": ["A a.", "B b."], "condition": ["S1", "s2"]}),
     "separator": ({"sentence": ["The*dog*ran."] * 2, "k": "ab"}, {"separator": "*"},
                   {"sentence": ["The dog ran."] * 2}),
     "grammaticality": (

@@ -12,7 +12,7 @@ from lmdiag.analysis.items import items_of
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.report.designs import designs_of
 from lmdiag.stimuli.design import design_of
-from lmdiag.table_files import read_frame, read_table
+from lmdiag.table_files import as_frame, read_table
 from lmdiag.types import BadInput, DesignOptions
 
 ROWS = [
@@ -114,12 +114,19 @@ def test_files_that_cannot_be_read_say_line_and_remedy(tmp_path, case):
 def test_quotes_in_tab_separated_words_are_characters(tmp_path):
     """Corpora of reading times have one word in a row, with its quotes."""
     path = written(tmp_path, ".tsv", 'word\trt\n"Hello,"\t1\n"No\t2\nNA\t3\nsaid"\tNA\n')
-    assert read_frame(path, raw=True)["word"].tolist() == ['"Hello,"', '"No', "NA", 'said"']
+    assert as_frame(read_table(path, raw=True), raw=True)["word"].tolist() == [
+        '"Hello,"',
+        '"No',
+        "NA",
+        'said"',
+    ]
     assert read_table(path).columns["word"][2] is None
     human = human_of(path)
     assert human.missing("rt").tolist() == [False, False, False, True]
     assert human.where(3).endswith("own.tsv:5")
-    assert "" in read_frame(written(tmp_path, ".csv", FRAME.to_csv()), raw=True)  # names of rows
+    assert "" in as_frame(
+        read_table(written(tmp_path, ".csv", FRAME.to_csv()), raw=True), raw=True
+    )  # names of rows
 
 
 # ---- the design ----------------------------------------------------------------------------------
@@ -217,27 +224,6 @@ ODD = {
     "MultiBLiMP": (",phenomenon,sen,wrong_sen\n0,SV-#,A b.,A c.\n1,SV-P,D.,E.\n", "4 sent", []),
 }  # fmt: skip
 """What may be wrong -> the file, a part of the summary, the warnings."""
-
-
-SPELLED = {
-    "zeros, capitals": ("item,region_1,region_2,region_3", "Item,Region01,Region02,Region03",
-                        "columns     Item as item, Region01 as region_1, Region02 as regi"),
-    "blank": ("region_3", "region 3", "columns     region 3 as region_3"),
-    "blank at the end": ("item", "item ", "columns     item  as item"),
-}  # fmt: skip
-"""Known names -> their spelling in a file, what `check` says."""
-
-
-@pytest.mark.parametrize("case", SPELLED)
-def test_a_name_in_another_spelling_is_read_and_said(tmp_path, case, command):
-    known, spelled, line = SPELLED[case]
-    text = FILE
-    for name, other in zip(known.split(","), spelled.split(","), strict=True):
-        text = text.replace(name, other, 1)
-    path = written(tmp_path, ".csv", text)
-    out = command("check", path)[1]
-    assert line in out
-    assert stimuli.load(str(path)).fingerprint == stimuli.load(DESIGN, "own").fingerprint
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -17,8 +17,9 @@ from lmdiag.protocol import Protocol
 from lmdiag.results.models import model_label, model_labels, weights_text
 from lmdiag.results.scores import HUMAN_MEASURES, is_curve_point, item_scores
 from lmdiag.stats import CORRELATIONS
-from lmdiag.table_files import TABLE_SUFFIXES, plain_frame, read_frame
-from lmdiag.types import BadInput
+from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.table_files import TABLE_SUFFIXES
+from lmdiag.types import AS_IT_IS, BadInput
 
 if TYPE_CHECKING:
     from lmdiag.protocol import Predictions
@@ -78,10 +79,9 @@ def items_of(
     for part in parts:
         if isinstance(part, Run):
             tables.append(_of_run(part, next(label_of_run), task, per))
-        elif isinstance(part, DataFrame):
-            tables.append(plain_frame(part))
         else:
-            tables.append(read_frame(Path(part)).reset_index(drop=True))
+            frame, _ = read_frame_rows(part, AS_IT_IS, frozenset())
+            tables.append(frame if isinstance(part, DataFrame) else frame.reset_index(drop=True))
     table = concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
     names = dict.fromkeys(name for part in tables for name in part.attrs.get(MEASURE_NAMES, ()))
     if names:

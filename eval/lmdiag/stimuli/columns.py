@@ -173,28 +173,28 @@ def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
     The columns of `wide` are named by the user and have any name. Of a table whose form is known,
     these are the columns of its form that it does not have.
     """
-    names = table.columns.keys()
-    form = form_of(names)
+    of_wide = {*map(folded, wide)}
+    names = [name for name in table.columns if folded(name) not in of_wide]
+    form = form_of(table.columns)
     known = _BLANKS | _SENTENCES | {*PAIR}
     if form == "minimal_pairs":
         known = {*PAIR}  # published sets have columns of any name
-    elif form or {"context", "target"} <= names:
+    elif form or {"context", "target"} <= table.columns.keys():
         known = _SENTENCES if form else _BLANKS
     regions = [name for name in names if is_region(name)]
     if regions:
         ends = (re.search(r"\d+$", name) for name in names)
         known = {*known, *(f"region_{int(end[0])}" for end in ends if end)} - {"sentence"}
-    pair = () if form or "context" in names else pair_of_sentences(names)
+    pair = () if form or "context" in table.columns else pair_of_sentences(names)
     problems = []
     if pair:
         remedy = f"--columns sentence_good={pair[0]} sentence_bad={pair[1]}"
         what = f"{pair[0]} and {pair[1]} are two sentences in a row"
-        which = "say which is good and which bad"
-        wide = f"--wide {' '.join(pair)} if they are conditions"
-        problems.append(f"{what}: {which}, {remedy}, or the other way round; or give {wide}")
+        which = f"say which is good and which bad, {remedy}, or the other way round"
+        problems.append(f"{what}: {which}; or give --wide {' '.join(pair)} if they are conditions")
     for name in names:
-        meant = next((x for x in sorted(known - names) if _is_near(name, x)), "")
-        if meant and name not in {*pair, *wide, *regions}:
+        meant = next((x for x in sorted(known - table.columns.keys()) if _is_near(name, x)), "")
+        if meant and name not in {*pair, *regions}:
             remedy = f"rename it to {meant}, or to another name"
             problems.append(f"the column {name!r} is nearly {meant!r}: {remedy}")
     return problems
