@@ -225,12 +225,11 @@ class HumanTable:
         names = self.texts(self.procedure.text)
         starts: dict[tuple[str, str], int] = {}
         words: list[str] = []
-        for row in self.first_rows:
-            sentence = self.full_texts[row]
-            if (names[row], sentence) not in starts:
-                starts[names[row], sentence] = len(words)
-                words += sentence.split()
-        first = np.array([starts[names[row], self.full_texts[row]] for row in self.first_rows])
+        sentences = [(names[row], self.full_texts[row]) for row in self.first_rows]
+        for sentence in dict.fromkeys(sentences):
+            starts[sentence] = len(words)
+            words += sentence[1].split()
+        first = np.array([starts[sentence] for sentence in sentences])
         own = self.texts(self.procedure.word)[self.first_rows]
         positions = self.places["position"].to_numpy()[self.first_rows].astype(int)
         problems = []
@@ -267,14 +266,13 @@ class HumanTable:
                 what = f"{word!r} contains a blank" if word.strip() else "is empty"
                 raise BadInput(f"{self.where(row)}: column {column} {what}; a row is one word")
         self.check_words()
+        parts = words if self.full_texts is None else self.full_texts
         names = self.texts(self.procedure.text)
-        texts: dict[str, list[str]] = {}
-        for row in self.first_rows:
-            part = words[row] if self.full_texts is None else self.full_texts[row]
-            parts = texts.setdefault(names[row], [])
-            if self.full_texts is None or part not in parts:
-                parts.append(part)
-        return {name: " ".join(parts) for name, parts in texts.items()}
+        table = DataFrame({"name": names, "part": parts}).iloc[self.first_rows]
+        if self.full_texts is not None:
+            table = table.drop_duplicates()
+        texts: Series[str] = table.groupby("name", sort=False)["part"].agg(" ".join)
+        return dict(texts.items())
 
 
 def _letters(word: str) -> str:
@@ -385,36 +383,33 @@ def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
     """Surprisals of another table, joined by the columns that tell the rows of both."""
     other = HumanTable(_read_rows(path)[0], path.name, table.procedure)
     columns = [*other.frame.columns]
-    numbers = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
-    pairs = {name: name for name in columns if name in table.frame.columns}
+    values = {name.lower(): name for name in columns if name.lower() in (SURPRISAL, ENTROPY)}
+    shared = {name: name for name in columns if name in table.frame.columns}
     for place in ("text", "position", "word"):
         if place in columns:
-            pairs[getattr(table.procedure, place)] = place
-    values = (*numbers.values(), *COMPUTED)
-    pairs = {key: name for key, name in pairs.items() if key and name not in values}
-    if SURPRISAL not in numbers or not pairs:
-        missing = f"a column of {table.name}" if numbers else f"a column {SURPRISAL!r}"
+            shared[getattr(table.procedure, place)] = place
+    never = {*values.values(), *COMPUTED}
+    shared = {name: column for name, column in shared.items() if name and column not in never}
+    if SURPRISAL not in values or not shared:
+        missing = f"a column of {table.name}" if values else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
-    wanted = DataFrame()
-    made = DataFrame()
-    for number, (key, name) in enumerate(pairs.items()):
-        wanted[number] = table.keys(key)
-        made[number] = other.keys(name)
-        if wanted[number].dtype != made[number].dtype:
-            wanted[number] = table.texts(key)
-            made[number] = other.texts(name)
-    keys = [*made.columns]
-    made = made.assign(**{name: other.numbers(column) for name, column in numbers.items()})
-    made = made.drop_duplicates()
-    second = made.duplicated(keys)
-    if second.any():
-        row = made[second].iloc[0]
-        place = ", ".join(map(str, row[keys]))
+    keys = DataFrame({name: table.keys(name) for name in shared})
+    surprisals = DataFrame({name: other.keys(column) for name, column in shared.items()})
+    for name, column in shared.items():
+        if keys[name].dtype != surprisals[name].dtype:  # numbers in one of them alone
+            keys[name] = table.texts(name)
+            surprisals[name] = other.texts(column)
+    of_values = {name: other.numbers(column) for name, column in values.items()}
+    surprisals = surprisals.assign(**of_values).drop_duplicates()
+    repeated = surprisals[surprisals.duplicated([*shared])]
+    if len(repeated):
+        row = repeated.iloc[0]
+        place = ", ".join(map(str, row[[*shared]]))
         raise BadInput(f"{other.where(row.name)}: a second surprisal for {place}")
-    joined = wanted.merge(made, how="left", on=keys)
+    joined = keys.merge(surprisals, how="left", on=[*shared])
     if joined[SURPRISAL].isna().all():
-        raise BadInput(f"{path.name} and {table.name} have no {', '.join(pairs)} in common")
-    entropy = joined[ENTROPY].to_numpy() if ENTROPY in numbers else None
+        raise BadInput(f"{path.name} and {table.name} have no {', '.join(shared)} in common")
+    entropy = joined[ENTROPY].to_numpy() if ENTROPY in values else None
     return SurprisalSource(path.stem, joined[SURPRISAL].to_numpy(), entropy=entropy)
 
 
