@@ -99,8 +99,8 @@ def read_norms(
         rule = f"{_RULE}; --response names the column of responses{perhaps}"
         raise table.lacks(_WORDS[0], rule)
     named = replace(table, columns={**table.columns, "target": table.columns[word]})
-    table = without_gaps(named, options.gap)
-    if "context" not in table.columns:
+    named = without_gaps(named, options.gap)
+    if "context" not in named.columns:
         mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
         raise table.lacks("context", _RULE + mark * ("sentence" in table.columns) + perhaps)
     rows = _rows(table)
