@@ -13,7 +13,7 @@ from lmdiag.printable import Printable
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
-from lmdiag.results import Measure, Results, of_setting
+from lmdiag.results import Figure, Results, of_setting
 from lmdiag.results.figures import figures
 from lmdiag.results.models import model_label, model_labels, weights_text
 from lmdiag.results.scores import MeasureScores, item_scores
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
 
-class Measures(Printable, dict[str, Measure]):
-    """The measures of a task: name -> `lmdiag.results.Measure`.
+class Measures(Printable, dict[str, Figure]):
+    """The measures of a task: name -> `lmdiag.results.Figure`.
 
     Attributes:
         stimuli, predictions: what was measured.
@@ -61,7 +61,7 @@ class Measures(Printable, dict[str, Measure]):
         self.unscorable = found.unscorable
         self.not_computed = found.not_computed
 
-    def __missing__(self, name: str) -> Measure:
+    def __missing__(self, name: str) -> Figure:
         raise KeyError(f"no measure {name!r}{suggest(name, self)}")
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from lmdiag import measures, stats
 from lmdiag.perturb import is_shuffled
 from lmdiag.protocol import Predictions, Protocol
-from lmdiag.results import Figure, Measure, SettingResults, UnscoredWord, signature
+from lmdiag.results import Figure, SettingResults, UnscoredWord, signature
 from lmdiag.results.predictions import ids
 from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, item_scores
 from lmdiag.text import suggest, truncated
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
 _AVERAGED = ("value", "ci_low", "ci_high", "chance")
-"""Fields of the figure of a shuffled setting that are means over its runs."""
+"""Fields of the figure of a shuffled setting that are means over its shuffles."""
 
 
 def evaluate(
@@ -37,7 +37,7 @@ def evaluate(
 ) -> SettingResults:
     """Returns the figures of one task in one setting, with the signature of these rows.
 
-    Undefined is None. A shuffled setting has means over its runs, with `sd` and `runs`.
+    Undefined is None. A shuffled setting has means over its shuffles, with `sd` and `runs`.
 
     Args:
         stimuli: the rows, unperturbed.
@@ -48,76 +48,66 @@ def evaluate(
     Raises:
         BadInput: predictions do not belong to the rows.
     """
-    rows = stimuli.columns()
     diagnostic = stimuli.diagnostic
-    of_runs = scores or [item_scores(stimuli, run, protocol, cased, kind) for run in runs]
-    measured = [
-        {name: _measure(measure, diagnostic) for name, measure in of_run.items()}
-        for of_run in of_runs
+    shuffles = scores or [item_scores(stimuli, run, protocol, cased, kind) for run in runs]
+    figures = [
+        {name: _figure(measure, diagnostic) for name, measure in shuffle.items()}
+        for shuffle in shuffles
     ]
-    shuffled = is_shuffled(stimuli.task, runs[0].perturbation)
+    measures = figures[0]
+    if is_shuffled(stimuli.task, runs[0].perturbation):
+        measures = {name: _mean([x[name] for x in figures if name in x]) for name in figures[0]}
     number = min(run.run for run in runs)  # 0 but for a single shuffle
     first_words = [words[0] for run in runs for words in run.words if words]
-    n_equal = [measure.equal for of_run in of_runs for measure in of_run.values()]
     return SettingResults(
-        _over_runs(measured) if shuffled else measured[0],
-        _unscored(rows, runs, "unscorable"),
+        measures,
+        _unscored(stimuli.columns(), runs, "unscorable"),
         signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
-        censored=_unscored(rows, runs, "censored"),
+        censored=_unscored(stimuli.columns(), runs, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
-        equal_contrasts=max(n_equal, default=0),
-        not_computed=_not_computed(stimuli, runs[0], protocol, of_runs[0]),
+        equal_contrasts=max((x.equal for shuffle in shuffles for x in shuffle.values()), default=0),
+        not_computed=_not_computed(stimuli, runs[0], protocol, shuffles[0]),
     )
 
 
-def _figure(scores: Scores) -> Figure:
-    """Returns value, n, interval and chance level; None where undefined."""
+def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
+    """Returns the figure of a measure with its break-downs, their levels in order."""
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
     has_chance = scores.chance is not None and len(scores.chance)
+    by = {
+        column: {
+            level: _figure(scores.at(column, level), diagnostic)
+            for level in diagnostic.levels_in_order(column, levels)
+        }
+        for column, levels in scores.levels.items()
+    }
     return Figure(
         **{name: None if np.isnan(value) else value for name, value in estimate.items()},
         chance=float(np.mean(scores.chance)) if has_chance else None,  # type: ignore[arg-type]
         not_defined=scores.not_defined or None,
         statistic=scores.statistic,
+        by=by,
     )
 
 
-def _measure(scores: Scores, diagnostic: Diagnostic) -> Measure:
-    """Returns the figure of a measure with its break-downs, their levels in order."""
-    by = {
-        column: {
-            level: _figure(scores.at(column, level))
-            for level in diagnostic.levels_in_order(column, levels)
-        }
-        for column, levels in scores.levels.items()
-    }
-    return Measure(**vars(_figure(scores)), by=by)
+def _mean(shuffles: Sequence[Figure]) -> Figure:
+    """The figure of a shuffled setting: means over its shuffles, with standard deviation.
 
-
-def _over_runs(runs: Sequence[Mapping[str, Measure]]) -> dict[str, Measure]:
-    """The measures of a shuffled setting: means over its runs, with standard deviations.
-
-    The bounds are means of the bounds: the interval over items of a typical run; `sd` (population)
-    is how far the order of the words changes the figure. n is that of a run.
+    The bounds are means of the bounds: the interval over items of a typical shuffle; `sd`
+    (population) is how far the order of the words changes the figure. n is that of a shuffle.
     """
-
-    def mean(name: str, *address: str) -> Figure:
-        of_runs = [run[name].at(*address) for run in runs if name in run]
-        figures = [figure for figure in of_runs if figure]
-        averaged: dict[str, Any] = {}
-        for field in _AVERAGED:
-            values = [figure[field] for figure in figures]
-            averaged[field] = None if None in values else statistics.fmean(values)
-        if averaged["value"] is not None:
-            averaged["sd"] = statistics.pstdev(figure.value or 0.0 for figure in figures)
-        n = min(figure.n or 0 for figure in figures)
-        return replace(figures[0], **averaged, n=n, runs=len(figures), not_defined=None)
-
-    merged = {}
-    for name, first in runs[0].items():
-        by = {x: {level: mean(name, x, level) for level in of} for x, of in first.by.items()}
-        merged[name] = Measure(**vars(mean(name)) | {"by": by})
-    return merged
+    means: dict[str, Any] = {}
+    for field in _AVERAGED:
+        values = [figure[field] for figure in shuffles]
+        means[field] = None if None in values else statistics.fmean(values)
+    if means["value"] is not None:
+        means["sd"] = statistics.pstdev(figure["value"] for figure in shuffles)
+    means["n"] = min(figure.n or 0 for figure in shuffles)
+    means["by"] = {
+        by: {level: _mean([x for y in shuffles if (x := y.at(by, level))]) for level in levels}
+        for by, levels in shuffles[0].by.items()
+    }
+    return replace(shuffles[0], **means, runs=len(shuffles), not_defined=None)
 
 
 def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from invented_runs import make_run
 
 from lmdiag.report import numbers
-from lmdiag.results import Figure, FigureKey, Measure, SettingResults, read_results
+from lmdiag.results import Figure, FigureKey, SettingResults, read_results
 from lmdiag.results.published import (
     document,
     human_facts,
@@ -100,7 +100,7 @@ def test_figures_beside_a_run(results):
         [key] = (x.key for x in pick(table=table, level=level, model="bert-base-uncased"))
         figure = results.figure(key)
         assert numbers.published(beside[key], figure) == text
-    undefined = SettingResults({"sensitivity": Measure(None, 0)})
+    undefined = SettingResults({"sensitivity": Figure(None, 0)})
     assert published_beside(replace(results, tasks={"neg136": {"none": undefined}})) == {}
 
 

@@ -20,7 +20,6 @@ from lmdiag.report.tables import sections
 from lmdiag.results import (
     Figure,
     FigureKey,
-    Measure,
     Results,
     RunDirectory,
     SettingResults,
@@ -62,7 +61,7 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables(dem
     """7 of 8 (p = .070) and 8 of 8 (.008) against 1/2; Wilson's interval of 7 of 8 excludes it."""
     seven = Figure(7 / 8, 8, *stats.wilson(7, 8), chance=0.5, statistic="proportion")
     by = {"kind": {"a": replace(seven, value=1.0), "b": replace(seven, value=0.0)}}
-    content = SettingResults({"sensitivity": Measure(**vars(seven), by=by)})
+    content = SettingResults({"sensitivity": replace(seven, by=by)})
     document = content.to_json()["measures"]["sensitivity"]
     figures = document, document["by"]["kind"]["a"], document["by"]["kind"]["b"]
     words = ["not distinguishable", "above", "below"]

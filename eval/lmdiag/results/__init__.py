@@ -23,7 +23,6 @@ from lmdiag.results.results import (
     Device,
     Figure,
     FigureKey,
-    Measure,
     Results,
     SettingResults,
     TaskData,
@@ -43,7 +42,7 @@ from lmdiag.results.signatures import (
 
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "SCORES", "DataInfo",
-    "Device", "Figure", "FigureKey", "Measure", "Results", "Run", "RunDirectory", "SettingResults",
+    "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "SettingResults",
     "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "run_folder", "run_folders",
     "signature",

@@ -86,6 +86,7 @@ class Figure:
         runs: number of these runs; None elsewhere.
         not_defined: why no item has a value; None where some have.
         statistic: how the values of the items became this value.
+        by: break-down -> level -> its figure; {} for a level.
     """
 
     value: float | None
@@ -97,6 +98,7 @@ class Figure:
     runs: int | None = None
     not_defined: str | None = None
     statistic: Statistic | None = None
+    by: dict[str, dict[str, Figure]] = field(default_factory=dict)
 
     def __getitem__(self, key: str) -> Any:
         """Returns an attribute: `figure["value"]` is `figure.value`."""
@@ -142,32 +144,16 @@ class Figure:
         """The sign of `versus_chance` beside the figure; "" where there is none."""
         return CHANCE_SIGNS[self.versus_chance] if self.versus_chance else ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values; what only some figures have is left out where it is None."""
-        always = ("value", "n", "ci_low", "ci_high", "chance")
-        tests = {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
-        document = {k: v for k, v in (vars(self) | tests).items() if k in always or v is not None}
-        if isinstance(self, Measure):
-            document["by"] = {
-                column: {level: figure.to_json() for level, figure in levels.items()}
-                for column, levels in self.by.items()
-            }
-        return document
-
-
-@dataclass(frozen=True)
-class Measure(Figure):
-    """A figure over all items, and the figures of its break-downs.
-
-    Attributes:
-        by: break-down -> level -> figure.
-    """
-
-    by: dict[str, dict[str, Figure]] = field(default_factory=dict)
-
-    def at(self, by: str = "", level: str = "") -> Figure | None:
-        """Returns the figure of a level, or of all items; None where there is none."""
+    def at(self, by: str, level: str) -> Figure | None:
+        """Returns the figure of a level, or itself for "" and ""; None where there is none."""
         return self.by.get(by, {}).get(level) if by else self
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns plain JSON values without levels; what only some figures have may be left out."""
+        always = ("value", "n", "ci_low", "ci_high", "chance")
+        facts = vars(self) | {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
+        del facts["by"]
+        return {name: fact for name, fact in facts.items() if name in always or fact is not None}
 
 
 @dataclass(frozen=True)
@@ -188,7 +174,7 @@ class SettingResults:
     """The figures of one task in one setting.
 
     Attributes:
-        measures: name -> measure.
+        measures: name -> figure over all items, with its break-downs.
         unscorable: rows that were left out, because the tokenizer cannot represent the word.
         signature: what makes the figures comparable; see `lmdiag.results.signature`.
         censored: rows that were left out, because the word is less probable than every word that
@@ -201,7 +187,7 @@ class SettingResults:
             why.
     """
 
-    measures: dict[str, Measure]
+    measures: dict[str, Figure]
     unscorable: list[UnscoredWord] = field(default_factory=list)
     signature: str = ""
     censored: list[UnscoredWord] = field(default_factory=list)
@@ -221,7 +207,16 @@ class SettingResults:
         """Returns plain JSON values."""
         always = ("signature", "measures", "unscorable")
         document = asdict(replace(self, measures={}))
-        document["measures"] = {name: measure.to_json() for name, measure in self.measures.items()}
+        document["measures"] = {
+            name: figure.to_json()
+            | {
+                "by": {
+                    by: {level: of_level.to_json() for level, of_level in levels.items()}
+                    for by, levels in figure.by.items()
+                }
+            }
+            for name, figure in self.measures.items()
+        }
         names = dict.fromkeys((*always, *document))
         return {key: document[key] for key in names if key in always or document[key]}
 
@@ -309,7 +304,7 @@ class Results:
         known = self.data.tasks.get(task)
         return diagnostics.get(task, known.form if known else "")
 
-    def measure(self, task: str, setting: str, name: str) -> Measure | None:
+    def measure(self, task: str, setting: str, name: str) -> Figure | None:
         """Returns a measure of a setting; None where there is none."""
         settings = self.tasks.get(task, {})
         return settings[setting].measures.get(name) if setting in settings else None
