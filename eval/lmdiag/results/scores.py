@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,6 @@ from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     from lmdiag.stimuli import Stimuli
 
@@ -140,157 +138,121 @@ def write_scores(path: Path, table: ScoreTable) -> None:
     schema = schema_of_scores()
     with replacing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         waiting = [schema.empty_table()]
-        for block in _blocks(table):
-            waiting.append(block)
-            if sum(map(len, waiting)) >= _ROW_GROUP:
-                writer.write_table(pa.concat_tables(waiting))
-                waiting = [schema.empty_table()]
+        for task, settings in table.items():
+            for (setting, shuffle), measures in settings.items():
+                for scores in without_curves(measures).values():
+                    waiting.append(_rows_of(task, setting, shuffle, scores))
+                    if sum(map(len, waiting)) >= _ROW_GROUP:
+                        writer.write_table(pa.concat_tables(waiting))
+                        waiting = [schema.empty_table()]
         writer.write_table(pa.concat_tables(waiting))
 
 
-def _blocks(table: ScoreTable) -> Iterator[pa.Table]:
-    """The rows of each measure."""
-    for task, settings in table.items():
-        for (setting, shuffle), measures in settings.items():
-            for scores in without_curves(measures).values():
-                yield _block(task, setting, shuffle, scores)
-
-
-def _block(task: str, setting: str, shuffle: int, scores: Scores) -> pa.Table:
+def _rows_of(task: str, setting: str, shuffle: int, scores: Scores) -> pa.Table:
     """The rows of a measure: its items, then those that were left out."""
     import pyarrow as pa
 
     schema = schema_of_scores()
-    n = len(scores.items) + len(scores.left_out)
-    value, *covariate = np.atleast_2d(scores.values.T)
-    lists: dict[str, Any] = {
-        "item": [*scores.items, *scores.left_out],
-        "levels": [*_level_texts(scores), *[None] * len(scores.left_out)],
-        "value": value,
-        "covariate": covariate[0] if covariate else [],
-        "chance": [] if scores.chance is None else scores.chance,
+    items = [*scores.items, *scores.left_out]
+    n_left_out = len(scores.left_out)
+    constants = (task, setting, shuffle, scores.name, scores.statistic, scores.over)
+    columns = {
+        name: pa.repeat(pa.scalar(value, schema.field(name).type), len(items))
+        for name, value in zip((*_BLOCK, "statistic", "over"), constants, strict=True)
     }
-    constants = dict(zip(_BLOCK, (task, setting, shuffle, scores.name), strict=True))
-    constants |= {"statistic": scores.statistic, "over": scores.over}
-    arrays = []
-    for field in schema:
-        if field.name in constants:
-            arrays.append(pa.repeat(pa.scalar(constants[field.name], field.type), n))
-        elif field.name in _NUMBERS:
-            numbers = np.full(n, np.nan)
-            numbers[: len(lists[field.name])] = lists[field.name]
-            arrays.append(pa.array(numbers, from_pandas=True))  # null for NaN
-        else:
-            arrays.append(pa.array(lists[field.name], field.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
+    columns["item"] = pa.array(items, pa.string())
+    columns["levels"] = pa.array([*_level_texts(scores), *[None] * n_left_out], pa.string())
+    undefined = np.full(len(scores.items), np.nan)
+    chance = undefined if scores.chance is None else scores.chance
+    value, covariate, *_ = (*np.atleast_2d(scores.values.T), undefined)
+    for name, values in zip(_NUMBERS, (value, covariate, chance), strict=True):
+        padded = np.append(values, np.full(n_left_out, np.nan))
+        columns[name] = pa.array(padded, from_pandas=True)  # null for NaN
+    return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
 def _level_texts(scores: Scores) -> list[str | None]:
-    """The levels of each item as JSON: break-down -> levels."""
-    addresses = [(by, level) for by, of_levels in scores.levels.items() for level in of_levels]
-    if not addresses:
-        return [None] * len(scores.items)
-    is_in = np.zeros((len(scores.items), len(addresses)), dtype=bool)
+    """The levels of each item as JSON, break-down -> levels; None without any."""
+    addresses = [(by, level) for by, levels in scores.levels.items() for level in levels]
+    codes = objects([0] * len(scores.items))  # bit i: whether the item is in level i
     for number, (by, level) in enumerate(addresses):
-        is_in[scores.levels[by][level], number] = True
-    packed = np.packbits(is_in, axis=1)
-    keys = packed.view(f"V{packed.shape[1]}").ravel().tolist()
-    texts: dict[bytes, str] = {}
-    for row, key in enumerate(keys):
-        if key not in texts:
-            levels: dict[str, list[str]] = {}
-            for number in np.flatnonzero(is_in[row]).tolist():
-                by, level = addresses[number]
+        codes[scores.levels[by][level]] += 1 << number
+    texts: dict[int, str | None] = {}
+    for code in {*codes}:
+        levels: dict[str, list[str]] = {}
+        for number, (by, level) in enumerate(addresses):
+            if code >> number & 1:
                 levels.setdefault(by, []).append(level)
-            texts[key] = json.dumps(levels, ensure_ascii=False)
-    return [texts[key] for key in keys]
+        texts[code] = json.dumps(levels, ensure_ascii=False) if addresses else None
+    return [texts[code] for code in codes]
 
 
 class _StoredScores(Mapping[str, Scores]):
-    """Measure -> its scores, each read from the file when it is first asked for."""
+    """Measure -> its scores, each made of its rows of the file when it is first asked for."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._places: dict[str, tuple[int, int, int]] = {}  # row group, first row in it, rows
-        self._read: dict[str, Scores] = {}
-
-    def add(self, measure: str, *place: int) -> None:
-        """Adds a measure with its place in the file."""
-        if measure in self._places:
-            raise BadInput(f"{self._path} has {measure} twice in one setting")
-        self._places[measure] = place  # type: ignore[assignment]
+    def __init__(self, rows: Mapping[str, pa.Table]) -> None:
+        self._rows = rows
+        self._made: dict[str, Scores] = {}
 
     def __getitem__(self, measure: str) -> Scores:
-        if measure not in self._read:
-            group, start, n = self._places[measure]
-            with _opened(self._path) as file:
-                rows = file.read_row_group(group).slice(start, n)
-                self._read[measure] = _scores_of(measure, rows)
-        return self._read[measure]
+        if measure not in self._made:
+            self._made[measure] = _scores_of(measure, self._rows[measure])
+        return self._made[measure]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._rows)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._rows)
 
 
 def read_scores(path: Path) -> dict[str, dict[SettingKey, MeasureScores]]:
     """Returns the content of `scores.parquet`; `BadInput` if it is missing or damaged."""
-    found: dict[str, dict[SettingKey, MeasureScores]] = {}
-    with _opened(path) as file:
-        for group in range(file.num_row_groups):
-            keys = file.read_row_group(group, columns=[*_BLOCK]).combine_chunks()
-            is_first = np.zeros(len(keys), dtype=bool)
-            is_first[:1] = True
-            for column in keys.columns:
-                codes = column if column.type == "int32" else column.combine_chunks().indices
-                is_first[1:] |= np.diff(codes.to_numpy()) != 0
-            bounds = [*np.flatnonzero(is_first).tolist(), len(keys)]
-            for start, end in pairwise(bounds):
-                task, setting, shuffle, measure = (keys[name][start].as_py() for name in _BLOCK)
-                settings = found.setdefault(task, {})
-                of_setting = settings.setdefault((setting, shuffle), _StoredScores(path))
-                cast(_StoredScores, of_setting).add(measure, group, start, end - start)
-    return found
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """The file; `BadInput` if it is missing, damaged or of other columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, read_dictionary=[*_TEXTS]) as file:
-            if file.schema_arrow.names != schema_of_scores().names:
-                raise ValueError(f"its columns are {', '.join(file.schema_arrow.names)}")
-            yield file
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        table = pq.read_table(path, read_dictionary=[*_TEXTS])
+        if table.schema.names != schema_of_scores().names:
+            raise ValueError(f"its columns are {', '.join(table.schema.names)}")
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise BadInput(
             f"{path} cannot be read ({shortened(error)}): run again with --overwrite"
         ) from None
+    keys = table.select(_BLOCK).to_pandas()
+    is_first = (keys != keys.shift()).any(axis=1)
+    bounds = [*np.flatnonzero(is_first).tolist(), len(keys)]
+    rows_of: dict[str, dict[SettingKey, dict[str, pa.Table]]] = {}
+    for start, end in pairwise(bounds):
+        task, setting, shuffle, measure = keys.iloc[start]
+        measures = rows_of.setdefault(task, {}).setdefault((setting, int(shuffle)), {})
+        if measure in measures:
+            raise BadInput(f"{path} has {measure} twice in one setting")
+        measures[measure] = table.slice(start, end - start)
+    return {
+        task: {key: _StoredScores(measures) for key, measures in settings.items()}
+        for task, settings in rows_of.items()
+    }
 
 
 def _scores_of(name: str, rows: pa.Table) -> Scores:
     """The scores of the rows of a measure."""
-    value, covariate, chance = (rows[x].to_numpy() for x in _NUMBERS)  # NaN for null
+    value, covariate, chance = (rows[column].to_numpy() for column in _NUMBERS)  # NaN for null
     items = objects(rows["item"].to_pylist())
     is_defined = ~np.isnan(value)
-    of_pairs = value if np.isnan(covariate).all() else np.column_stack([value, covariate])
+    is_pair = not np.isnan(covariate).all()
+    values = np.column_stack([value, covariate]) if is_pair else value
     has_chance = not np.isnan(chance[is_defined]).all()
-    texts = objects(rows["levels"].to_pylist())[is_defined]
     levels: dict[str, dict[str, list[NDArray[np.intp]]]] = {}
+    texts = objects(rows["levels"].to_pylist())[is_defined]
     for text, where in positions(texts).items():
-        for by, of_item in json.loads(text).items():
-            for level in of_item:
+        for by, of_items in json.loads(text).items():
+            for level in of_items:
                 levels.setdefault(by, {}).setdefault(level, []).append(where)
-    merged = {
-        by: {level: np.sort(np.concatenate(parts)) for level, parts in of_levels.items()}
-        for by, of_levels in levels.items()
-    }
     return Scores(
-        name, items[is_defined], of_pairs[is_defined], rows["statistic"][0].as_py(), merged,
+        name, items[is_defined], values[is_defined], rows["statistic"][0].as_py(),
+        {by: {x: np.sort(np.concatenate(parts)) for x, parts in of_by.items()}
+         for by, of_by in levels.items()},
         rows["over"][0].as_py(), tuple(items[~is_defined]),
         chance[is_defined] if has_chance else None,
     )  # fmt: skip
