@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from lmdiag import diagnostics, stats
-from lmdiag.diagnostics import FigureSelection
+from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection
 from lmdiag.evaluation import chosen_measures
 from lmdiag.measures import Scores, Statistic
+from lmdiag.perturb import NONE
 from lmdiag.protocol import KNOBS, QueryOptions
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.figures import in_patterns
@@ -139,15 +140,19 @@ def compare_runs(
     """
     first, *others = models
     refuse_different(models, across)
+    of_tasks = first.results.tasks
     for task in tasks:
-        if task not in first.results.tasks:
-            known = first.results.tasks
-            raise BadInput(
-                f"the runs have no task {task}{suggest(task, known)}: choose from "
-                f"{', '.join(known)}"
-            )
-    family = _family(first) if measures else _headlines(first)
-    keys = [key for key in family if key.task in (tasks or first.results.tasks)]
+        if task not in of_tasks:
+            choices = f"{suggest(task, of_tasks)}: choose from {', '.join(of_tasks)}"
+            raise BadInput(f"the runs have no task {task}{choices}")
+    family = _all_figures if measures else _headlines
+    keys = [
+        FigureKey(task, setting, *address)
+        for task in of_tasks
+        for setting in (of_tasks[task] if measures or NONE not in of_tasks[task] else [NONE])
+        for address in family(first.results.diagnostic(task), first.mean_scores(task, setting))
+        if task in (tasks or of_tasks)
+    ]
     pairs = [
         pair
         for second, other in enumerate(others, start=1)
@@ -160,44 +165,35 @@ def compare_runs(
     return compare_pairs(pairs, seed=seed)
 
 
-def _headlines(model: ComparedModel) -> Iterator[FigureKey]:
-    """Yields the headline figures of a model, unperturbed where it has such figures."""
-    for task, settings in model.results.tasks.items():
-        for setting in ["none"] if "none" in settings else settings:
-            scores = model.mean_scores(task, setting)
-            declared = (model.results.diagnostic(task), diagnostics.get(""))
-            shown = ([*_selected(x.headlines, scores)] for x in declared)
-            for measure, by, level in next(filter(None, shown), ()):
-                yield FigureKey(task, setting, measure, by, level)
+def _headlines(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
+    """Measure, break-down and level of the figures that a report shows first."""
+    declared = _selected(diagnostic.headlines, scores)
+    usual = _selected(diagnostics.get("").headlines, scores)
+    return (declared or usual) + _selected(CHOICE_HEADLINES, scores)
 
 
 def _selected(
     selections: Sequence[FigureSelection], scores: MeasureScores
-) -> Iterator[tuple[str, str, str]]:
-    """Yields measure, break-down and level of selected figures."""
-    for selection in selections:
-        for name in in_patterns(scores, selection.measures):
-            levels = scores[name].levels.get(selection.by, ()) if selection.by else [""]
-            for level in selection.levels or levels:
-                if level in levels:
-                    yield name, selection.by, level
+) -> list[tuple[str, str, str]]:
+    """Measure, break-down and level of selected figures."""
+    return [
+        (name, selection.by, level)
+        for selection in selections
+        for name in in_patterns(scores, selection.measures)
+        for level in selection.levels or scores[name].levels_of(selection.by)
+        if level in scores[name].levels_of(selection.by)
+    ]
 
 
-def _family(model: ComparedModel) -> Iterator[FigureKey]:
-    """Yields all figures of a model that can be compared."""
-    for task, settings in model.results.tasks.items():
-        compared_by = model.results.diagnostic(task).compared_by
-        for setting in settings:
-            scores = model.mean_scores(task, setting)
-            for name in scores:
-                if is_curve_point(name) or name.startswith(HUMAN_MEASURES):
-                    continue
-                by = compared_by.get(name.partition("@")[0], "")
-                levels = [*scores[name].levels.get(by, ())] if by else []
-                for level in levels:
-                    yield FigureKey(task, setting, name, by, level)
-                if not levels:
-                    yield FigureKey(task, setting, name)
+def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[str, str, str]]:
+    """Measure, break-down and level of all figures that can be compared."""
+    addresses = []
+    for name, measure in scores.items():
+        by = diagnostic.compared_by.get(name.partition("@")[0], "")
+        by = by if by in measure.levels else ""
+        if not (is_curve_point(name) or name.startswith(HUMAN_MEASURES)):
+            addresses += [(name, by, level) for level in measure.levels_of(by)]
+    return addresses
 
 
 def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
@@ -272,9 +268,7 @@ def refuse_different(models: Sequence[ComparedModel], across: Sequence[str] = ()
     option_of = {knob.key: option for option, knob in KNOBS.items()}
     first, *others = models
     for number, other in enumerate(others, start=2):
-        parts = differing(first.results.signature, other.results.signature)
-        knobs = differing_knobs(first.results.protocol, other.results.protocol)
-        parts |= {key: text for key, text in knobs.items() if key in parts}
+        parts = _differing(first.results, other.results)
         remedy = "use the same data and options for both"
         if parts.keys() <= option_of.keys():
             remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
@@ -291,19 +285,17 @@ def _name_of(model: ComparedModel, number: int) -> str:
     return str(path) if path else f"number {number} ({model_label(model.results.model)})"
 
 
-def differing(first: str, second: str) -> dict[str, str]:
-    """Returns the parts in which two signatures differ, each as text with both values.
-
-    >>> differing("data:1a2b3c4d|k:1,5", "data:1a2b3c4d|k:1,5|bos:never")
-    {'bos': 'bos (- and never)'}
-    """
-    parts = ([part.partition(":")[::2] for part in x.split("|")] for x in (first, second))
-    a, b = map(dict, parts)
-    return {
-        key: f"{key} ({' and '.join(x.get(key, '-') for x in (a, b))})"
-        for key in a | b
-        if a.get(key) != b.get(key)
+def _differing(a: Results, b: Results) -> dict[str, str]:
+    """Key -> text with both values, of the parts in which two signatures differ."""
+    lines = [x.signature.split("|") for x in (a, b)]
+    first, second = (dict(part.partition(":")[::2] for part in line) for line in lines)
+    parts = {
+        key: f"{key} ({first.get(key, '-')} and {second.get(key, '-')})"
+        for key in first | second
+        if first.get(key) != second.get(key)
     }
+    knobs = differing_knobs(a.protocol, b.protocol)
+    return {key: knobs.get(key, text) for key, text in parts.items()}
 
 
 def differing_knobs(first: QueryOptions, second: QueryOptions) -> dict[str, str]:
@@ -398,18 +390,10 @@ def compare_all(
         if any(key.setting not in run.results.tasks.get(key.task, ()) for run in runs):
             continue
         pairs = {(i, j): x for i, j in numbers if (x := scored_pair(runs[i], runs[j], key))}
-        results = _with_shared_draws(pairs)
-        of_counts: dict[tuple[int, ...], tuple[float, ...]] = {}
-        for pair in [pair for pair in pairs if pair not in results]:
-            counts: tuple[int, ...] = pair
-            if pairs[pair].a.statistic == "proportion":  # only items, wins and losses count
-                items, (a, b) = on_common_items((pairs[pair].a, pairs[pair].b))
-                counts = len(items), int((a > b).sum()), int((a < b).sum())
-            if counts not in of_counts:
-                (only,) = compare_pairs([pairs[pair]], seed=0)
-                of_counts[counts] = only.difference, only.ci_low, only.ci_high, only.p
-            results[pair] = of_counts[counts]
-        compared[key] = results
+        compared[key] = _with_shared_draws(pairs)
+        for pair in [pair for pair in pairs if pair not in compared[key]]:
+            (only,) = compare_pairs([pairs[pair]], seed=0)
+            compared[key][pair] = only.difference, only.ci_low, only.ci_high, only.p
     return compared
 
 

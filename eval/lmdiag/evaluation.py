@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -218,16 +218,6 @@ def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> l
     return unscored
 
 
-def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
-    """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    given = [(run.top_words[row], row) for row in measures.with_expected(rows)]
-    lengths = [(len(words), row) for words, row in given if words is not None]
-    n, row = min(lengths, default=(max(k), 0))
-    names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
-    has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
-    return [f"{names}: {has}; each row needs {max(k)}"] if names else []
-
-
 def _not_computed(
     stimuli: Stimuli, run: Predictions, protocol: Protocol, scored: Mapping[str, Scores]
 ) -> list[str]:
@@ -237,49 +227,49 @@ def _not_computed(
     """
     if run.labels:  # choices have no other measures
         return []
-    columns_of = ("log_prob", "n_tokens", "top_words")
-    lacks = {x for x in columns_of if all(value is None for value in getattr(run, x))}
-    lines = []
-    if not stimuli.compared and not stimuli.diagnostic.has_regions:
-        nothing = "the rows have no columns good and contrast, so no rows are compared"
-        lines.append(f"sensitivity: {nothing}")
-    if "log_prob" in lacks:
-        lines.append("all measures of probabilities: the predictions have no log_prob")
-    if stimuli.diagnostic.asks == "sentence":
-        return [*lines, *_reasons_of_sentences(stimuli, run, lacks, scored)]
-    return [*lines, *_reasons_of_words(stimuli, run, lacks, protocol.k)]
-
-
-def _reasons_of_sentences(
-    stimuli: Stimuli, run: Predictions, lacks: Collection[str], scored: Mapping[str, Scores]
-) -> Iterator[str]:
-    """The reasons that concern whole sentences; `lacks` are columns without a value."""
-    if stimuli.compared and "n_tokens" in lacks:
-        yield "sensitivity_mean: the predictions have no n_tokens"
-    if not stimuli.diagnostic.has_regions:
-        return
-    if not any(run.words):
-        yield "formulas on regions: the predictions have no words, which `lmdiag run` has"
-    on_items = scored.get("prediction_accuracy")
-    if on_items and on_items.left_out:
-        counts = f"{len(on_items.left_out)} of {len(on_items.items) + len(on_items.left_out)}"
-        line = "predictions on items read a region without a probability"
-        yield f"{on_items.name}: {counts} {line}"
-
-
-def _reasons_of_words(
-    stimuli: Stimuli, run: Predictions, lacks: Collection[str], k: Sequence[int]
-) -> Iterator[str]:
-    """The reasons that concern words at blanks."""
+    diagnostic = stimuli.diagnostic
+    has_words = diagnostic.asks == "word"
+    is_compared = stimuli.compared
+    columns = ("log_prob", "n_tokens", "top_words")
+    lacks = {name for name in columns if all(value is None for value in getattr(run, name))}
     ranks = zip(run.log_prob, run.rank, strict=True)
-    unranked = sum(p is not None and rank is None for p, rank in ranks)
-    if unranked and not stimuli.compared:
-        listed = "in unit word and on a server, only words of the top list have one"
-        yield f"rank: {unranked} of {len(run.id)} words have none; {listed}"
-    if "top_words" in lacks:
-        yield "all measures of the top words: the predictions have no top_words"
-    yield from beyond_lists(stimuli.columns(), run, k)
-    if stimuli.diagnostic.has_verbs and "n_tokens" in lacks:
-        yield "tse: the predictions have no n_tokens"
-    if stimuli.diagnostic.has_verbs and not any(run.agreement):
-        yield "ew and mw: they need the whole distribution, which only a local run has"
+    n_unranked = sum(p is not None and rank is None for p, rank in ranks)
+    suites = scored.get("prediction_accuracy")
+    n_left_out = len(suites.left_out) if suites else 0
+    n_items = n_left_out + len(suites.items) if suites else 0
+    too_short = _beyond_lists(stimuli.columns(), run, protocol.k) if has_words else ""
+    reasons = {
+        "sensitivity: the rows have no columns good and contrast, so no rows are compared": (
+            not is_compared and not diagnostic.has_regions
+        ),
+        "all measures of probabilities: the predictions have no log_prob": "log_prob" in lacks,
+        "sensitivity_mean: the predictions have no n_tokens": (
+            not has_words and is_compared and "n_tokens" in lacks
+        ),
+        "formulas on regions: the predictions have no words, which `lmdiag run` has": (
+            diagnostic.has_regions and not any(run.words)
+        ),
+        f"prediction_accuracy: {n_left_out} of {n_items} predictions on items read a region "
+        "without a probability": n_left_out > 0,
+        f"rank: {n_unranked} of {len(run.id)} words have none; in unit word and on a server, only "
+        "words of the top list have one": has_words and not is_compared and n_unranked > 0,
+        "all measures of the top words: the predictions have no top_words": (
+            has_words and "top_words" in lacks
+        ),
+        too_short: bool(too_short),
+        "tse: the predictions have no n_tokens": diagnostic.has_verbs and "n_tokens" in lacks,
+        "ew and mw: they need the whole distribution, which only a local run has": (
+            diagnostic.has_verbs and not any(run.agreement)
+        ),
+    }
+    return [line for line, applies in reasons.items() if applies]
+
+
+def _beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> str:
+    """A line for the accuracy@k that the lists of top words are too short for, "" for none."""
+    given = [(run.top_words[row], row) for row in measures.with_expected(rows)]
+    lengths = [(len(words), row) for words, row in given if words is not None]
+    n, row = min(lengths, default=(max(k), 0))
+    names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
+    has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
+    return f"{names}: {has}; each row needs {max(k)}" if names else ""

@@ -242,6 +242,7 @@ def mcnemar(first: Values, second: Values) -> PairedTest:
     return PairedTest(p, *(tango(won, lost, n) if n >= FEWEST else _UNDEFINED))
 
 
+@cache
 def tango(won: int, lost: int, n: int) -> Interval:
     """Returns Tango's score interval of the difference of two paired proportions, (won - lost) / n.
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from lmdiag.diagnostics.base import (
+    CHOICE_HEADLINES,
     CORE,
     SENTENCES,
     Chart,
@@ -23,7 +24,7 @@ from lmdiag.diagnostics.base import (
 )
 
 __all__ = [
-    "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
+    "CHOICE_HEADLINES", "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
     "TableShape", "built_in", "declared", "get", "is_measure", "word_columns",
 ]  # fmt: skip
 

@@ -146,6 +146,10 @@ class FigureSelection:
     is_overview: bool = False
 
 
+CHOICE_HEADLINES = (FigureSelection(("position_bias", "labels_mass")),)
+"""Headline figures that every run that asks for choices has beside those of its diagnostic."""
+
+
 @dataclass(frozen=True)
 class TableShape:
     """A printed table: a selection of the figures, and what its rows and columns are.

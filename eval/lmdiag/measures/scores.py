@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -81,6 +81,10 @@ class Scores:
         return Scores(
             self.name, self.items[where], values, self.statistic, over=self.over, chance=chance
         )
+
+    def levels_of(self, by: str) -> Collection[str]:
+        """Returns the levels of a break-down; of no break-down (""), the level "" of all items."""
+        return self.levels.get(by, {}).keys() if by else ("",)
 
     def at(self, by: str, level: str) -> Scores:
         """Returns the scores of a level of a break-down; of no break-down (""), all of them."""

@@ -9,16 +9,13 @@ from typing import NamedTuple
 import pandas as pd
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import Diagnostic, FigureSelection, TableShape
+from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection, TableShape
 from lmdiag.evaluation import chosen_measures
 from lmdiag.report.labels import measure_label, run_labels
 from lmdiag.results import Results, Run, SettingResults
 from lmdiag.results.figures import figure_records, in_patterns
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
-
-_OF_CHOICES = FigureSelection(("position_bias", "labels_mass"))
-"""Headline figures of a run that asks for choices."""
 
 HUMAN = "human"
 """Setting of the human baseline, which the results have as measures `human_...`."""
@@ -168,7 +165,7 @@ def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     parts = [figures.select(task, x) for x in figures.diagnostic(task).headlines]
     if all(part.empty for part in parts):
         parts = [figures.select(task, x) for x in diagnostics.get("").headlines]
-    parts.append(figures.select(task, _OF_CHOICES))
+    parts += [figures.select(task, x) for x in CHOICE_HEADLINES]
     table = pd.concat([part for part in parts if len(part)] or parts)
     is_human = (figures.table["task"] == task) & (figures.table["setting"] == HUMAN)
     human = figures.table[is_human].set_index("address")["figure"].to_dict()
