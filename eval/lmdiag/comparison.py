@@ -20,6 +20,7 @@ from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection
 from lmdiag.evaluation import chosen_measures
 from lmdiag.measures import Scores, Statistic
+from lmdiag.measures.scores import objects
 from lmdiag.perturb import NONE
 from lmdiag.protocol import KNOBS, QueryOptions
 from lmdiag.results import FigureKey, Results
@@ -99,6 +100,10 @@ class ComparedModel(Protocol):
     @property
     def results(self) -> Results:
         """Its figures and facts."""
+
+    @property
+    def contents(self) -> Mapping[str, str]:
+        """Task -> what its rows are under any name of the task."""
 
     def mean_scores(self, task: str, setting: str) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting, means over its shuffles."""
@@ -269,6 +274,8 @@ def refuse_different(models: Sequence[ComparedModel], across: Sequence[str] = ()
     first, *others = models
     for number, other in enumerate(others, start=2):
         parts = _differing(first.results, other.results)
+        if "data" in parts and {*first.contents.values()} == {*other.contents.values()}:
+            del parts["data"]
         remedy = "use the same data and options for both"
         if parts.keys() <= option_of.keys():
             remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
@@ -325,7 +332,7 @@ def scored_pair(
     unlike = (*CONTEXTUAL, PER_WORD, "slor")
     if kinds.count("causal") == 1 and key.measure.partition("@")[0] in unlike:
         return None
-    other_task = _name_of_data(b.results, key.task, a.results)
+    other_task = _name_of_data(b, key.task, a)
     if key.setting not in b.results.tasks.get(other_task, {}):
         return None
     found = []
@@ -335,14 +342,26 @@ def scored_pair(
     first, other = found
     if not (first and other and len(first.items) and len(other.items)):
         return None
+    if _fingerprint(a, key.task) != _fingerprint(b, other_task):  # ids begin with the task
+        start = f"{other_task}-"
+        items = [
+            x.replace(start, f"{key.task}-", 1) if x.startswith(start) else x for x in other.items
+        ]
+        other = replace(other, items=objects(items))
     return ScoredPair(key, first, other, second)
 
 
-def _name_of_data(results: Results, task: str, first: Results) -> str:
-    """The name that results have for the data of a task of the first results."""
-    wanted = first.data.tasks[task].fingerprint
-    names = [name for name, data in results.data.tasks.items() if data.fingerprint == wanted]
-    return names[0] if names and task not in names else task
+def _fingerprint(model: ComparedModel, task: str) -> str:
+    return model.results.data.tasks[task].fingerprint
+
+
+def _name_of_data(model: ComparedModel, task: str, first: ComparedModel) -> str:
+    """The name that a model has for the data of a task of the first model."""
+    tasks = model.results.tasks
+    names = [name for name in tasks if _fingerprint(model, name) == _fingerprint(first, task)]
+    if not names and task not in tasks:
+        names = [name for name, rows in model.contents.items() if rows == first.contents[task]]
+    return task if task in names or not names else names[0]
 
 
 def unlike_first(runs: Sequence[Run]) -> list[int]:

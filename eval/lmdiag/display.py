@@ -68,6 +68,11 @@ class Measures(Printable, dict[str, Figure]):
         names = ", ".join(self)
         return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
 
+    @property
+    def contents(self) -> dict[str, str]:
+        """The content of the rows, as `lmdiag.results.Run.contents` has it."""
+        return {self.stimuli.task: self.stimuli.content}
+
     def mean_scores(self, task: str, setting: str) -> MeasureScores:
         """Returns the scores, as `lmdiag.results.Run.mean_scores` does."""
         return self.scores

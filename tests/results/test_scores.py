@@ -175,21 +175,27 @@ def test_an_empty_region_of_a_suite_is_the_same_in_every_view(tmp_path):
     assert [(x["n"], x["value"]) for x in found] == [(3, pytest.approx(bits.mean()))]
 
 
-def test_runs_on_one_file_under_two_names_are_compared(tmp_path):
-    text = "id,context,target,good,contrast\n" + "".join(
-        f"{word}{i},The {i} is a,{word},{good},{i}\n"
+@pytest.mark.parametrize("has_ids", [True, False])
+def test_runs_on_one_file_under_two_names_are_compared(tmp_path, has_ids):
+    """Ids that are made up begin with the name of the file."""
+    lines = [
+        f"{word}{i},The {i} is a,{word},{good},{i}"
         for i in range(9)
         for word, good in (("a", 1), ("b", 0))
-    )
+    ]
+    lines = ["id,context,target,good,contrast", *lines]
+    text = "\n".join(line if has_ids else line.partition(",")[2] for line in lines)
     runs = []
     for seed, name in enumerate(("one", "two")):
         (tmp_path / f"{name}.csv").write_text(text)
         run = make_run(tmp_path / name, tmp_path / f"{name}.csv", seed=seed, id=f"org/{name}")
         runs.append(load_run(run))
-    assert runs[0].results.signature == runs[1].results.signature
-    compared = {x.measure: x for x in lmdiag.compare(*runs)}
-    for number, value in enumerate((compared["sensitivity"].a, compared["sensitivity"].b)):
-        results = runs[number].results
-        (task,) = results.tasks
-        assert value == results.measure(task, "none", "sensitivity").value
+    assert (runs[0].results.signature == runs[1].results.signature) == has_ids
+    compared = {x.measure: x for x in lmdiag.compare(*runs, measures=["all"])}
+    for measure in ("sensitivity", "surprisal"):
+        values = [run.results.measure(run.path.name, "none", measure).value for run in runs]
+        assert [compared[measure].a, compared[measure].b] == values
     assert "org/two" in Report(runs).page()
+    (tmp_path / "two.csv").write_text(text.replace("The 8", "The last"))
+    with pytest.raises(BadInput, match="signatures differ in data"):
+        lmdiag.compare(runs[0], make_run(tmp_path / "other", tmp_path / "two.csv"))

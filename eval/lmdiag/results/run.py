@@ -279,6 +279,11 @@ class Run:
             files.write_atomically(self.path / RESULTS, with_digest(recorded.to_json()))
         return table
 
+    @property
+    def contents(self) -> dict[str, str]:
+        """Task -> what its rows are under any name of the task; see `Stimuli.content`."""
+        return {task: rows.content for task, rows in self.stimuli.items()}
+
     def scores_of(self, task: str, setting: str = NONE, shuffle: int = 0) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting; {} where there are none."""
         return self.scores.get(task, {}).get((setting, shuffle), {})

@@ -68,6 +68,17 @@ class Stimuli:
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
         return cls(task, columns, fingerprint(columns), source, revision, form, numbers)
 
+    @cached_property
+    def content(self) -> str:
+        """The fingerprint of the rows under any name of the task, with which made-up ids begin."""
+        names = self._columns.keys() & {"id", "item", "contrast"}
+        start = f"{self.task}-"
+        unnamed = {
+            name: [str(value).removeprefix(start) for value in self._columns[name]]
+            for name in names
+        }
+        return fingerprint({**self._columns, **unnamed})
+
     @property
     def diagnostic(self) -> Diagnostic:
         """What is declared for the task."""
