@@ -126,7 +126,8 @@ class InventedModel(FakeModel):
         if isinstance(question, Sentence):
             return self._read(question)
         draw = random.Random(f"{self._seed} {question.query}")
-        good = self._words[question.query]
+        labels = dict.fromkeys((*question.words, "other"), False)
+        good = self._words.get(question.query, labels)  # labels: of a choice
         logits = {word: draw.gauss(self._skill if good[word] else 0.0, 1.0) for word in good}
         total = math.log(sum(map(math.exp, logits.values())))
         ranked = sorted(good, key=lambda word: (-logits[word], word))

@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 import tempfile
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ from lmdiag.measures import part_bits
 from lmdiag.protocol import Protocol
 from lmdiag.report.html import Report
 from lmdiag.report.item_list import item_list
-from lmdiag.results import load_run, read_results
+from lmdiag.report.selections import ReportFigures
+from lmdiag.results import read_results
+from lmdiag.stats import point
+from lmdiag.types import BadInput
 
 MODELS = st.lists(
     st.fixed_dictionaries({
@@ -30,20 +34,17 @@ MODELS = st.lists(
     }),
     min_size=2, max_size=2, unique_by=lambda model: json.dumps(model),
 )  # fmt: skip
-WORDS = st.sampled_from(["bird", "Bird", "tool", "hen"])
-PROTOCOLS = st.builds(
-    Protocol, tasks=st.just(()), k=st.sampled_from([(1, 5), (1, 2)]),
-    threshold=st.sampled_from([0.01, 0.1]),
-)  # fmt: skip
+PROTOCOLS = st.fixed_dictionaries(
+    {"k": st.sampled_from([(1, 5), (1, 2)]), "threshold": st.sampled_from([0.01, 0.1])}
+)
 
 
-@st.composite
 def contrasts(draw):
     """Rows with a blank in two conditions, some of whose contrasts ask the same."""
     lines = ["item,size,context,target,good,contrast,expected"]
-    for item in range(1, draw(st.integers(4, 7))):
+    for item in range(1, draw.randint(4, 6)):
         for size in ("small", "large"):
-            good, bad = draw(WORDS), draw(WORDS)
+            good, bad = draw.choice(WORDS), draw.choice(WORDS)
             bad = "stone" if bad == good else bad
             for word, is_good in ((good, 1), (bad, 0)):
                 expected = good if is_good else ""
@@ -52,15 +53,24 @@ def contrasts(draw):
     return "own.csv", "\n".join(lines)
 
 
-@st.composite
+def pairs(draw):
+    """Minimal pairs, some of whose sentences are the same for an uncased model."""
+    rows = [
+        {"sentence_good": f"The {a} {n} sings.", "sentence_bad": f"The {b} {n} sings.",
+         "UID": draw.choice("xy")}
+        for n in range(draw.randint(3, 5))
+        for a, b in [draw.sample(WORDS, 2)]
+    ]  # fmt: skip
+    return "own.jsonl", "\n".join(map(json.dumps, rows))
+
+
 def suites(draw):
     """A test suite in two conditions, some of whose regions are empty."""
     items = []
-    for number in range(1, draw(st.integers(3, 5))):
+    for number in range(1, draw.randint(3, 4)):
         conditions = []
         for name in ("a", "b"):
-            verb = draw(st.sampled_from(["bark", "", "that barked"]))
-            texts = enumerate(("The dogs", verb, "loudly."), start=1)
+            texts = enumerate(("The dogs", draw.choice(VERBS), "loudly."), start=1)
             regions = [{"region_number": n, "content": text} for n, text in texts]
             conditions.append({"condition_name": name, "regions": regions})
         items.append({"item_number": number, "conditions": conditions})
@@ -68,32 +78,67 @@ def suites(draw):
     return "own.json", json.dumps(document)
 
 
-@settings(max_examples=3, phases=[Phase.generate])
-@given(st.one_of(contrasts(), suites()), MODELS, PROTOCOLS, st.integers(0, 9))
-def test_every_view_has_the_same_value(data, models, protocol, seed):
+def regions(draw):
+    """Sentences in regions and two conditions, some of whose cells are empty."""
+    lines = ["item,condition,region_1,region_2,region_3"]
+    for item in range(1, draw.randint(3, 5)):
+        lines += [f"{item},{name},Dog {item},{draw.choice(VERBS)},now." for name in "ab"]
+    return "own.csv", "\n".join(lines)
+
+
+def shuffled(draw):
+    """Rows of CPRAG-102, whose sentence 1 is shuffled twice."""
+    lines = [
+        "item,condition,sentence_1,sentence_2,context,target,good,contrast,expected,constraint"
+    ]
+    for item in range(1, draw.randint(3, 5)):
+        first, second = f"She saw the {draw.choice(WORDS)} {item}.", "He wanted a"
+        for name, good in (("expected", 1), ("within_category", 0), ("between_category", 0)):
+            target = f"{name[:7]}{item}"
+            cells = (item, name, first, second, f"{first} {second}", target, good, item,
+                     target * good, draw.choice(("high", "low")))  # fmt: skip
+            lines.append(",".join(map(str, cells)))
+    return "cprag102.csv", "\n".join(lines)
+
+
+WORDS = ("bird", "Bird", "tool", "hen")
+VERBS = ("bark", "", "that barked")
+FORMS = {
+    contrasts: {}, pairs: {}, suites: {}, regions: {},
+    shuffled: {"perturb": ("shuf",), "shuffles": 2},
+    "choices": {"elicitation": "choice"},
+}  # fmt: skip
+"""How the data are made -> the protocol that they are asked by."""
+
+
+@settings(max_examples=25, deadline=None, phases=[Phase.generate])
+@given(st.sampled_from([*FORMS]), st.randoms(use_true_random=False), MODELS, PROTOCOLS)
+def test_every_view_has_the_same_value(form, draw, models, scoring):
     folder = Path(tempfile.mkdtemp())
     try:
-        file = folder / data[0]
-        file.write_text(data[1])
+        name, text = (contrasts if form == "choices" else form)(draw)
+        file = folder / name
+        file.write_text(text)
+        protocol = Protocol(tasks=(), **scoring, **FORMS[form])
+        kind = "causal" if form == "choices" else "masked"
+        facts = {"cased": False, "bos": True, "kind": kind}
         paths = [
-            make_run(folder / str(i), file, protocol, seed=seed + i, cased=False, bos=True, **facts)
-            for i, facts in enumerate(models)
+            make_run(folder / str(i), file, protocol, seed=draw.randint(0, 9), **facts, **model)
+            for i, model in enumerate(models)
         ]
         runs = [lmdiag.load_run(path) for path in paths]
         check_figures(runs)
-        check_models(runs)
-        if file.suffix == ".csv":
-            check_contrasts(runs)
-        else:
-            check_regions(runs)
+        check_contrasts(runs[0])
+        if form != pairs:
+            check_models(runs)
+        if form in (suites, regions):
+            check_regions(runs[0])
     finally:
         shutil.rmtree(folder)
 
 
 def printed(*words):
     """What a command prints."""
-    from contextlib import redirect_stderr, redirect_stdout
-
     with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()):
         assert main([*map(str, words)]) == 0
     return output.getvalue()
@@ -101,91 +146,104 @@ def printed(*words):
 
 def check_figures(runs):
     """csv, json, `score`, Python and the comparison have the figure of the table of scores."""
-    first, second = runs[:2]
+    first, second = runs
     results = read_results(first.path)
     rows = csv.DictReader(io.StringIO(printed("report", first.path, "--format", "csv")))
-    of_csv = {row["measure"]: row for row in rows if not row["by"]}
-    scored = json.loads(printed("score", "--task", "own", "--predictions", first.path, "--json"))
-    compared = {x.measure: x for x in lmdiag.compare(first, second) if not x.by}
-    for name, scores in first.scores["own"]["none", 0].items():
-        if scores.statistic == "median" or not len(scores.values):
-            continue
-        value = scores.values.mean()
-        assert results.measure("own", "none", name).value == pytest.approx(value, abs=1e-12)
-        assert float(of_csv[name]["value"]) == scored["measures"][name]["value"]
-        assert float(of_csv[name]["value"]) == pytest.approx(value, abs=1e-12)
-        other = second.scores["own"]["none", 0][name]
-        if name in compared and {*scores.items} == {*other.items}:
-            assert compared[name].a == pytest.approx(value, abs=1e-12)
-            assert compared[name].b == pytest.approx(other.values.mean(), abs=1e-12)
+    of_csv = {(row["setting"], row["measure"]): row for row in rows if not row["by"]}
+    (task,) = results.tasks
+    scored = json.loads(printed("score", "--task", task, "--predictions", first.path, "--json"))
+    compared = {(x.setting, x.measure): x for x in lmdiag.compare(first, second, measures="all")
+                if not x.by}  # fmt: skip
+    for (setting, shuffle), measures in first.scores[task].items():
+        for name, scores in measures.items() if shuffle == 0 else ():
+            shuffles = [first.scores_of(task, setting, n).get(name) for n in (0, 1)]
+            values = [point(x.values, x.statistic) for x in shuffles if x]
+            value = sum(values) / len(values)
+            if math.isnan(value):
+                assert of_csv[setting, name]["value"] == ""
+                continue
+            assert results.measure(task, setting, name).value == pytest.approx(value, abs=1e-12)
+            assert float(of_csv[setting, name]["value"]) == pytest.approx(value, abs=1e-12)
+            if setting == "none":
+                assert (
+                    scored["measures"][name]["value"] == results.measure(task, setting, name).value
+                )
+            others = [run.mean_scores(task, setting)[name].items for run in runs]
+            if (setting, name) in compared and {*others[0]} == {*others[1]} == {*scores.items}:
+                assert compared[setting, name].a == pytest.approx(value, abs=1e-12)
+                other = second.results.measure(task, setting, name).value
+                assert compared[setting, name].b == pytest.approx(other, abs=1e-12)
 
 
 def check_models(runs):
     """Each model is analysed by itself, under a label of its own."""
-    condition = "size" if "size" in runs[0].stimuli["own"].columns() else "condition"
-    alone = [lmdiag.analyse(run, conditions=[condition]).cells["mean"].tolist() for run in runs]
-    cells = lmdiag.analyse(runs, conditions=[condition]).cells
+    (rows,) = runs[0].stimuli.values()
+    condition = "size" if "size" in rows.columns() else "condition"
+    asked = {"conditions": [condition], "response": "log_odds" if rows.asks_words else "surprisal"}
+    alone = [lmdiag.analyse(run, **asked).cells["mean"].tolist() for run in runs]
+    cells = lmdiag.analyse(runs, **asked).cells
     assert [rows["mean"].tolist() for _, rows in cells.groupby("model", sort=False)] == alone
-    labels = [source.label for source in Report(runs).figures.sources]
-    assert len({*labels}) == len(runs)
-    assert [*dict.fromkeys(cells["model"])] == labels
+    labels = ReportFigures.of([run.results for run in runs]).table["model"].unique()
+    assert (len({*labels}), [*dict.fromkeys(cells["model"])]) == (len(runs), [*labels])
     file = runs[0].path.parent / "items.csv"
     printed("items", *(run.path for run in runs), "--out", file, "--overwrite")
-    effects = json.loads(printed("analyse", file, "--conditions", condition, "--json"))["cells"]
-    assert [x["mean"] for x in effects] == pytest.approx([x for means in alone for x in means])
+    of_file = lmdiag.analyse(file, **asked).cells
+    assert of_file["mean"].tolist() == pytest.approx([x for means in alone for x in means])
 
 
-def check_contrasts(runs):
+def check_contrasts(run):
     """A contrast is right, wrong or left out in the same way everywhere."""
-    for run in runs:
-        scores = run.scores["own"]["none", 0]["sensitivity"]
-        verdict = dict(zip(scores.items, scores.values, strict=True))
-        table = run.items()
-        good = table[table["good"]].set_index("contrast")["sensitivity"].to_dict()
-        listed = {x["item"].id: x["verdicts"][0][0] for x in page_items(run)}
-        for name, value in good.items():
-            assert math.isnan(value) if name not in verdict else value == verdict[name]
-            known = {1: ("right", "narrow"), 0: ("wrong",), None: ("unknown",)}
-            assert listed[name] in known[verdict.get(name)]
-        if len({name[-5:] for name in verdict}) < 2:
-            continue
-        try:
-            cells = lmdiag.analyse(run, response="correct", conditions=["size"])
-        except lmdiag.types.BadInput:  # no item has both contrasts
-            continue
-        complete = table[table["good"]].pivot(index="item", columns="size", values="sensitivity")
-        means = complete.dropna().mean()
-        assert cells.cells["mean"].tolist() == pytest.approx([means["large"], means["small"]])
+    (task,) = run.stimuli
+    scores = run.scores_of(task).get("sensitivity")
+    if scores is None:
+        return
+    verdict = dict(zip(scores.items, scores.values, strict=True))
+    table = run.items()
+    table = table[table["good"] & (table.get("perturbation", "none") == "none")]
+    listed = {x["item"].id: x["verdicts"][0][0] for x in page_items(run, task)}
+    shown = {1: ("right", "narrow"), 0: ("wrong",), None: ("unknown",)}
+    for name, value in table.set_index("contrast")["sensitivity"].items():
+        assert math.isnan(value) if name not in verdict else value == verdict[name]
+        assert listed[name] in shown[verdict.get(name)]
+    if "size" in table and len({name[-5:] for name in verdict}) == 2:
+        complete = table.pivot(index="item", columns="size", values="sensitivity").dropna()
+        if len(complete):
+            cells = lmdiag.analyse(run, response="correct", conditions=["size"]).cells
+            means = complete.mean()
+            assert cells["mean"].tolist() == pytest.approx([means["large"], means["small"]])
 
 
-def check_regions(runs):
-    """A region has one surprisal: of its words, or 0 bits where it has none."""
-    for run in runs:
-        table = run.items(per="region")
-        words = dict(
-            zip(run.stimuli["own"].columns()["id"], run.predictions["own"]["none", 0].words,
-                strict=True)
-        )  # fmt: skip
-        regions = run.stimuli["own"].columns()["regions"]
-        bits = {}
-        for row, of_row in zip(words, regions, strict=True):
-            for x in of_row:
-                is_empty = x["start"] == x["end"]
-                value = 0.0 if is_empty else part_bits(words[row], x["start"], x["end"])
-                bits[row, x["number"]] = value
-        rows = zip(table["id"], table["number"], table["surprisal"], strict=True)
-        assert {(row, number): value for row, number, value in rows} == bits
-        for item in page_items(run):
-            for choice in item["item"].choices:
-                assert [x.bits for x in choice.parts] == [bits[choice.id, n] for n in (1, 2, 3)]
-        (chart,) = [x for x in Report([run]).charts() if x.kind == "regions"]
+def check_regions(run):
+    """A region has one surprisal: of its words, or 0 bits in a suite where it has none."""
+    (rows,) = run.stimuli.values()
+    table = run.items(per="region")
+    spans = run.predictions[rows.task]["none", 0].words
+    empty = 0.0 if rows.form == "suites" else math.nan
+    bits = {
+        (row, x["number"]): empty if x["start"] == x["end"]
+        else part_bits(words, x["start"], x["end"])
+        for row, words, parts in zip(rows.columns()["id"], spans, rows.regions, strict=True)
+        for x in parts
+    }  # fmt: skip
+    keys = zip(table["id"], table["number"], strict=True)
+    assert table["surprisal"].tolist() == pytest.approx([bits[key] for key in keys], nan_ok=True)
+    for item in page_items(run, rows.task):
+        for choice in item["item"].choices:
+            of_row = [value for (row, _), value in bits.items() if row == choice.id]
+            listed = [math.nan if part.bits is None else part.bits for part in choice.parts]
+            assert listed == pytest.approx(of_row, nan_ok=True)
+    charts = [chart for chart in Report([run]).charts() if chart.kind == "regions"]
+    try:
         cells = lmdiag.analyse(run, region=2, conditions=["condition"]).cells
+    except BadInput:  # no item has region 2 in both conditions
+        return
+    for chart in charts if rows.form == "suites" else ():
         drawn = {x["series"]: x for x in chart.spec["data"]["values"] if x["level"] == "2"}
         for row in cells.itertuples():
             assert drawn[row.condition]["n"] == row.n
             assert drawn[row.condition]["value"] == pytest.approx(row.mean)
 
 
-def page_items(run):
+def page_items(run, task):
     """The items that the page of a run lists."""
-    return item_list(Report(load_run(run.path)).tasks["own"])["listed"]
+    return [x for x in item_list(Report([run]).tasks[task])["listed"] if x["setting"] == "none"]
