@@ -228,9 +228,8 @@ class Chart:
 # ---- the diagnostic ------------------------------------------------------------------------------
 
 
-def _no_levels(rows: Columns) -> dict[str, Labels]:
-    """No break-downs that are made of columns."""
-    return {}
+MakeLevels = Callable[["Columns"], dict[str, "Labels"]]
+"""Columns of the rows -> break-downs that are made of them -> level of each row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,8 +282,8 @@ class Diagnostic:
     about: str
     position: int = 100
     columns: tuple[Column, ...] = ()
-    own_levels: Callable[[Columns], dict[str, Labels]] = _no_levels
-    accuracy_levels: Callable[[Columns], dict[str, Labels]] = _no_levels
+    own_levels: MakeLevels | None = None
+    accuracy_levels: MakeLevels | None = None
     further_measures: tuple[str | Callable[..., list[Scores]], ...] = ()
     perturbations: tuple[Perturbation, ...] = ()
     tables: tuple[TableShape, ...] = ()
@@ -318,11 +317,6 @@ class Diagnostic:
             raise ValueError(f"diagnostic {self.name}: {problem}")
 
     @property
-    def has_own_levels(self) -> bool:
-        """Whether there are break-downs that are made of columns, whose names are not declared."""
-        return not (self.own_levels is _no_levels and self.accuracy_levels is _no_levels)
-
-    @property
     def core(self) -> tuple[Column, ...]:
         """Columns that rows of every diagnostic of this kind have, in their order."""
         return CORE if self.asks == "word" else SENTENCES
@@ -350,7 +344,7 @@ class Diagnostic:
         Shares of people are none.
         """
         columns = {column.name for column in self.columns}
-        by_column = self.own_levels(rows)
+        by_column = self.own_levels(rows) if self.own_levels else {}
         for name in rows:
             is_core = name in self.core_columns
             is_declared = name in self.breakdowns
@@ -395,8 +389,8 @@ class Diagnostic:
         if is_choice:
             scores = measures.choice_measures(trials)
         elif self.asks == "word":
-            accuracy_levels = levels | self.accuracy_levels(rows)
-            scores += measures.accuracy(trials, k, accuracy_levels)
+            further_levels = self.accuracy_levels(rows) if self.accuracy_levels else {}
+            scores += measures.accuracy(trials, k, levels | further_levels)
             scores += measures.sensitivity(trials, threshold)
             if "contrast" not in rows:
                 scores += [*measures.surprisal(trials), *measures.rank(trials)]

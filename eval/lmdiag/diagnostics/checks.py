@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, get_args
 
-from lmdiag.diagnostics.base import CHART_KINDS, MEASURES_OF, FigureColumn
+from lmdiag.diagnostics.base import CHART_KINDS, MEASURES_OF, Chart, FigureColumn
 from lmdiag.text import suggest
 
 if TYPE_CHECKING:
@@ -22,70 +22,60 @@ _OF_ALL = {
 def declaration_errors(diagnostic: Diagnostic) -> Iterator[str]:
     """Yields each unknown name with its field; nothing for a declaration that is right."""
     own = [x.rpartition(".")[2] for x in diagnostic.further_measures if isinstance(x, str)]
-    for name in own:
-        if name not in MEASURES_OF:
-            yield _unknown("further_measures", "function of lmdiag.measures", name, MEASURES_OF)
     functions = (*_OF_ALL[diagnostic.asks], *own)
-    measures = [name for x in functions for name in MEASURES_OF.get(x, ())]
+    measures = [name for function in functions for name in MEASURES_OF.get(function, ())]
     measures += [name.removeprefix("human_") for name in measures]
     is_open = len(own) < len(diagnostic.further_measures)  # names of functions are not known
     columns = {column.name for column in (*diagnostic.core, *diagnostic.columns)}
-    known = columns | {*diagnostic.breakdowns, *diagnostic.verbatim, ""}
-    if diagnostic.has_own_levels:
-        known |= diagnostic.level_labels.keys()
-    for field, name in _measures_named(diagnostic):
-        is_known = any(fnmatchcase(x, name) or fnmatchcase(name, x) for x in measures)
-        if not is_known and (not is_open or suggest(name, measures)):
-            yield _unknown(field, "measure", name, measures)
-    for field, name in _breakdowns_named(diagnostic):
-        if name not in known:
-            yield _unknown(field, "break-down", name, known)
-    for chart in diagnostic.charts:
-        if chart.kind not in CHART_KINDS:
-            yield _unknown("charts", "kind", chart.kind, CHART_KINDS)
-    levels = {level for labels in diagnostic.level_labels.values() for level in labels}
+    breakdowns = columns | {*diagnostic.breakdowns, *diagnostic.verbatim}
+    if diagnostic.own_levels or diagnostic.accuracy_levels:
+        breakdowns |= diagnostic.level_labels.keys()
     settings = {"none", "human", *(x.name for x in diagnostic.perturbations)}
+    labels = {part for name in measures for part in (name, name.partition("@")[0])} | settings
+    labels |= {level for levels in diagnostic.level_labels.values() for level in levels}
+    labels |= {level for table in diagnostic.tables for level in table.levels}
+    known: dict[str, Iterable[str]] = {
+        "function of lmdiag.measures": MEASURES_OF,
+        "measure": measures,
+        "break-down": breakdowns,
+        "kind": CHART_KINDS,
+        "column of figures": get_args(FigureColumn),
+        "label": labels,
+        "column": columns,
+        "setting": settings,
+    }
+    named = [("further_measures", "function of lmdiag.measures", name) for name in own]
+    for field, what, name in (*named, *_names(diagnostic)):
+        if what == "measure":
+            is_known = any(fnmatchcase(x, name) or fnmatchcase(name, x) for x in measures)
+        else:
+            is_known = name == "" or name in known[what]
+        if is_open and what in ("measure", "label"):
+            is_known |= not suggest(name, known[what])
+        if not is_known:
+            names = sorted(known[what])
+            choices = f"{suggest(name, names)}: choose from {', '.join(names)}"
+            yield f"{field}: unknown {what} {name!r}{choices}"
+
+
+def _names(diagnostic: Diagnostic) -> Iterator[tuple[str, str, str]]:
+    """Field, what is named there, and the name or, of measures, a pattern of names."""
+    for field in ("tables", "headlines", "leaderboard", "charts"):
+        for shown in getattr(diagnostic, field):
+            if shown.measures != Chart("").measures:
+                yield from ((field, "measure", name) for name in shown.measures)
+            by = shown.by if field == "tables" else [shown.by]
+            yield from ((field, "break-down", name) for name in by)
+    for name, by in diagnostic.compared_by.items():
+        yield from (("compared_by", "measure", f"{name}*"), ("compared_by", "break-down", by))
+    yield from (("untagged", "break-down", name) for name in diagnostic.untagged)
+    yield from (("level_labels", "break-down", name) for name in diagnostic.level_labels)
+    yield ("item_within", "break-down", diagnostic.item_within)
+    yield from (("charts", "kind", chart.kind) for chart in diagnostic.charts)
     for table in diagnostic.tables:
-        for side in (*table.rows, table.columns):
-            if side not in get_args(FigureColumn):
-                yield _unknown("tables", "column of figures", side, get_args(FigureColumn))
-        names = {part for name in measures for part in (name, name.partition("@")[0])}
-        names |= levels | settings | {*table.levels, ""}
-        for label in (*table.labels, *table.published):
-            if label not in names and not (is_open and not suggest(label, names)):
-                yield _unknown("tables", "label", label, names)
+        sides = (*table.rows, table.columns)
+        yield from (("tables", "column of figures", side) for side in sides)
+        yield from (("tables", "label", name) for name in (*table.labels, *table.published))
     for perturbation in diagnostic.perturbations:
-        for name in perturbation.needs:
-            if name not in columns:
-                yield _unknown("perturbations", "column", name, columns)
-        if perturbation.unshuffled not in settings:
-            yield _unknown("perturbations", "setting", perturbation.unshuffled, settings)
-
-
-def _measures_named(diagnostic: Diagnostic) -> Iterator[tuple[str, str]]:
-    """Fields with the measures, or patterns of them, that they name."""
-    yield from (("compared_by", f"{name}*") for name in diagnostic.compared_by)
-    fields = {"tables": diagnostic.tables, "headlines": diagnostic.headlines}
-    fields |= {"leaderboard": diagnostic.leaderboard}
-    for field, selections in fields.items():
-        yield from ((field, name) for x in selections for name in x.measures)  # type: ignore[attr-defined]
-    default = type(diagnostic.charts[0])("").measures if diagnostic.charts else ()
-    for chart in diagnostic.charts:
-        yield from (("charts", name) for name in chart.measures if chart.measures != default)
-
-
-def _breakdowns_named(diagnostic: Diagnostic) -> Iterator[tuple[str, str]]:
-    """Fields with the break-downs that they name."""
-    yield from (("tables", name) for table in diagnostic.tables for name in table.by)
-    yield from (("headlines", selection.by) for selection in diagnostic.headlines)
-    yield from (("leaderboard", selection.by) for selection in diagnostic.leaderboard)
-    yield from (("charts", chart.by) for chart in diagnostic.charts)
-    yield from (("compared_by", name) for name in diagnostic.compared_by.values())
-    yield from (("untagged", name) for name in diagnostic.untagged)
-    yield from (("level_labels", name) for name in diagnostic.level_labels)
-    yield ("item_within", diagnostic.item_within)
-
-
-def _unknown(field: str, what: str, name: str, known: Iterable[str]) -> str:
-    names = sorted({*known} - {""})
-    return f"{field}: unknown {what} {name!r}{suggest(name, names)}: choose from {', '.join(names)}"
+        yield from (("perturbations", "column", name) for name in perturbation.needs)
+        yield ("perturbations", "setting", perturbation.unshuffled)

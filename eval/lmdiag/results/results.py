@@ -17,14 +17,7 @@ from lmdiag.files import MAX_DOCUMENT, read_json
 from lmdiag.measures.scores import Statistic
 from lmdiag.protocol import Protocol
 from lmdiag.text import first_problem
-from lmdiag.types import (
-    AS_IT_IS,
-    FOUND_DESIGN,
-    BadInput,
-    DesignOptions,
-    ModelInfo,
-    TableOptions,
-)
+from lmdiag.types import BadInput, DesignOptions, ModelInfo, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -294,8 +287,8 @@ class Results:
     n_verbs: int | None = None
     identity: dict[str, str | None] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
-    design: DesignOptions = FOUND_DESIGN
-    table: TableOptions = AS_IT_IS
+    design: DesignOptions = field(default_factory=DesignOptions)
+    table: TableOptions = field(default_factory=TableOptions)
     warnings: list[str] = field(default_factory=list)
     schema_version: Literal[1] = 1
 
