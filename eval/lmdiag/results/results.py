@@ -141,11 +141,21 @@ class Figure:
         """Returns the figure of a level, or itself for "" and ""; None where there is none."""
         return self.by.get(by, {}).get(level) if by else self
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values without levels; what only some figures have may be left out."""
+    def to_json(self, *, is_level: bool = True) -> dict[str, Any]:
+        """Returns plain JSON values; what only some figures have is left out where it is None.
+
+        `by` is that of a whole measure, which has the key even without break-downs.
+        """
         always = ("value", "n", "ci_low", "ci_high", "chance")
         facts = vars(self) | {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
-        del facts["by"]
+        facts["by"] = (
+            None
+            if is_level
+            else {
+                by: {level: figure.to_json() for level, figure in levels.items()}
+                for by, levels in self.by.items()
+            }
+        )
         return {name: fact for name, fact in facts.items() if name in always or fact is not None}
 
 
@@ -201,14 +211,7 @@ class SettingResults:
         always = ("signature", "measures", "unscorable")
         document = asdict(replace(self, measures={}))
         document["measures"] = {
-            name: figure.to_json()
-            | {
-                "by": {
-                    by: {level: of_level.to_json() for level, of_level in levels.items()}
-                    for by, levels in figure.by.items()
-                }
-            }
-            for name, figure in self.measures.items()
+            name: figure.to_json(is_level=False) for name, figure in self.measures.items()
         }
         names = dict.fromkeys((*always, *document))
         return {key: document[key] for key in names if key in always or document[key]}
