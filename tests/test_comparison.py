@@ -219,14 +219,20 @@ def test_every_two_runs_are_compared_as_alone(rows):
             assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
 
 
-def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path):
+@pytest.mark.parametrize("elicitation", ["probability", "choice"])
+def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
     """The headline figures of three diagnostics, under the names of the overview."""
-    folders = [make_run(tmp_path / id, demo_dir, id=id, seed=i) for i, id in enumerate("ab")]
+    tasks = ("cprag102", "role88", "neg136")
+    how = {"protocol": Protocol(tasks=tasks, elicitation=elicitation), "kind": "causal"}
+    folders = [make_run(tmp_path / id, demo_dir, id=id, seed=i, **how) for i, id in enumerate("ab")]
     runs = [results.load_run(folder) for folder in folders]
     compared = comparison.compare_runs(*runs)
     (grid,) = overview(ReportFigures.of([run.results for run in runs])).tables
     shown = [row.labels[0] for row in grid.rows if not row.is_heading]
     assert [comparison_texts(x).label for x in compared] == shown
-    assert "sensitivity, NAT natural" in shown
+    assert {"sensitivity, NAT natural", "position bias"} - {*shown} == (
+        set() if elicitation == "choice" else {"position bias"}
+    )
     assert {x.n_tests for x in compared} == {sum(x.test != "none" for x in compared)}
-    assert len(comparison.compare_runs(*runs, measures=["all"])) > len(compared)
+    every = comparison.compare_runs(*runs, measures=["all"])
+    assert len(every) > len(compared) or elicitation == "choice"

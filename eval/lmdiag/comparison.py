@@ -228,7 +228,7 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
     """Position of a pair -> position of the pair of another measure with the same numbers."""
     positions = {(pair.key, pair.second): i for i, pair in enumerate(pairs)}
-    same = {}
+    repeated = {}
     for number, pair in enumerate(pairs):
         key = pair.key._replace(measure=SAME_TEST.get(pair.key.measure, ""))
         other = positions.get((key, pair.second))
@@ -236,8 +236,8 @@ def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
             np.array_equal(scores.values, others.values)
             for scores, others in ((pair.a, pairs[other].a), (pair.b, pairs[other].b))
         ):
-            same[number] = other
-    return same
+            repeated[number] = other
+    return repeated
 
 
 def _paired_test(
@@ -314,9 +314,9 @@ def differing_knobs(first: QueryOptions, second: QueryOptions) -> dict[str, str]
     texts = {}
     for option, knob in KNOBS.items():
         if getattr(first, knob.name) != getattr(second, knob.name):
-            words = dict.fromkeys(shortened(knob.words(asked), 60) for asked in (first, second))
-            alike = "each its own " * (len(words) == 1)
-            texts[knob.key] = f"{option} ({alike}{' and '.join(words)})"
+            choices = dict.fromkeys(shortened(knob.words(asked), 60) for asked in (first, second))
+            alike = "each its own " * (len(choices) == 1)
+            texts[knob.key] = f"{option} ({alike}{' and '.join(choices)})"
     return texts
 
 
@@ -429,15 +429,15 @@ def _with_shared_draws(
         if pair.a.statistic in ("share", "mean") and len(pair.a.items) > stats.MOST_EXACT:
             with_items.setdefault(tuple(pair.a.items), {})[i] = pair
     results: dict[tuple[int, int], tuple[float, ...]] = {}
-    for of_items in with_items.values():
-        values = np.column_stack([pair.a.values for pair in of_items.values()])
-        rng = _generator(next(iter(of_items.values())).key)
+    for pair_of_run in with_items.values():
+        values = np.column_stack([pair.a.values for pair in pair_of_run.values()])
+        rng = _generator(next(iter(pair_of_run.values())).key)
         sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
-        for (a, i), (b, j) in permutations(enumerate(of_items), 2):
+        for (a, i), (b, j) in permutations(enumerate(pair_of_run), 2):
             d = values[:, a] - values[:, b]
             if (i, j) in pairs and d.any():
-                of_pair = np.column_stack([sums[:, a] - sums[:, b], sums[:, -1]])
-                outcome = stats.flip_test(of_pair, d)
+                pair_sums = np.column_stack([sums[:, a] - sums[:, b], sums[:, -1]])
+                outcome = stats.flip_test(pair_sums, d)
                 difference = float(d.mean())
                 results[i, j] = difference, outcome.ci_low, outcome.ci_high, outcome.p
     return results

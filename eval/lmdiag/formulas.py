@@ -88,8 +88,8 @@ class Formula:
         Args:
             surprisals: of all `regions`, in bits; NaN or infinite where undefined.
         """
-        known = all(math.isfinite(surprisals[region]) for region in self.regions)
-        return bool(self._value(surprisals)) if known else None
+        is_defined = all(math.isfinite(surprisals[region]) for region in self.regions)
+        return bool(self._value(surprisals)) if is_defined else None
 
 
 def parse_formula(text: str) -> Formula:

@@ -72,11 +72,11 @@ def _points(samples: Values, statistic: str) -> Values:
     if statistic == "spearman":
         samples = _ranks(samples)
     centred = samples - samples.mean(axis=1, keepdims=True)
-    first = centred[..., 0]
-    second = centred[..., 1]
-    norms = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
+    x = centred[..., 0]
+    y = centred[..., 1]
+    norms = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
     with np.errstate(invalid="ignore"):
-        r = np.clip((first * second).sum(axis=1) / norms, -1, 1)
+        r = np.clip((x * y).sum(axis=1) / norms, -1, 1)
     return np.where(norms > 0, r, np.nan)
 
 
@@ -452,8 +452,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Source: Holm (1979).
     """
     p = np.array(p_values, dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(p))
-    order = known[np.argsort(p[known], kind="stable")]
+    defined = np.flatnonzero(~np.isnan(p))
+    order = defined[np.argsort(p[defined], kind="stable")]
     steps = p[order] * np.arange(len(order), 0, -1)
     p[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
     return list(map(float, p))

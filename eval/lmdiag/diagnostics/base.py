@@ -49,8 +49,8 @@ MEASURES_OF: Mapping[str, tuple[str, ...]] = {
 
 def is_measure(name: str) -> bool:
     """Returns whether a function of `lmdiag.measures` returns a measure of this name."""
-    known = {part.partition("@")[0] for names in MEASURES_OF.values() for part in names}
-    return name.partition("@")[0] in known
+    bases = {part.partition("@")[0] for names in MEASURES_OF.values() for part in names}
+    return name.partition("@")[0] in bases
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -418,8 +418,8 @@ class Diagnostic:
     def settings_in_order(self, settings: Iterable[str]) -> list[str]:
         """Returns settings in the order of the paper's tables."""
         order = ["none", *(p.name for p in self.perturbations)]
-        known = [name for name in order if name in set(settings)]
-        return known + [name for name in settings if name not in known]
+        declared = [name for name in order if name in set(settings)]
+        return declared + [name for name in settings if name not in declared]
 
     def levels_in_order(self, by: str, levels: Iterable[str]) -> list[str]:
         """Returns levels in the order that readers expect.
@@ -463,7 +463,7 @@ def levels_of(column: Sequence[object]) -> Labels:
     return [None if no else text for text, no in zip(texts, missing, strict=True)]
 
 
-def crossed(first: Labels, second: Labels) -> Labels:
+def crossed(outer: Labels, inner: Labels) -> Labels:
     """Returns the levels `first/second`; None for a row that has no level in one of the two."""
-    pairs = zip(first, second, strict=True)
+    pairs = zip(outer, inner, strict=True)
     return [None if a is None or b is None else f"{a}/{b}" for a, b in pairs]

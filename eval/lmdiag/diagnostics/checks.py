@@ -61,10 +61,10 @@ def declaration_errors(diagnostic: Diagnostic) -> Iterator[str]:
 def _names(diagnostic: Diagnostic) -> Iterator[tuple[str, str, str]]:
     """Field, what is named there, and the name or, of measures, a pattern of names."""
     for field in ("tables", "headlines", "leaderboard", "charts"):
-        for shown in getattr(diagnostic, field):
-            if shown.measures != Chart("").measures:
-                yield from ((field, "measure", name) for name in shown.measures)
-            by = shown.by if field == "tables" else [shown.by]
+        for selection in getattr(diagnostic, field):
+            if selection.measures != Chart("").measures:
+                yield from ((field, "measure", name) for name in selection.measures)
+            by = selection.by if field == "tables" else [selection.by]
             yield from ((field, "break-down", name) for name in by)
     for name, by in diagnostic.compared_by.items():
         yield from (("compared_by", "measure", f"{name}*"), ("compared_by", "break-down", by))

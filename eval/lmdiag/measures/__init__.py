@@ -4,14 +4,6 @@ Every measure is a `Scores`: one number per item (a row, a contrast, a context),
 means, intervals and comparisons of models all follow (`lmdiag.stats`). Nothing here
 reads a file, draws a random number or depends on a model.
 
-- `scores`: the records: rows with predictions, their contrasts, the scores of a measure.
-- `rows`: accuracy, determiners, surprisal, rank, correlations: no rows are compared.
-- `contrasts`: sensitivity, and what else compares the rows of a contrast; forced choices; the human
-  baseline.
-- `regions`: the surprisal of a word or a region of a sentence.
-- `suites`: the predictions of test suites.
-- `agreement`: TSE, EW and MW, their cut-offs and the layout in which they are handed over.
-
 Each file of `lmdiag.diagnostics` declares which of them it adds to those of `Diagnostic.score`.
 """
 

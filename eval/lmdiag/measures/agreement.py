@@ -93,9 +93,9 @@ def agreement(trials: Trials) -> list[Scores]:
         levels: dict[str, dict[str, NDArray[np.intp]]] = {}
         for by, of_levels in first_of_levels.items():
             for level, rows in of_levels.items():
-                known = rows[~np.isnan(values[rows])]
-                if len(known):
-                    levels.setdefault(by, {})[level] = position[contexts[known]]
+                defined = rows[~np.isnan(values[rows])]
+                if len(defined):
+                    levels.setdefault(by, {})[level] = position[contexts[defined]]
         chance = np.full(len(values), 0.5) if name.startswith(("ew", "mw")) else None
         scores = Scores(name, trials.ids, values, statistic, chance=chance).take(counted)
         left_out = tuple(trials.ids[all_first[is_missing]])

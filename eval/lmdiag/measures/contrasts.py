@@ -150,15 +150,15 @@ def choice_measures(trials: Trials) -> list[Scores]:
     Source: Zheng et al. (2024) for the bias.
     """
     contrasts = trials.contrasts
-    first = np.full(len(contrasts.ids), np.nan)
+    bias = np.full(len(contrasts.ids), np.nan)
     mass = np.full(len(contrasts.ids), np.nan)
     for number, orders in enumerate(_orders(trials)):
         if not np.isnan(orders).any() and not contrasts.same[number]:
-            first[number] = np.mean(orders[:, 0] > orders[:, 1:].max(axis=1))
+            bias[number] = np.mean(orders[:, 0] > orders[:, 1:].max(axis=1))
             mass[number] = np.exp(orders).sum(axis=1).mean()
     return [
         contrasts.verdicts("sensitivity", trials.log_prob),
-        contrasts.build("position_bias", first, "share", with_chance=True),
+        contrasts.build("position_bias", bias, "share", with_chance=True),
         contrasts.build("labels_mass", mass, "share"),
     ]
 

@@ -42,14 +42,14 @@ def accuracy(trials: Trials, k: Sequence[int], levels: Mapping[str, Labels]) -> 
     fold = str if trials.cased else str.casefold
     where = with_expected(trials.rows)
     lists = trials.predictions["top_words"]
-    first = np.full(len(where), np.nan)  # place, from 1, of the first expected word
+    ranks = np.full(len(where), np.nan)  # place, from 1, of the first expected word
     for place, i in enumerate(where):
         if lists[i] is not None:
             wanted = {*map(fold, trials.rows["expected"][i])}
             matches = (n for n, word in enumerate(lists[i], start=1) if fold(word) in wanted)
-            first[place] = next(matches, np.inf)
+            ranks[place] = next(matches, np.inf)
     by = {name: [of[i] for i in where] for name, of in levels.items()}
-    hits = {rank: np.where(np.isnan(first), np.nan, first <= rank) for rank in k}
+    hits = {rank: np.where(np.isnan(ranks), np.nan, ranks <= rank) for rank in k}
     return [
         build(f"accuracy@{rank}", trials.ids[where], hits[rank], "proportion", by)
         for rank in k
@@ -80,17 +80,17 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
         return []
     rows = trials.rows
     lists = trials.predictions["top_words"]
-    first: dict[str, int] = {}  # of each distinct context of SIMP that ends in a determiner
+    row_of: dict[str, int] = {}  # of each distinct context of SIMP that ends in a determiner
     for i, (subset, context) in enumerate(zip(rows["subset"], rows["context"], strict=True)):
         if subset == "simp" and context.lower().endswith((" a", " an")):
-            first.setdefault(context, i)
-    where = [*first.values()]
+            row_of.setdefault(context, i)
+    where = [*row_of.values()]
     fitting = [
         [
             word[:1].isalpha() and (word[0].lower() in "aeiou") == context.lower().endswith("n")
             for word in lists[i] or ()
         ]
-        for context, i in first.items()
+        for context, i in row_of.items()
     ]
     by = {"polarity": [rows["polarity"][i] for i in where]}
     scores = []

@@ -1,14 +1,4 @@
-"""What is saved of a run: figures, predictions, and the directory of both.
-
-- `results`: `Figure`, a value with its interval; `FigureKey`, its address; `Results`, all of a run.
-- `figures`: all figures of runs as one table.
-- `predictions`: `predictions.parquet`, and predictions of other programs.
-- `scores`: `scores.parquet`, the value of every item in every measure.
-- `models`: what models are called.
-- `run`: the directory of a run; a finished run, read back.
-- `signatures`: what makes two runs comparable, and the names of directories.
-- `published`: figures of the papers.
-"""
+"""What is saved of a run: figures, predictions, per-item scores, and the directory of all."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ def _names(models: Sequence[ModelInfo]) -> list[str]:
     """The name or id of each model, or its label where others have the same name and revision."""
     labels = model_labels(models)
     names = [model.name or model.id for model in models]
-    known = [(x.name or x.id, x.revision) for x in models]
-    n_labels = Counter(name for name, _ in {*zip(known, labels, strict=True)})
-    return [labels[i] if n_labels[known[i]] > 1 else names[i] for i in range(len(names))]
+    keys = [(model.name or model.id, model.revision) for model in models]
+    n_labels = Counter(name for name, _ in {*zip(keys, labels, strict=True)})
+    return [labels[i] if n_labels[keys[i]] > 1 else names[i] for i in range(len(names))]
 
 
 def _rows(number: int, name: str, results: Results) -> Iterable[dict[str, Any]]:
@@ -87,5 +87,7 @@ def _rows(number: int, name: str, results: Results) -> Iterable[dict[str, Any]]:
 
 def in_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """Returns the names that match a pattern, in the order of the patterns."""
-    known = [*names]
-    return [*dict.fromkeys(x for pattern in patterns for x in known if fnmatchcase(x, pattern))]
+    given = [*names]
+    return [
+        *dict.fromkeys(name for pattern in patterns for name in given if fnmatchcase(name, pattern))
+    ]

@@ -267,12 +267,12 @@ def align(
     """
     if part.id == list(rows):
         return part
-    known = set(rows)
-    if not foreign and (others := [row for row in part.id if row not in known]):
+    asked = set(rows)
+    if not foreign and (others := [row for row in part.id if row not in asked]):
         raise BadInput(
             f"{where}: {ids(others)} not among the rows: take them out, or name their --task"
         )
-    if doubled := [row for row, n in Counter(part.id).items() if n > 1 and row in known]:
+    if doubled := [row for row, n in Counter(part.id).items() if n > 1 and row in asked]:
         raise BadInput(f"{where}: {ids(doubled)} more than once: give each row one prediction")
     place = {row: i for i, row in enumerate(part.id)}
     missing = [row for row in rows if row not in place]

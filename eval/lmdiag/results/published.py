@@ -90,9 +90,9 @@ def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
         figure = results.figure(published.key) if published.model == model else None
         is_defined = figure is not None and figure.value is not None
         if is_defined and has_published_rows(results, published.key.task):
-            first = beside.setdefault(published.key, published)
-            if published.value != first.value:
-                beside[published.key] = replace(first, others=(*first.others, published))
+            earlier = beside.setdefault(published.key, published)
+            if published.value != earlier.value:
+                beside[published.key] = replace(earlier, others=(*earlier.others, published))
     return beside
 
 

@@ -297,8 +297,8 @@ class Results:
 
     def diagnostic(self, task: str) -> Diagnostic:
         """Returns what is declared for a task."""
-        known = self.data.tasks.get(task)
-        return diagnostics.get(task, known.form if known else "")
+        facts = self.data.tasks.get(task)
+        return diagnostics.get(task, facts.form if facts else "")
 
     def measure(self, task: str, setting: str, name: str) -> Figure | None:
         """Returns a measure of a setting; None where there is none."""
@@ -412,9 +412,9 @@ def of_setting(
     `model` is None for predictions that another program made.
     """
     task = stimuli.task
-    known = model or ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
+    info = model or ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
     data_of_task = TaskData(stimuli.fingerprint, len(stimuli), stimuli.form)
     data = DataInfo("", None, stimuli.fingerprint, {task: data_of_task})
     protocol = Protocol(tasks=(task,))
     tasks = {task: {setting: content}}
-    return Results(content.signature, known, data, protocol, {}, Device("", 0), {}, "", 0, tasks)
+    return Results(content.signature, info, data, protocol, {}, Device("", 0), {}, "", 0, tasks)

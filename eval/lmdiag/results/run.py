@@ -147,11 +147,11 @@ class RunDirectory:
 
 def digests(path: Path, names: Iterable[str] = (PREDICTIONS, SCORES)) -> dict[str, str]:
     """Returns name -> SHA-256 of the files that the figures of a run are computed from."""
-    found = {}
+    sums = {}
     for file in (path / name for name in names):
         with files.readable(file), file.open("rb") as content:
-            found[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
-    return found
+            sums[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    return sums
 
 
 def check_files(path: Path, results: Results) -> None:
