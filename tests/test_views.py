@@ -32,7 +32,7 @@ MODELS = st.lists(
         "name": st.sampled_from([None, "x"]), "revision": st.sampled_from([None, "step1"]),
         "quantization": st.sampled_from([None, "8bit"]),
     }),
-    min_size=2, max_size=2, unique_by=lambda model: json.dumps(model),
+    min_size=2, max_size=2, unique_by=lambda model: json.dumps(model, sort_keys=True),
 )  # fmt: skip
 PROTOCOLS = st.fixed_dictionaries(
     {"k": st.sampled_from([(1, 5), (1, 2)]), "threshold": st.sampled_from([0.01, 0.1])}
