@@ -414,7 +414,7 @@ def cloze(
             raise BadInput("name the models that are asked, --model MODEL")
         runs = [x if isinstance(x, Run) else load_run(x) for x in sources]
         for run in runs:
-            if parts := differing(runs[0].results.signature, run.results.signature):
+            if parts := differing(runs[0].results, run.results):
                 paths = f"{runs[0].path} and {run.path}"
                 raise BadInput(f"{paths} were asked differently: {'; '.join(parts.values())}")
         norms = [norms_of_run(run) for run in runs]

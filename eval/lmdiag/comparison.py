@@ -273,7 +273,7 @@ def refuse_different(models: Sequence[ComparedModel], across: Sequence[str] = ()
     option_of = {knob.key: option for option, knob in KNOBS.items()}
     first, *others = models
     for number, other in enumerate(others, start=2):
-        parts = _differing(first.results, other.results)
+        parts = differing(first.results, other.results)
         if "data" in parts and {*first.contents.values()} == {*other.contents.values()}:
             del parts["data"]
         remedy = "use the same data and options for both"
@@ -292,8 +292,8 @@ def _name_of(model: ComparedModel, number: int) -> str:
     return str(path) if path else f"number {number} ({model_label(model.results.model)})"
 
 
-def _differing(a: Results, b: Results) -> dict[str, str]:
-    """Key -> text with both values, of the parts in which two signatures differ."""
+def differing(a: Results, b: Results) -> dict[str, str]:
+    """Returns key -> text with both values, of the parts in which two signatures differ."""
     lines = [x.signature.split("|") for x in (a, b)]
     first, second = (dict(part.partition(":")[::2] for part in line) for line in lines)
     parts = {
