@@ -220,6 +220,11 @@ class RawTable:
             return self.places[row]
         return f"{self.name}{_MARKS[self.numbers.unit]}{self.numbers.values[row]}"
 
+    def lines(self, rows: Sequence[int]) -> str:
+        """Returns what messages call some rows, e.g. "lines 4, 5"."""
+        is_numbered = bool(self.numbers.values)
+        return self.numbers.text(rows) if is_numbered else first_few([*map(self.where, rows)], 5)
+
     def error(self, row: int, message: str) -> BadInput:
         """Returns the error that a row is wrong."""
         return BadInput(f"{self.where(row)}: {message}")

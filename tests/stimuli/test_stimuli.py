@@ -326,6 +326,14 @@ def test_a_directory_of_your_own_with_configs(tmp_path):
     splits = "{config_name: x, data_files: [{split: train, path: part-*.csv}]}"
     saved(tmp_path, f"---\nconfigs: [{splits}]\n---\n", "README.md")
     assert columns_of(str(tmp_path), "x")["id"] == ["a", "b", "d", "e"]
+    assert columns_of(str(tmp_path), "x", filter="item=2")["id"] == ["d", "e"]
+    (tmp_path / "part-3.csv").write_bytes((tmp_path / "part-1.csv").read_bytes())
+    with pytest.raises(
+        BadInput, match=r"part-3.csv:2: the row is identical to \S*part-1.csv:2 \(2"
+    ):
+        stimuli.load(str(tmp_path), "x")
+    assert len(stimuli.load(str(tmp_path), "x", allow_duplicates=True)) == 4
+    (tmp_path / "part-3.csv").unlink()
     saved(tmp_path, second, "part-2.csv")
     outside = "is not a path inside the data"
     for front, message in {

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +89,7 @@ def load(
         if task not in known:
             there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"
             raise BadInput(f"{source} has {there}: choose from {', '.join(known) or 'none'}")
-        table = dataset.read(task, options, allow_duplicates=allow_duplicates)
+        table = dataset.read(task)
         commit = dataset.commit(task)
     else:
         source = MEMORY
@@ -98,7 +97,7 @@ def load(
         commit = None
         is_suite = isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
         table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
-        table = read_items(table, task, options, allow_duplicates=allow_duplicates)
+    table = read_items(table, task, options, allow_duplicates=allow_duplicates)
     table = in_form(table, task, options)
     if task not in diagnostics.built_in():
         check_layout(table)
@@ -116,8 +115,7 @@ def load(
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
         numbers = numbers.of(kept)
-    rows = Stimuli.of(task, columns, source, commit, table.form, numbers)
-    return replace(rows, notes=table.notes)
+    return Stimuli.of(task, columns, source, commit, table.form, numbers, table.notes)
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

@@ -19,12 +19,11 @@ from lmdiag import diagnostics, files
 from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_task
 from lmdiag.stimuli.forms import SHORT_NAMES, form_of, in_form
-from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import concatenate
 from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, is_text_table, read_table
 from lmdiag.text import shortened, suggest
-from lmdiag.types import AS_IT_IS, DIAGNOSTICS, BadInput, TableOptions
+from lmdiag.types import DIAGNOSTICS, BadInput
 
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
@@ -98,10 +97,8 @@ class Dataset:
             return commit if isinstance(commit, str) else None
         return None
 
-    def read(
-        self, config: str, options: TableOptions = AS_IT_IS, *, allow_duplicates: bool = False
-    ) -> RawTable:
-        """Reads all rows of a config; of identical ones, one is kept, if they are allowed."""
+    def read(self, config: str) -> RawTable:
+        """Reads all rows of a config."""
         patterns = self.configs[config]
         if self.is_hub:
             _snapshot(self.name, self.root.name, patterns)
@@ -112,9 +109,7 @@ class Dataset:
             raise BadInput(f"{self.name}: {problem}") from None
         if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        how: Any = {"allow_duplicates": allow_duplicates}
-        tables = [read_items(read_file(path), config, options, **how) for path in paths]
-        return concatenate([*map(self._in_folder, paths, tables)])
+        return concatenate([self._in_folder(path, read_file(path)) for path in paths])
 
     def _in_folder(self, path: Path, table: RawTable) -> RawTable:
         """The rows of a file, with what its place says of pairs."""

@@ -74,8 +74,8 @@ def without_repeated_rows(table: RawTable, *, allowed: bool) -> RawTable:
     ]
     repeated = [row for row, earlier in enumerate(same) if earlier != row]
     if repeated and not allowed:
-        earlier = table.numbers.text([same[repeated[0]]])
-        every = f"{len(repeated)} repeated: {table.numbers.text(repeated)}"
+        earlier = table.lines([same[repeated[0]]])
+        every = f"{len(repeated)} repeated: {table.lines(repeated)}"
         remedy = "remove them, or keep one of each by --allow-duplicates"
         raise table.error(repeated[0], f"the row is identical to {earlier} ({every}): {remedy}")
     return table.of(sorted(first.values())) if repeated else table

@@ -55,7 +55,7 @@ class Stimuli:
     @classmethod
     def of(
         cls, task: str, columns: Mapping[str, list[Any]], source: str, revision: str | None = None,
-        form: str = "", numbers: RowNumbers = UNNUMBERED,
+        form: str = "", numbers: RowNumbers = UNNUMBERED, notes: tuple[str, ...] = (),
     ) -> Stimuli:  # fmt: skip
         """Returns stimuli of checked columns; `BadInput` if one mixes types or is not Unicode."""
         import pyarrow as pa
@@ -66,7 +66,7 @@ class Stimuli:
             except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
                 raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
-        return cls(task, columns, fingerprint(columns), source, revision, form, numbers)
+        return cls(task, columns, fingerprint(columns), source, revision, form, numbers, notes)
 
     @cached_property
     def content(self) -> str:
