@@ -103,6 +103,7 @@ def read_norms(
     if "context" not in named.columns:
         mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
         raise table.lacks("context", _RULE + mark * ("sentence" in table.columns) + perhaps)
+    table = named
     rows = _rows(table)
     written = [plain_word(text, True) for text in rows["target"]]
     rows["target"] = written if keep_case else [text.lower() for text in written]
@@ -162,11 +163,11 @@ def _check(table: RawTable, rows: DataFrame) -> None:
         if (empty := rows.index[texts == ""]).size:
             raise table.error(empty[0], f"the column {name} is empty: {remedy}")
     alike = place.str.lower().str.replace(r"[^\w\n]+", " ", regex=True).str.strip()
-    first = place.groupby([rows["item"], alike]).transform("first")
-    if (other := rows.index[place != first]).size:
-        known = table.where((place == first[other[0]]).idxmax())
-        problem = f"the context differs from that in {known} in case, blanks or punctuation alone"
-        raise table.error(other[0], f"{problem}: write both alike")
+    spelling = place.groupby([rows["item"], alike]).transform("first")
+    if (different := rows.index[place != spelling]).size:
+        earlier = table.where((place == spelling[different[0]]).idxmax())
+        problem = f"the context differs from that in {earlier} in case, blanks or punctuation alone"
+        raise table.error(different[0], f"{problem}: write both alike")
     places = [table.where(row) for row in rows.index]
     columns = rows.to_dict("list")
     columns["id"] = [*map(str, rows.index)]  # a row of a wide table is several here
@@ -387,10 +388,10 @@ def _of_model(
         shares = [share_of.get(plain_word(word, is_cased), 0.0) for word in listed]
         nats = np.array([of.log_prob[i] for i in group.index], dtype=float)
         items.append(place | item_measures(cloze, nats, shares[0] if shares else math.nan))
-        known = np.exp(of.top_log_probs[row] or [math.nan] * len(listed))
+        probabilities = np.exp(of.top_log_probs[row] or [math.nan] * len(listed))
         tops += [
             place | {"word": word, "probability": p, "is_said": share > 0}
-            for word, p, share in zip(listed, known.tolist(), shares, strict=True)
+            for word, p, share in zip(listed, probabilities.tolist(), shares, strict=True)
         ]
     columns = [*_ITEM, "word", "probability", "is_said", "model"]
     return words, DataFrame(items), DataFrame(tops, columns=columns)
