@@ -229,6 +229,14 @@ class RawTable:
         """Returns the error that a row is wrong."""
         return BadInput(f"{self.where(row)}: {message}")
 
+    def refuse(self, wrong: Mapping[int, str]) -> None:
+        """Raises the problem of the first of some rows, and names the other ones; {} for none."""
+        for row, problem in wrong.items():
+            others = [*wrong][1:]
+            n = f"{len(others):,} more row{'s' if len(others) > 1 else ''}"
+            more = f" ({n}: {self.lines(others)})" if others else ""
+            raise self.error(row, f"{problem}{more}")
+
     def noting(self, *lines: str) -> RawTable:
         """Returns the table with further lines on how it was read."""
         return self.having(self.columns, *lines)

@@ -158,11 +158,11 @@ def _with_parts(table: RawTable, split: str) -> RawTable:
         raise BadInput(f"{table.name}: --split {split}: there is a column {taken[0]}: rename one")
     levels = levels_of(table.columns[column])
     parts = [level_parts(level or "", match[2]) for level in levels]
-    for row, of_row in enumerate(parts):
-        if len(of_row) != len(names):
-            has = f"{levels[row] or ''!r} has {len(of_row)} parts, not {len(names)}"
-            remedy = f"({', '.join(names)}): leave such rows out by --filter"
-            raise table.error(row, f"--split {split}: the column {column}: {has} {remedy}")
+    sizes = {row: len(of_row) for row, of_row in enumerate(parts) if len(of_row) != len(names)}
+    rule = f"not {len(names)} ({', '.join(names)}): leave such rows out by --filter"
+    has = {row: f"{levels[row] or ''!r} has {n} parts, {rule}" for row, n in sizes.items()}
+    of_column = f"--split {split}: the column {column}"
+    table.refuse({row: f"{of_column}: {problem}" for row, problem in has.items()})
     made = dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
     columns = {name: x for name, x in table.columns.items() if name != column}
     return table.having(columns | made, f"split: {column} into {', '.join(names)}")

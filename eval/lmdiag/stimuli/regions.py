@@ -77,11 +77,10 @@ def without_gaps(table: RawTable, gap: str) -> RawTable:
         raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
     if not any(gaps):
         return table
-    for row, of_row in enumerate(gaps):
-        if len(of_row) != 1:
-            n = f"{len(of_row)} gaps" if of_row else "no gap, as other rows have"
-            rule = "mark the place of the target once"
-            raise table.error(row, f"the column sentence has {n}: {rule}")
+    sizes = {row: len(of_row) for row, of_row in enumerate(gaps) if len(of_row) != 1}
+    has = {row: f"{n} gaps" if n else "no gap, as other rows have" for row, n in sizes.items()}
+    rule = "mark the place of the target once"
+    table.refuse({row: f"the column sentence has {text}: {rule}" for row, text in has.items()})
     matches = [match for (match,) in gaps]
     columns = {name: x for name, x in table.columns.items() if name != "sentence"}
     columns["context"] = [match.string[: match.start()].rstrip() for match in matches]
@@ -211,16 +210,19 @@ def with_critical(table: RawTable, named: str) -> RawTable:
         remedy = "the sentences have regions: name one by --region"
         raise BadInput(f"{table.name}: --critical: {remedy}")
     regions = []
+    wrong = {}
     pairs = zip(table.columns["sentence"], table.columns[column], strict=True)
     for row, (text, value) in enumerate(pairs):
         text = text.strip() if isinstance(text, str) else ""
         try:
             critical = critical_span(text, value)
         except ValueError as error:
-            raise table.error(row, f"--critical: the column {column}: {error}") from None
+            wrong[row] = f"--critical: the column {column}: {error}"
+            continue
         spans = [critical, *(span for span in _words_of(text) if span[0] >= critical[1])]
         named_spans = enumerate(zip(_CRITICAL, spans, strict=False), start=1)
         regions.append([_region(number, name, *span) for number, (name, span) in named_spans])
+    table.refuse(wrong)
     note = f"critical: {column} is the region critical; {' and '.join(_CRITICAL[1:])} follow it"
     return table.having({**table.columns, "regions": regions}, note)
 

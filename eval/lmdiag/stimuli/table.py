@@ -215,12 +215,13 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
         values = columns[name]
         rows = values if name == "expected" else [(text,) for text in values]
         wrong = {text for text in set(chain.from_iterable(rows)) if text_problem(name, text)}
-        if wrong:
-            found = [(i, x) for i, texts in enumerate(rows) for x in texts if x in wrong]
-            row, text = found[0]
-            others = f" ({len(found) - 1:,} more rows)" if len(found) > 1 else ""
-            problem = f"the column {name} {text_problem(name, text)}{others}"
-            problems.append(str(table.error(row, problem)))
+        found = {
+            row: text for row, texts in enumerate(rows) for text in texts[::-1] if text in wrong
+        }
+        with problems:
+            table.refuse(
+                {row: f"the column {name} {text_problem(name, x)}" for row, x in found.items()}
+            )
     contexts = columns.get("context", ())
     if contexts and all(text.endswith(("...", "…")) for text in contexts):
         remedy = "remove it, since it would be read as text"
