@@ -279,7 +279,7 @@ def check_readme(outputs):
 
 def check_protocol(outputs):
     """Every figure in the tables of the page is that of its runs, which are in their order."""
-    (head, *rows), _, _, (_, *choices), (text, *bits) = tables("protocol.md")
+    (head, *rows), _, _, (_, *choices), _, (text, *bits) = tables("protocol.md")
     folders = ["token", "word", "token-bosalways", "token-prompt*", "token-letterlower", "token",
                "word", "token-periodnever"]  # fmt: skip
     for (run, *cells), folder in zip(rows, folders, strict=True):

@@ -83,7 +83,8 @@ def test_diagnostics(folder, model, exact, data_dir):
 
 @pytest.mark.parametrize("chat", [False, True])
 def test_choices(chat, folder, exact, data_dir):
-    """Labels after the question, or at the beginning of the assistant's turn."""
+    """Labels after the question, or at the beginning of the assistant's turn; the table of
+    docs/protocol.md."""
     rows = lmdiag.load_stimuli(data_dir, "role88")
     choosing = lmdiag.load_model(folder, elicitation="choice", chat=chat)
     setting = Setting(rows, wording=wording_of(choosing.options))
@@ -101,8 +102,13 @@ def test_choices(chat, folder, exact, data_dir):
         nats = sum(float(x[piece]) for x, piece in zip(before, pieces, strict=False))
         assert score.log_prob == pytest.approx(nats, abs=NEAR)
     measures = lmdiag.measure(choosing.predict(rows), rows)
-    assert 0.05 < measures["labels_mass"].value <= 1
-    assert measures["sensitivity"].n == 44
+    _, n, *percent, _ = shown("protocol.md")[chat]
+    for measure, value in zip(
+        ("sensitivity", "position_bias", "labels_mass"), percent, strict=True
+    ):
+        assert measures[measure].n == int(n)
+        near = 1 if measure == "labels_mass" else 100 * SPARED / int(n)
+        assert 100 * measures[measure].value == pytest.approx(float(value), abs=near + 0.05)
 
 
 def test_sentences(model, folder):
