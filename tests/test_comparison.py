@@ -14,7 +14,7 @@ from lmdiag import comparison, results, stimuli
 from lmdiag.comparison import ScoredPair, compare_all, compare_pairs
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
 from lmdiag.protocol import Protocol
-from lmdiag.report.comparisons import comparison_texts
+from lmdiag.report.comparisons import comparison_label
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview
 from lmdiag.results import FigureKey
@@ -229,7 +229,7 @@ def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
     compared = comparison.compare_runs(*runs)
     (grid,) = overview(ReportFigures.of([run.results for run in runs])).tables
     shown = [row.labels[0] for row in grid.rows if not row.is_heading]
-    assert [comparison_texts(x).label for x in compared] == shown
+    assert [comparison_label(x) for x in compared] == shown
     assert {"sensitivity, NAT natural", "position bias"} - {*shown} == (
         set() if elicitation == "choice" else {"position bias"}
     )

@@ -107,11 +107,21 @@ def test_suites_with_different_conditions(tmp_path, n, capsys):
     assert (effects[0] in capsys.readouterr().out) == (n == 2)  # the others are too many
 
 
-def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path):
+def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path, page):
     runs = [made(tmp_path, BLANKS, name, seed=i, id=name) for i, name in enumerate("AB")]
     (design,) = designs_of(runs)
     assert [grid.caption.split()[0] for grid in design.tables] == ["Effects", "Differences", "Mean"]
     assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
+    (tmp_path / "two.html").write_text(Report(runs).page())
+    page.goto((tmp_path / "two.html").as_uri())
+    for width, is_beside in ((1280, True), (420, False)):  # below each other on a narrow page
+        page.set_viewport_size({"width": width, "height": 900})
+        page.reload()
+        page.wait_for_selector("html[data-drawn]")
+        texts = page.locator("#section-conditions svg text")
+        a, b = (texts.filter(has_text=re.compile(f"^{name}$")).bounding_box() for name in "AB")
+        assert (a["y"] == b["y"]) == is_beside
+        assert (a["x"] == b["x"]) != is_beside
     run = load_run(make_run(tmp_path / "run", demo_dir, Protocol(tasks=("cprag102",))))
     assert designs_of([run]) == []
     assert designs_of([made(tmp_path, BLANKS.replace("item,", "list,", 1))]) == []

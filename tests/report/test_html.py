@@ -13,7 +13,7 @@ from parsed import ParsedPage
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
-from lmdiag.report.comparisons import compared, comparison_texts, notes
+from lmdiag.report.comparisons import compared, comparison_row, notes
 from lmdiag.report.html import Report
 from lmdiag.report.item_list import representative
 from lmdiag.report.items import items
@@ -114,7 +114,7 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
     }  # fmt: skip
     for one in printed:
         assert numbers.signed(one.difference, one.statistic) in two.text
-        assert comparison_texts(one).p in two.text
+        assert comparison_row(one).cells[4].value in two.text
     assert all(line in two.text for line in notes(printed))
     for number in "12":  # charts of one run have its colour alone
         drawn = json.dumps(two.charts[f"role88-pairs-{number}"])

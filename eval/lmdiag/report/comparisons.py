@@ -23,74 +23,47 @@ _NEITHER = "equal"
 """Stands for the model with the larger figure where there is none."""
 
 
-class ComparisonTexts(NamedTuple):
-    """A comparison as readers see it.
+def comparison_row(c: Comparison) -> GridRow:
+    """Returns n, the two figures, their difference with its interval, p, and the adjusted p.
 
-    Attributes:
-        label: what was compared: the measure, and the level of a break-down.
-        a, b, difference, interval: the figures, and the first minus the second one.
-        p, p_adjusted: the first with the letter of its test, e.g. `.043 m`.
-        is_significant: whether the adjusted p is below .05.
+    p has the letter of its test, e.g. `.043 m`; ● marks an adjusted p below .05.
     """
-
-    label: str
-    a: str
-    b: str
-    difference: str
-    interval: str
-    p: str
-    p_adjusted: str
-    is_significant: bool
-
-
-def comparison_texts(c: Comparison) -> ComparisonTexts:
-    """Returns the texts of a comparison."""
     p = numbers.p_value(c.p)
-    return ComparisonTexts(
-        _label(c),
-        numbers.number(c.a, c.statistic),
-        numbers.number(c.b, c.statistic),
-        numbers.signed(c.difference, c.statistic),
-        numbers.bounds(c.ci_low, c.ci_high, c.statistic),
-        p if p == numbers.UNDEFINED else f"{p} {c.test[0]}",
-        numbers.p_value(c.p_adjusted),
-        c.p_adjusted < ALPHA,
+    mark = "● " if c.p_adjusted < ALPHA else ""
+    interval = numbers.bounds(c.ci_low, c.ci_high, c.statistic)
+    cells = (
+        CellText(f"{c.n:,}"),
+        CellText(numbers.number(c.a, c.statistic)),
+        CellText(numbers.number(c.b, c.statistic)),
+        CellText(numbers.signed(c.difference, c.statistic), interval),
+        CellText(p if p == numbers.UNDEFINED else f"{p} {c.test[0]}"),
+        CellText(f"{mark}{numbers.p_value(c.p_adjusted)}"),
     )
+    return GridRow((comparison_label(c),), 0, cells)
 
 
-def _label(c: Comparison) -> str:
-    """The name of what was compared: that of the headline figure, else the usual one."""
+def comparison_label(c: Comparison) -> str:
+    """Returns the name of what was compared: that of the headline figure, else the usual one."""
     diagnostic = diagnostics.get(c.task)
     for shown in diagnostic.headlines:
         if shown.label and (c.by, c.measure, c.level) in product(
             [shown.by], shown.measures, shown.levels
         ):
-            return shown.label
-    return figure_label(diagnostic, c.measure, c.by, c.level)
+            return visible(shown.label)
+    return visible(figure_label(diagnostic, c.measure, c.by, c.level))
 
 
 def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str) -> list[Grid]:
-    """Returns the comparisons of two models, a table for each task and setting.
+    """Returns the comparisons of two models, in the order of tasks and settings, a table for each.
 
-    Args:
-        comparisons: of the same two models, in the order of their tasks and settings.
-        first, second: headings of the columns of the models.
+    `first` and `second` are the headings of the columns of the models.
     """
     names = ("n", first, second, "first − second", "p", "p adj.")
     headings = tuple(Heading(name, (), name == "first − second") for name in names)
-    grids = []
-    for title, of_setting in _by_setting(comparisons):
-        rows = []
-        for c in of_setting:
-            texts = comparison_texts(c)
-            mark = "● " if texts.is_significant else ""
-            figures = (f"{c.n:,}", texts.a, texts.b)
-            tests = (texts.p, f"{mark}{texts.p_adjusted}")
-            difference = CellText(texts.difference, texts.interval)
-            cells = (*map(CellText, figures), difference, *map(CellText, tests))
-            rows.append(GridRow((visible(texts.label),), 0, cells))
-        grids.append(Grid(title, ("",), headings, tuple(rows)))
-    return grids
+    return [
+        Grid(title, ("",), headings, tuple(map(comparison_row, of_setting)))
+        for title, of_setting in _by_setting(comparisons)
+    ]
 
 
 def comparison_sections(
@@ -175,10 +148,13 @@ class RunPair(NamedTuple):
         """A table for each task and setting."""
         return comparison_grids(self.comparisons.values(), self.a, self.b)
 
-    def texts(self, row: HeadlineRow) -> list[tuple[float, ComparisonTexts]]:
-        """Returns the difference in a headline figure and its texts; [] where it has none."""
+    def cells(self, row: HeadlineRow) -> list[tuple[float, Sequence[CellText]]]:
+        """Returns the difference in a headline figure, and it, p and adjusted p as texts.
+
+        [] where the models do not have it.
+        """
         c = self.comparisons.get(row.key)
-        return [(c.difference, comparison_texts(c))] if c else []
+        return [(c.difference, comparison_row(c).cells[3:])] if c else []
 
     @property
     def reach(self) -> float | None:
@@ -208,7 +184,7 @@ class RunPair(NamedTuple):
         for i, (title, comparisons) in enumerate(_by_setting(self.comparisons.values()), start=1):
             rows = [
                 {
-                    "label": visible(comparison_texts(c).label), "n": c.n,
+                    "label": comparison_label(c), "n": c.n,
                     "first": c.a, "second": c.b, "series": self._ahead(c),
                     "value": c.difference, "low": c.ci_low, "high": c.ci_high,
                     "p_adjusted": c.p_adjusted, "zero": 0.0,

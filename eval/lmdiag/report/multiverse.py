@@ -20,7 +20,7 @@ from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
 from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.page import environment, frame
-from lmdiag.results import REPORT, FigureKey
+from lmdiag.results import REPORT, FigureKey, cited_signature
 from lmdiag.results.models import short_commit
 from lmdiag.text import visible
 
@@ -47,6 +47,7 @@ def render(multiverse: Multiverse) -> str:
         facts=facts, sections=multiverse_sections(multiverse), plots=plots,
         knobs=[*knobs], members=members, defaults=[*defaults.values()],
         choice_label=choice_label, report=REPORT,
+        signatures=[cited_signature(member.signature) for member in members],
         prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
         **frame("report", charts=bool(multiverse.figures)),
     )  # fmt: skip

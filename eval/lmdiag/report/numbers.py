@@ -122,11 +122,6 @@ def p_value(p: float) -> str:
     return f"{p:.3f}".removeprefix("0")
 
 
-def test(figure: Figure) -> str:
-    """The p-value of the test of a figure against chance; "" without one."""
-    return "" if figure.p_chance is None else p_value(figure.p_chance)
-
-
 def bits(value: float | None) -> str:
     """A surprisal, or a difference of two, e.g. `12.3` or `0.034`."""
     if value is None or math.isnan(value):

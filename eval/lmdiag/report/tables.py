@@ -217,11 +217,11 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
 
 def _with_tests(grid: Grid) -> Grid:
     """A table with the p of the test of the first model against chance."""
-    tests = [next((numbers.test(x.figure) for x in row.cells if x.figure), "") for row in grid.rows]
-    rows = [
-        row._replace(cells=(*row.cells, CellText(p)))
-        for row, p in zip(grid.rows, tests, strict=True)
-    ]
+    rows = []
+    for row in grid.rows:
+        tests = [x.figure.p_chance for x in row.cells if x.figure]
+        p = numbers.p_value(tests[0]) if tests and tests[0] is not None else ""
+        rows.append(row._replace(cells=(*row.cells, CellText(p))))
     return grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
 
 

@@ -60,7 +60,9 @@ def print_run(
     """
     console = console or output_console()
     _print_model(results, console)
-    _print_designs(designs, console)
+    for design in designs:  # without tables, one line says why
+        remarks = design.remarks[: None if design.tables else 1]
+        print_section(design._replace(remarks=remarks), console)
     figures = ReportFigures.of([results])
     print_section(overview(figures)._replace(title=""), console)
     where = visible(shlex.quote(str(path)))
@@ -127,13 +129,6 @@ def _print_model(results: Results, console: Console) -> None:
     _print_lines([model_label(model)], console, "bold", wrap=True)
     lines = (" · ".join(facts), source, framing, labels.remark_on_bos(results))
     _print_lines(filter(None, lines), console, wrap=True)
-
-
-def _print_designs(designs: Sequence[Section], console: Console) -> None:
-    """The conditions of own data; without tables, one line that says why."""
-    for design in designs:
-        remarks = design.remarks[: None if design.tables else 1]
-        print_section(design._replace(remarks=remarks), console)
 
 
 def print_analysis(analysis: Analysis, console: Console) -> None:

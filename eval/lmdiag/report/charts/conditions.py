@@ -42,10 +42,6 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     join the means; each combination of further conditions, suite and model has a panel. Where each
     region is analysed by itself, regions are side by side and cells have colours, without items.
     All panels have one scale.
-
-    Args:
-        name: of the chart.
-        analysis: the figures.
     """
     titles = [*analysis.conditions]
     marked = {column: f"condition {name}" for name, column in cell_columns(titles).items()}
@@ -90,11 +86,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
 
 
 def forest_plots(name: str, analysis: Analysis) -> list[Plot]:
-    """Returns a chart per effect: its estimate with its interval in each model.
-
-    Args:
-        name, analysis: see `condition_plot`.
-    """
+    """Returns a chart per effect: its estimate with its interval in each model."""
     title = ", ".join(filter(None, ("difference", UNITS.get(analysis.response))))
     tests = analysis.effects.rename(columns=_NAMES | {"label": "effect and levels"})
     labels = tests["model"].map(visible)

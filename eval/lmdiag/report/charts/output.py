@@ -69,11 +69,8 @@ def svg(spec: dict[str, Any], width: float, config: dict[str, Any] | None = None
 def write_images(plots: Iterable[Plot], folder: Path, kind: str, width: float) -> list[Path]:
     """Writes each chart as a file and its caption as a text file beside it; returns their paths.
 
-    Args:
-        plots: the charts.
-        folder: is created; files of the same names are replaced.
-        kind: svg, pdf or png (300 dots per inch).
-        width: of an image in centimetres.
+    Files of the same names are replaced. `kind` is svg, pdf or png (300 dots per inch), `width` in
+    centimetres.
     """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
