@@ -46,7 +46,7 @@ def test_shuffled_texts_on_all_items(upstream, cprag, name):
         # Periods inside sentence 1 are deleted, so the first one is the one that was added.
         assert (period, rest) == (". ", end)
         words = first.replace(".", "").split(" ")
-        order = random_order(len(words), items[3 * i], run=3, seed=1)
+        order = random_order(len(words), items[3 * i], shuffle=3, seed=1)
         assert shuffled.split(" ") == [words[place] for place in order]
         assert sorted(order) == [*range(len(words))] != order
     changed = perturb.perturb(cprag, name, 1, 0)

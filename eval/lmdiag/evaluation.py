@@ -29,7 +29,7 @@ _AVERAGED = ("value", "ci_low", "ci_high", "chance")
 
 def evaluate(
     stimuli: Stimuli,
-    runs: Sequence[Predictions],
+    predictions: Sequence[Predictions],
     protocol: Protocol,
     cased: bool,
     kind: Kind = "masked",
@@ -41,7 +41,7 @@ def evaluate(
 
     Args:
         stimuli: the rows, unperturbed.
-        runs: their predictions, in the order of the rows; several in a shuffled setting.
+        predictions: in the order of the rows; one for each shuffle of a shuffled setting.
         protocol, cased, kind: see `item_scores`.
         scores: of these predictions, where they are known.
 
@@ -49,24 +49,24 @@ def evaluate(
         BadInput: predictions do not belong to the rows.
     """
     diagnostic = stimuli.diagnostic
-    shuffles = scores or [item_scores(stimuli, run, protocol, cased, kind) for run in runs]
+    shuffles = scores or [item_scores(stimuli, part, protocol, cased, kind) for part in predictions]
     figures = [
         {name: _figure(measure, diagnostic) for name, measure in shuffle.items()}
         for shuffle in shuffles
     ]
     measures = figures[0]
-    if is_shuffled(stimuli.task, runs[0].perturbation):
+    if is_shuffled(stimuli.task, predictions[0].perturbation):
         measures = {name: _mean([x[name] for x in figures if name in x]) for name in figures[0]}
-    number = min(run.run for run in runs)  # 0 but for a single shuffle
-    first_words = [words[0] for run in runs for words in run.words if words]
+    number = min(part.run for part in predictions)  # 0 but for a single shuffle
+    first_words = [words[0] for part in predictions for words in part.words if words]
     return SettingResults(
         measures,
-        _unscored(stimuli.columns(), runs, "unscorable"),
+        _unscored(stimuli.columns(), predictions, "unscorable"),
         signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
-        censored=_unscored(stimuli.columns(), runs, "censored"),
+        censored=_unscored(stimuli.columns(), predictions, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
         equal_contrasts=max((x.equal for shuffle in shuffles for x in shuffle.values()), default=0),
-        not_computed=_not_computed(stimuli, runs[0], protocol, shuffles[0]),
+        not_computed=_not_computed(stimuli, predictions[0], protocol, shuffles[0]),
     )
 
 

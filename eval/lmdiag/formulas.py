@@ -102,12 +102,12 @@ def parse_formula(text: str) -> Formula:
     True
     """
     regions: dict[RegionOf, str] = {}
-    words: list[str] = []  # of the Python expression, at the places where `starts` begin in `text`
+    terms: list[str] = []  # of the Python expression, at the places where `starts` begin in `text`
     starts: list[int] = []
     end = 0
     last = len(text.rstrip())
     while end < last:
-        if len(words) == _LONGEST:
+        if len(terms) == _LONGEST:
             raise FormulaError(f"more than {_LONGEST} parts at character {end + 1}")
         match = _TOKEN.match(text, end)
         if match is None:
@@ -115,22 +115,22 @@ def parse_formula(text: str) -> Formula:
             raise FormulaError(f"unexpected {text[start]!r} at character {start + 1}")
         start = match.start(str(match.lastgroup))
         end = match.end()
-        word = match[0].strip()
+        term = match[0].strip()
         if match["region"]:
             number = None if match["index"] == "*" else int(match["index"])
-            word = regions.setdefault(RegionOf(number, match["condition"]), f"r{len(regions)}")
+            term = regions.setdefault(RegionOf(number, match["condition"]), f"r{len(regions)}")
         elif match["number"]:
-            word = repr(float(word))
-            if word == "inf":
+            term = repr(float(term))
+            if term == "inf":
                 raise FormulaError(f"the number is too large at character {start + 1}")
-        words.append(_PYTHON.get(word, word))
+        terms.append(_PYTHON.get(term, term))
         starts.append(start)
-    expression = " ".join(words)
+    expression = " ".join(terms)
 
     def place(column: int) -> int:
         """The character of the text, from 1, that a character of the expression stands for."""
-        word = expression[:column].count(" ")
-        return (starts[word] if word < len(starts) else len(text)) + 1
+        number = expression[:column].count(" ")
+        return (starts[number] if number < len(starts) else len(text)) + 1
 
     try:
         tree = ast.parse(expression, mode="eval").body

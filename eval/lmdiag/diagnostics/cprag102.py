@@ -19,26 +19,27 @@ from lmdiag.diagnostics.base import (
 )
 
 
-def random_order(n: int, item: str, run: int, seed: int) -> list[int]:
-    """Returns a random order of n words that depends on the seed, the item and the run alone.
+def random_order(n: int, item: str, shuffle: int, seed: int) -> list[int]:
+    """Returns a random order of n words that depends on the seed, the item and the shuffle alone.
 
     The places are sorted by the SHA-256 of each place with the three: every order is equally
     likely, and nothing depends on other items, on processes or on the generator of a library.
     """
-    digests = [hashlib.sha256(f"{seed}/{item}/{run}/{i}".encode()).digest() for i in range(n)]
+    digests = [hashlib.sha256(f"{seed}/{item}/{shuffle}/{i}".encode()).digest() for i in range(n)]
     return sorted(range(n), key=digests.__getitem__)
 
 
 def _changed(
-    row: Stimulus, run: int, seed: int, *, shuffle: bool = False, truncate: bool = False
+    row: Stimulus, shuffle: int, seed: int, *, shuffles: bool = False, truncates: bool = False
 ) -> str:
     """Shuffles the words of sentence 1, without periods; keeps two words of sentence 2."""
     first = row["sentence_1"]
     second = row["sentence_2"]
-    if shuffle:
+    if shuffles:
         words = first.replace(".", "").split()
-        first = " ".join(words[i] for i in random_order(len(words), row["item"], run, seed)) + "."
-    return f"{first} {' '.join(second.split()[-2:]) if truncate else second}"
+        order = random_order(len(words), row["item"], shuffle, seed)
+        first = " ".join(words[i] for i in order) + "."
+    return f"{first} {' '.join(second.split()[-2:]) if truncates else second}"
 
 
 _SENTENCES = ("sentence_1", "sentence_2")
@@ -63,12 +64,12 @@ DIAGNOSTIC = Diagnostic(
     breakdowns=("constraint",),
     further_measures=("within_category_boost",),
     perturbations=(
-        Perturbation("shuf", "Shuf", partial(_changed, shuffle=True), _SENTENCES, shuffled=True),
-        Perturbation("trunc", "Trunc", partial(_changed, truncate=True), _SENTENCES),
+        Perturbation("shuf", "Shuf", partial(_changed, shuffles=True), _SENTENCES, shuffled=True),
+        Perturbation("trunc", "Trunc", partial(_changed, truncates=True), _SENTENCES),
         Perturbation(
             "shuf_trunc",
             "Shuf + Trunc",
-            partial(_changed, shuffle=True, truncate=True),
+            partial(_changed, shuffles=True, truncates=True),
             _SENTENCES,
             shuffled=True,
             unshuffled="trunc",

@@ -28,7 +28,7 @@ _PHRASES = {"object": ("which {} the", "which one the"), "subject": ("the {} had
 """Column -> the phrase with its noun in a context, and what replaces the last such phrase."""
 
 
-def _without(row: Stimulus, run: int, seed: int, *, nouns: tuple[str, ...]) -> str:
+def _without(row: Stimulus, shuffle: int, seed: int, *, nouns: tuple[str, ...]) -> str:
     context: str = row["context"]
     for noun in nouns:
         phrase = _PHRASES[noun][0].format(row[noun])

@@ -49,7 +49,11 @@ _ROW_GROUP = 50_000
 
 
 def item_scores(
-    stimuli: Stimuli, run: Predictions, protocol: Protocol, cased: bool, kind: Kind = "masked"
+    stimuli: Stimuli,
+    predictions: Predictions,
+    protocol: Protocol,
+    cased: bool,
+    kind: Kind = "masked",
 ) -> dict[str, Scores]:
     """Returns measure -> its per-item scores, computed from predictions.
 
@@ -57,7 +61,7 @@ def item_scores(
 
     Args:
         stimuli: the rows, unperturbed.
-        run: their predictions, in the order of the rows.
+        predictions: of them, in the order of the rows.
         protocol: of which `k`, `threshold` and, in shuffled settings, `seed` are used.
         cased: compare words with `expected` exactly, else case-blind.
         kind: of the model; a causal model saw the left context alone.
@@ -65,19 +69,19 @@ def item_scores(
     Raises:
         BadInput: predictions do not belong to the rows.
     """
-    if run.perturbation != NONE:
-        stimuli = perturb(stimuli, run.perturbation, run.run, protocol.seed)
+    if predictions.perturbation != NONE:
+        stimuli = perturb(stimuli, predictions.perturbation, predictions.run, protocol.seed)
     rows = stimuli.columns()
-    if list(rows["id"]) != run.id:
+    if list(rows["id"]) != predictions.id:
         raise BadInput(
             f"predictions of {stimuli.task} are not in the order of its rows: "
             "align them by `lmdiag.results.predictions.align`"
         )
     computed = stimuli.diagnostic.score(
-        rows, vars(run), k=protocol.k, threshold=protocol.threshold, cased=cased,
+        rows, vars(predictions), k=protocol.k, threshold=protocol.threshold, cased=cased,
         left_only=kind == "causal",
     )  # fmt: skip
-    skipped = () if run.perturbation == NONE else HUMAN_MEASURES
+    skipped = () if predictions.perturbation == NONE else HUMAN_MEASURES
     return {scores.name: scores for scores in computed if not scores.name.startswith(skipped)}
 
 
