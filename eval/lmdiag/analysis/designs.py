@@ -139,10 +139,9 @@ class Analysis(Printable):
     def response_text(self) -> str:
         """Returns the response and what it is of, e.g. "surprisal of region 2"."""
         of = f" of {self.part}" if self.part and self.response != "correct" else ""
-        known = {"": of, _ALL: " in each region", "critical": " of the critical word"}
-        return visible(
-            self.response.replace("_", " ") + known.get(self.region, f" of region {self.region}")
-        )
+        texts = {"": of, _ALL: " in each region", "critical": " of the critical word"}
+        region = texts.get(self.region, f" of region {self.region}")
+        return visible(self.response.replace("_", " ") + region)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.
@@ -315,22 +314,20 @@ def _of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame
     else:
         table = table[(texts == region).any(axis=1)]
     if table.empty:
-        known = ", ".join(map(shortened, names.unique()[:20]))
-        raise BadInput(f"choose a region with --region from {known}")
+        regions = ", ".join(map(shortened, names.unique()[:20]))
+        raise BadInput(f"choose a region with --region from {regions}")
     return table
 
 
 def _with_model_and_item(table: DataFrame) -> DataFrame:
     """The table with `model`, also where the same model was asked in several ways, and `item`."""
     table = table.reset_index(drop=True)
-    known = [name for name in ("model", "weights", "signature") if name in table]
-    n_models = len(table[known].drop_duplicates())
-    choices = (["model"], ["model", "weights"], ["model", "signature"], known)
-    names = (
-        next(x for x in choices if {*x} <= {*known} and len(table[x].drop_duplicates()) == n_models)
-        if "model" in known
-        else []
-    )
+    facts = [name for name in ("model", "weights", "signature") if name in table]
+    names: list[str] = []
+    if "model" in facts:  # the shortest choice of facts that tells all models apart
+        choices = (["model"], ["model", "weights"], ["model", "signature"], facts)
+        n_of = {(*x,): len(table[x].drop_duplicates()) for x in choices if {*x} <= {*facts}}
+        names = [*next(x for x, n in n_of.items() if n == n_of[(*facts,)])]
     texts = table[names].fillna("").astype(str)
     table["model"] = texts.agg(" ".join, axis=1).str.strip() if names else ""
     has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()

@@ -204,7 +204,7 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
     unit = math.log(2) if how.units == "nats" else 1.0
     bits = source.values[kept] / unit
     words = {"surprisal": bits, "response": rows[selection.response].to_numpy()}
-    both = np.column_stack([*words.values()])
+    pairs = np.column_stack([*words.values()])
     return ModelFit(
         name=f"{source.name}: {label}" if how.predictors[1:] else source.name,
         source=source.name,
@@ -220,8 +220,8 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
         mean_surprisal=float(np.nanmean(bits)),
         terms=full.terms,
         per_bit=_per_bit(full, formula, rows, bits, unit),
-        pearson=stats.estimate(both, "pearson"),
-        spearman=stats.estimate(both, "spearman"),
+        pearson=stats.estimate(pairs, "pearson"),
+        spearman=stats.estimate(pairs, "spearman"),
         left_out=selection.left_out,
         warning=full.warning or baseline.warning,
         words=DataFrame(words | {"residual": full.residuals, "delta": deltas}, kept),

@@ -93,8 +93,9 @@ class HumanTable:
         if column not in self.frame.columns:
             names = [*map(str, self.frame.columns)]
             suggestion = suggest(column, names)
-            known = ", ".join(names)
-            raise BadInput(f"{self.name}: no column {column!r}{suggestion}; columns: {known}")
+            raise BadInput(
+                f"{self.name}: no column {column!r}{suggestion}; columns: {', '.join(names)}"
+            )
         if column not in self._texts:
             values = self.frame[column].astype(object).reset_index(drop=True)
             self._texts[column] = values.where(values.notna(), "").map(str)
@@ -187,11 +188,12 @@ class HumanTable:
         """
         column = self.procedure.word
         words = self.texts(column).to_numpy()
-        first = self.first_rows[self.word]
-        other = np.flatnonzero(words != words[first])
-        if other.size:
-            row = int(other[0])
-            has = f"{words[row]!r} stands where {self.where(first[row])} has {words[first[row]]!r}"
+        first_rows = self.first_rows[self.word]
+        different = np.flatnonzero(words != words[first_rows])
+        if different.size:
+            row = int(different[0])
+            first = first_rows[row]
+            has = f"{words[row]!r} stands where {self.where(first)} has {words[first]!r}"
             raise BadInput(
                 f"{self.where(row)}: column {column}: {has}; if positions begin anew in "
                 "each sentence, name its column, --sentence COLUMN"
@@ -209,9 +211,9 @@ class HumanTable:
             return ""
         late = f"{n_late:,} of {positions.ngroups:,} texts begin after position 1"
         missing = f"{n_missing:,} positions are missing within texts"
-        found = " and ".join([late] * bool(n_late) + [missing] * bool(n_missing))
+        problems = " and ".join([late] * bool(n_late) + [missing] * bool(n_missing))
         remedy = "give the full texts by --sentence COLUMN"
-        return f"warning: {found}, and models read the texts without these words: {remedy}"
+        return f"warning: {problems}, and models read the texts without these words: {remedy}"
 
     @cached_property
     def word_in_texts(self) -> NDArray[np.intp]:
@@ -229,12 +231,12 @@ class HumanTable:
         for sentence in dict.fromkeys(sentences):
             starts[sentence] = len(words)
             words += sentence[1].split()
-        first = np.array([starts[sentence] for sentence in sentences])
+        starts_of_words = np.array([starts[sentence] for sentence in sentences])
         own = self.texts(self.procedure.word)[self.first_rows]
         positions = self.places["position"].to_numpy()[self.first_rows].astype(int)
         problems = []
         for base in (1, 0):  # positions count from 1, or from 0
-            index: NDArray[np.intp] = first + positions - base
+            index: NDArray[np.intp] = starts_of_words + positions - base
             pairs = zip(own, index, strict=True)
             wrong = [
                 number
@@ -423,15 +425,13 @@ def _from_json(table: HumanTable, path: Path) -> Values:
             f"({table.procedure.text}) as names: {', '.join([*texts][:3])}, ..."
         )
     values: list[float] = []
-    for text, due in texts.items():
+    for text, n_words in texts.items():
         try:
-            made = [float(x) for sentence in content[text] for x in sentence]
+            numbers = [float(x) for sentence in content[text] for x in sentence]
         except (TypeError, ValueError):
             raise BadInput(f"{path.name}: text {text} is not a list of lists of numbers") from None
-        n = len(made)
-        if n != due:
-            raise BadInput(
-                f"{path.name}: text {text} has {n} surprisals; {table.name} has {due} words"
-            )
-        values += made
+        if len(numbers) != n_words:
+            problem = f"has {len(numbers)} surprisals; {table.name} has {n_words} words"
+            raise BadInput(f"{path.name}: text {text} {problem}")
+        values += numbers
     return np.array(values)[table.word]

@@ -165,12 +165,12 @@ class Selection:
         second = rows.duplicated([_WORD, *readers]) if readers else []
         if np.any(second):
             last = rows[second].iloc[0]
-            same = (rows[[_WORD, *readers]] == last[[_WORD, *readers]]).all(axis=1)
+            is_repeated = (rows[[_WORD, *readers]] == last[[_WORD, *readers]]).all(axis=1)
             names = ", ".join(f"{name} {last[name]}" for name in readers)
+            word = f"a second row of {names} for the word of row {is_repeated.idxmax()}"
             raise BadInput(
-                f"{self.table.name}:{last.name}: a second row of {names} for the word of row "
-                f"{same.idxmax()}: remove one, choose rows by --filter COLUMN=VALUE, or leave out "
-                "rows that are equal by --distinct"
+                f"{self.table.name}:{last.name}: {word}: remove one, choose rows by --filter "
+                "COLUMN=VALUE, or leave out rows that are equal by --distinct"
             )
 
     def _average(self, over: str) -> None:
@@ -269,13 +269,13 @@ class Selection:
         values = Series(self.values(name))
         agree = values.groupby(word).transform("nunique") <= 1
         values = values.where(agree | self._passed)
-        first = values.groupby(word).transform("first")
-        other = values.notna() & (values != first)
-        if other.any():
-            row = int(other.to_numpy().argmax())
+        first_values = values.groupby(word).transform("first")
+        differs = values.notna() & (values != first_values)
+        if differs.any():
+            row = int(differs.to_numpy().argmax())
             raise BadInput(
                 f"{self.table.where(row)}: column {name} is {values[row]:g} but was "
-                f"{first[row]:g} in an earlier row of the same word: choose rows by "
+                f"{first_values[row]:g} in an earlier row of the same word: choose rows by "
                 "--filter COLUMN=VALUE, or give the readers a group in --formula"
             )
         by_word: Values = values.groupby(word).first().to_numpy()

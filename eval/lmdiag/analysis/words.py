@@ -48,12 +48,12 @@ def rows_of_words(
                 "formula, or make a table with a row per region"
             )
     of_words = table.groupby([*groups, *positions[:1]], dropna=False, sort=False)
-    one_each = of_words.first().assign(**{response: of_words[response].mean()}).reset_index()
-    one_each = one_each if positions else table
-    summed = one_each.groupby(groups, dropna=False, sort=False)
-    made = summed.first().assign(**{response: summed[response].agg(_sum)}).reset_index()
+    words_once = of_words.first().assign(**{response: of_words[response].mean()}).reset_index()
+    words_once = words_once if positions else table
+    summed = words_once.groupby(groups, dropna=False, sort=False)
+    sums = summed.first().assign(**{response: summed[response].agg(_sum)}).reset_index()
     what = f"{response}: sum over the words of an item and cell"
-    return made, f"{what}, {len(table):,} rows make {len(made):,} sums"
+    return sums, f"{what}, {len(table):,} rows make {len(sums):,} sums"
 
 
 def _sum(values: Series) -> float:

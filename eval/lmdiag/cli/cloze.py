@@ -54,7 +54,7 @@ def cloze_command(
     for file, suffixes in ((report, (".html",)), (out, WRITTEN_SUFFIXES)):
         if file:
             options.check_new_file(file, suffixes, overwrite=overwrite)
-    from lmdiag.report import cloze as shown
+    from lmdiag.report.cloze import cloze_page, cloze_section
     from lmdiag.report.terminal import output_console, print_section
 
     unit = unit or ("token" if serving.server else "word")
@@ -75,10 +75,10 @@ def cloze_command(
     if as_json:
         print(json.dumps(result.to_json(), allow_nan=False))
     else:
-        print_section(shown.cloze_section(result), output_console())
+        print_section(cloze_section(result), output_console())
     if out:
         write_table(result.words, out)
         say(f"Saved in {out}")
     if report:
-        write_atomically(report, shown.cloze_page(result).encode())
+        write_atomically(report, cloze_page(result).encode())
         say(f"Saved in {report}")

@@ -158,7 +158,7 @@ def fit_command(
     for file, suffix in ((report, ".html"), (residuals, ".csv")):
         if file:
             options.check_new_file(file, (suffix,), overwrite=overwrite)
-    from lmdiag.report import human as shown
+    from lmdiag.report import human as human_report
     from lmdiag.report.charts.output import write_images
     from lmdiag.report.terminal import output_console, print_section
 
@@ -176,13 +176,16 @@ def fit_command(
     if as_json:
         print(json.dumps(result.to_json()))
     elif format == "table":
-        print_section(shown.fit_section(result), output_console())
+        print_section(human_report.fit_section(result), output_console())
     else:
-        sys.stdout.write(shown.as_text(result, format))
-    for file, content in ((report, shown.human_page), (residuals, shown.words_as_csv)):
+        sys.stdout.write(human_report.as_text(result, format))
+    for file, content in (
+        (report, human_report.human_page),
+        (residuals, human_report.words_as_csv),
+    ):
         if file:
             write_atomically(file, content(result).encode())
             say(f"Saved in {file}")
     if figures:
-        paths = write_images(shown.human_plots(result), figures, "svg", 8.0)
+        paths = write_images(human_report.human_plots(result), figures, "svg", 8.0)
         say(f"Saved {len(paths)} figures in {figures}")
