@@ -180,35 +180,6 @@ def test_expected_words_and_missing_values(tmp_path):
     assert (columns["target"], columns["expected"]) == (["NA"], [["NA"]])
 
 
-@pytest.mark.pages
-def test_rows_that_are_not_compared_have_surprisals_and_their_reports_say_so(
-    tiny_models, tmp_path, command
-):
-    """From the file of a user, named as a diagnostic and with the index of pandas, to the page."""
-    words = ("bird", "tree", "hammer", "robin", "trout", "fish", "cat", "dog")
-    contexts = [f"A {word} is a" for word in words]
-    frame = pd.DataFrame({"context": contexts, "target": words[::-1], "number": [1, 2] * 4})
-    frame.to_csv(tmp_path / "neg136.csv")
-    data = ("--data", tmp_path / "neg136.csv", "--limit", "6", "--output", tmp_path / "out")
-    _, out, error = command("run", "--model", tiny_models["gpt2"], *data, "--json", "--quiet")
-    nothing = "the rows have no columns good and contrast, so no rows are compared"
-    assert error == f"lmdiag: neg136.csv: not computed: sensitivity: {nothing}\n"
-    measures = json.loads(out)["tasks"]["neg136.csv"]["none"]["measures"]
-    assert set(measures) == {"surprisal", "rank"}
-    (table,) = (tmp_path / "out").rglob("predictions.parquet")
-    assert list(measures["surprisal"]["by"]["number"]) == ["1", "2"]
-    page = (table.parent / "report.html").read_text("utf-8")
-    assert "mean surprisal, bits" in page.partition('id="section-1"')[0]
-    assert 'data-filter="outcome"' not in page
-    assert nothing in page
-    assert "a sample of 6 rows" in page
-    # the same sample is read again
-    given = ("--task", "neg136.csv", "--predictions", table.parent, "--json")
-    code, out, error = command("score", *given)
-    assert (code, json.loads(out)["measures"]) == (0, measures)
-    assert f"not computed: sensitivity: {nothing}" in error
-
-
 # ---- errors --------------------------------------------------------------------------------------
 
 

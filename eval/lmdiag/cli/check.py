@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,7 +56,7 @@ def _proposed_lines(
 ) -> Iterator[str]:
     """Yields what a table without texts may be, or the command that may read it, if it does."""
     from lmdiag import stimuli
-    from lmdiag.stimuli.proposals import as_typed, shell_word
+    from lmdiag.stimuli.proposals import as_typed
     from lmdiag.types import BadInput
 
     yield f"{task}: {len(unknown.table):,} rows without a {unknown.lacks}"
@@ -64,7 +65,7 @@ def _proposed_lines(
         yield f"perhaps     {unknown.kind}"
         return
     options = table.with_further(unknown.options)
-    yield f"proposed    lmdiag run --model M --data {shell_word(file)} {as_typed(options)}"
+    yield f"proposed    lmdiag run --model M --data {shlex.quote(file)} {as_typed(options)}"
     try:
         stimuli.load(file, task, **options.stored())
     except BadInput as problem:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from itertools import combinations, product
 from math import prod
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.proposals import critical_columns, filler_levels, shell_word, split_of
+from lmdiag.stimuli.proposals import critical_columns, filler_levels, split_of
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -320,16 +321,16 @@ def _warnings(
     for name in names:
         levels = table[name].dropna()
         for split in split_of([*levels.unique()]) if name in found else []:
-            remedy = f"--split {shell_word(f'{name}={split}')} gives their effects and interaction"
+            remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
             yield f"{name} has {levels.nunique()} levels of several parts: {remedy}"
         for level in filler_levels(levels):
             n = int((levels == level).sum())
-            remedy = f"--filter {shell_word(name)}!={shell_word(level)} leaves them out"
+            remedy = f"--filter {quote(name)}!={quote(level)} leaves them out"
             yield f"{name} has {n} rows {level!r}: {remedy}"
     if stimuli.form == "sentences" and not stimuli.regions:
         for name in critical_columns(stimuli.columns()):
             has = f"{name} has the critical word of each sentence"
-            yield f"{has}: --critical {shell_word(name)} gives its surprisal"
+            yield f"{has}: --critical {quote(name)} gives its surprisal"
     if found:
         yield from _cell_warnings(table, found)
         if not stimuli.compared:  # else a contrast may have several bad rows

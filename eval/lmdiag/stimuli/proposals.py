@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from math import prod
@@ -62,7 +63,9 @@ class OtherRows(NamedTuple):
 
     def option(self, table: Collection[str]) -> str:
         """Returns the option that names the columns; "" if it is not needed, or cannot help."""
-        return _option(self.columns_in(table))
+        found = self.columns_in(table)
+        is_known = all(folded(name) == field for field, name in found.items())
+        return "" if is_known else as_typed(TableOptions(columns=_named(found)))
 
 
 WORDS = OtherRows(
@@ -130,16 +133,11 @@ def _kind_of(table: RawTable) -> str:
         found = layout.columns_in(table.columns)
         context = found.get("context", "")
         if context and any(re.search(GAP, str(text)) for text in table.columns[context]):
-            found = {"sentence" if field == "context" else field: x for field, x in found.items()}
+            names = {"sentence" if x == "context" else x: y for x, y in layout.names.items()}
+            layout = layout._replace(names=names)
         if found:
-            return ", with ".join(filter(None, (layout.what, _option(found))))
+            return ", with ".join(filter(None, (layout.what, layout.option(table.columns))))
     return ""
-
-
-def _option(found: Mapping[str, str]) -> str:
-    """The option for known names of columns; "" if the columns are called so, but for spelling."""
-    is_known = all(folded(name) == field for field, name in found.items())
-    return "" if is_known else as_typed(TableOptions(columns=_named(found)))
 
 
 def _named(columns: Mapping[str, str]) -> tuple[str, ...]:
@@ -148,20 +146,12 @@ def _named(columns: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def as_typed(options: TableOptions) -> str:
-    """Returns options as they are typed."""
+    """Returns options as they are typed, those that make rows first."""
+    first = ("columns", "wide", "split", "critical")
     given = options.stored()
-    parts = []
-    for name in ("columns", "wide", "split", "critical", "filter", "good", "contrast", "gap"):
-        if value := given.get(name):
-            words = [value] if isinstance(value, str) else value
-            parts.append(f"--{name} {' '.join(map(shell_word, words))}")
-    return " ".join(parts)
-
-
-def shell_word(text: str) -> str:
-    """Returns a text as a shell takes it, in quotes where it has blanks or signs."""
-    is_plain = re.fullmatch(r"[\w.@%+,:/=-]+", text)
-    return text if is_plain else "'" + text.replace("'", "'\\''") + "'"
+    values = {name: given[name] for name in (*first, *given) if name in given}
+    texts = (shlex.join([x] if isinstance(x, str) else x) for x in values.values())
+    return " ".join(f"--{name} {text}" for name, text in zip(values, texts, strict=True))
 
 
 def proposal(table: RawTable) -> TableOptions:
