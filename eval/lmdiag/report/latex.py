@@ -36,6 +36,9 @@ _GAP = 6.0
 _LABEL = 64.0
 """Points between columns, and points that labels have at least where they are wrapped."""
 
+_SHORT_HEADING = 8
+"""Characters in a line of a heading, at least, where labels are wrapped."""
+
 _MOST_LINES = 38
 """Lines of a table; a longer one is divided."""
 
@@ -108,16 +111,17 @@ def _grouped(grid: Grid) -> Grid:
     return grid._replace(label_headings=("",), rows=tuple(rows))
 
 
-def _heading_lines(grid: Grid, i: int) -> list[str]:
-    """The lines of the heading of a column."""
-    widest = max(len(row.cells[i].value) for row in grid.rows)
-    heading = grid.headings[i]
-    return [*wrapped(heading.label, max(widest, HEADING), break_words=False), *heading.facts]
+def _heading_lines(layout: Layout, i: int) -> list[str]:
+    """The lines of the heading of a column, which are short where labels wrap, too."""
+    widest = max(len(row.cells[i].value) for row in layout.grid.rows)
+    least = HEADING if layout.room is None else _SHORT_HEADING
+    heading = layout.grid.headings[i]
+    return [*wrapped(heading.label, max(widest, least), break_words=False), *heading.facts]
 
 
 def _width(layout: Layout, i: int) -> float:
     """The points that a column needs."""
-    texts = [_points(line) for line in _heading_lines(layout.grid, i)]
+    texts = [_points(line) for line in _heading_lines(layout, i)]
     for row in layout.grid.rows:
         cell = row.cells[i]
         parts = (_points(cell.value), _points(cell.interval, 7.0))
@@ -164,7 +168,7 @@ def _heading(layout: Layout, escaped: Callable[[object], str]) -> Markup:
     """The heading of a table, whose columns have several lines."""
     cells = [escaped(layout.grid.label_headings[0])]
     for i in range(len(layout.grid.headings)):
-        lines = r"\\".join(map(escaped, _heading_lines(layout.grid, i)))
+        lines = r"\\".join(map(escaped, _heading_lines(layout, i)))
         cells.append(rf"\shortstack[r]{{{lines}}}")
     return Markup(" & ".join(cells))
 
