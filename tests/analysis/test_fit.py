@@ -354,6 +354,15 @@ def test_surprisals_are_joined_by_the_columns_that_tables_share(tmp_path):
     assert joined.models[0].per_word == pytest.approx(direct.models[0].per_word)
 
 
+def test_a_filter_on_an_earlier_surprisal_takes_the_one_that_was_read(tmp_path):
+    """Not the table's own column of that name, which belongs to other surprisals."""
+    frame = corpus().assign(surprisal_prev_1=9.0)
+    frame[["text", "position"]].assign(surprisal=frame["a"]).to_csv(tmp_path / "a.csv", index=False)
+    chosen = {"response": "rt", "lags": 1, "filter": ("surprisal_prev_1>4",)}
+    (model,) = fitted(frame, str(tmp_path / "a.csv"), **chosen).models
+    assert model.n == (frame.groupby("text")["a"].shift(1) > 4).sum()
+
+
 # ---- models are asked about the words -----------------------------------------------------------
 
 
