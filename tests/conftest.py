@@ -72,38 +72,36 @@ def root():
     return ROOT
 
 
+def upstream_folder(name):
+    """A folder of upstream data; skips where there is none."""
+    if not (UPSTREAM / name).is_dir():
+        pytest.skip(f"no upstream data at {UPSTREAM / name}: set LMDIAG_UPSTREAM")
+    return UPSTREAM / name
+
+
 @pytest.fixture(scope="session")
 def upstream():
-    """The folder with copies of both upstream repositories; skips where there is none."""
-    if not (UPSTREAM / "lm-diagnostics").is_dir() or not (UPSTREAM / "refining-tse").is_dir():
-        pytest.skip(f"no upstream data at {UPSTREAM}: set LMDIAG_UPSTREAM")
-    return UPSTREAM
+    """The folder with copies of both upstream repositories."""
+    upstream_folder("refining-tse")
+    return upstream_folder("lm-diagnostics").parent
 
 
 @pytest.fixture(scope="session")
 def original_outputs():
-    """The folder with outputs and figures of the original code; skips where there is none."""
-    folder = UPSTREAM / "lm-diagnostics-models"
-    if not folder.is_dir():
-        pytest.skip(f"no outputs of models at {folder}: set LMDIAG_UPSTREAM")
-    return folder
+    """The folder with outputs and figures of the original code."""
+    return upstream_folder("lm-diagnostics-models")
 
 
 @pytest.fixture(scope="session")
 def public_suites():
-    """The folder with the public SyntaxGym suites; skips where there is none."""
-    folder = UPSTREAM / "syntactic-generalization/test_suites/json"
-    if not folder.is_dir():
-        pytest.skip(f"no test suites at {folder}: set LMDIAG_UPSTREAM")
-    return folder
+    """The folder with the public SyntaxGym suites."""
+    return upstream_folder("syntactic-generalization/test_suites/json")
 
 
 @pytest.fixture(scope="session")
 def human():
-    """The folder with human measures and published figures; skips where there is none."""
-    if not (UPSTREAM / "human").is_dir():
-        pytest.skip(f"no human measures at {UPSTREAM}: set LMDIAG_UPSTREAM")
-    return UPSTREAM / "human"
+    """The folder with human measures and published figures."""
+    return upstream_folder("human")
 
 
 @pytest.fixture(scope="session")
