@@ -30,8 +30,6 @@ from lmdiag.results import FigureKey, Results
 from lmdiag.results.published import published_figures
 from lmdiag.results.results import read_record
 
-pytestmark = pytest.mark.pages
-
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = {"README.md": (ROOT / "README.md").read_text("utf-8")} | {
     str(path.relative_to(ROOT / "docs")): path.read_text("utf-8")
