@@ -573,39 +573,57 @@ def analyse(
     options = TableOptions.of(reading)
     per: Per = "region" if design.get("region") else "row"
     label_of_run = iter(labels)
-    tables = []
-    notes: dict[str, None] = {}
-    for part in parts:
-        table = part
-        known = ANALYSED_COLUMNS
-        name = Path(part).name if isinstance(part, str | Path) else MEMORY
-        if isinstance(part, Run):
-            known = frozenset()
-            name = str(part.path)
-            table = items_of(part, task=task, per=per, labels=[next(label_of_run)])
-        elif isinstance(part, Predictions):
-            table = _items_of_predictions(part, stimuli, per)
-        frame, of_part = read_frame_rows(
-            table, options, known, copies=True, text=value, reads=("good", "contrast")
+    read = [
+        _read_source(
+            part, stimuli, options, value, per=per, task=task,
+            label=next(label_of_run) if isinstance(part, Run) else "",
         )
-        if isinstance(table, DataFrame):
-            frame = frame.set_axis(range(1, len(frame) + 1))
-        frame = with_numbers(frame, value, name)
-        frame.attrs = getattr(table, "attrs", {})
-        tables.append(frame)
-        notes |= dict.fromkeys(of_part)
-    found = analyse_table(items_of(tables), response=response, formula=formula, **design)
+        for part in parts
+    ]  # fmt: skip
+    table = items_of([frame for frame, _ in read])
+    found = analyse_table(table, response=response, formula=formula, **design)
+    notes = dict.fromkeys(note for _, of_part in read for note in of_part)
     is_of_runs = len(asked) == 1 and len(runs) == len(parts)
     what = PARTS_OF[asked.pop()] if is_of_runs else ""
     return replace(found, notes=(*notes, *found.notes), part=what)
 
 
-def _items_of_predictions(predictions: Predictions, stimuli: Stimuli | None, per: Per) -> DataFrame:
-    rows = getattr(predictions, "stimuli", None) or stimuli
-    if rows is None:
-        rule = "analyse takes predictions with their stimuli"
-        raise BadInput(f"{rule}: analyse(predictions, stimuli)")
-    return items_of_predictions(predictions, rows, per)
+def _read_source(
+    source: Any,
+    stimuli: Stimuli | None,
+    options: TableOptions,
+    response: str,
+    *,
+    per: Per,
+    task: str,
+    label: str,
+) -> tuple[DataFrame, tuple[str, ...]]:
+    """Returns the items of one source of `analyse` as a table, and how its rows were read."""
+    from pandas import DataFrame
+
+    table = source
+    known = ANALYSED_COLUMNS
+    name = MEMORY
+    if isinstance(source, Run):
+        table = items_of(source, task=task, per=per, labels=[label])
+        known = frozenset()
+        name = str(source.path)
+    elif isinstance(source, Predictions):
+        rows = getattr(source, "stimuli", None) or stimuli
+        if rows is None:
+            rule = "analyse takes predictions with their stimuli"
+            raise BadInput(f"{rule}: analyse(predictions, stimuli)")
+        table = items_of_predictions(source, rows, per)
+    elif not isinstance(source, DataFrame):
+        name = Path(source).name
+    frame, notes = read_frame_rows(
+        table, options, known, copies=True, text=response, reads=("good", "contrast")
+    )
+    if isinstance(table, DataFrame):
+        frame = frame.set_axis(range(1, len(frame) + 1))
+    frame = with_numbers(frame, response, name)
+    frame.attrs = getattr(table, "attrs", {})
+    return frame, notes
 
 
 READING = TableOptions.__dataclass_fields__.keys()
