@@ -21,7 +21,7 @@ UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "u
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
-names_options.set(True)  # messages are tested as commands print them; see test_api.py
+names_options.set(True)  # messages are tested as commands print them
 
 
 def pytest_configure(config):
@@ -146,6 +146,14 @@ def finished_runs(demo_dir, tmp_path_factory):
         make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1),
         make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2),
     ]
+
+
+@pytest.fixture
+def outside_of_commands():
+    """Messages name parameters, as in Python."""
+    token = names_options.set(False)
+    yield
+    names_options.reset(token)
 
 
 @pytest.fixture(autouse=True)

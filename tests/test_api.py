@@ -19,19 +19,12 @@ from lmdiag.report.tables import sections
 from lmdiag.results import read_results
 from lmdiag.runs.asking import show_progress
 from lmdiag.stimuli import load_verbs
-from lmdiag.text import names_options
 from lmdiag.types import BadInput
+
+pytestmark = pytest.mark.usefixtures("outside_of_commands")
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
 NAMES = ("bert", "gpt2")
-
-
-@pytest.fixture(autouse=True)
-def outside_of_commands():
-    """Messages name parameters."""
-    token = names_options.set(False)
-    yield
-    names_options.reset(token)
 
 
 @pytest.fixture(scope="module")

@@ -170,6 +170,7 @@ WITH_EXAMPLES = [
 ]
 
 
+@pytest.mark.usefixtures("outside_of_commands")
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
 def test_the_examples_in_docstrings_give_what_they_show(module):
     tried = doctest.testmod(import_module(module))

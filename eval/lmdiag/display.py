@@ -103,7 +103,7 @@ class TaskPredictions(Predictions):
     stimuli: Stimuli
 
     def items(self, per: Per = "row") -> DataFrame:
-        """Returns the items as a pandas table; see `FinishedRun.items`."""
+        """Returns the items as a pandas table; see `lmdiag.results.Run.items`."""
         return items_of_predictions(self, self.stimuli, per)
 
 
