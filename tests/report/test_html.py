@@ -125,8 +125,9 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
         assert {one.second for one in pair.comparisons.values()} == {number}
     first, other, last = (runs[f"step{step}"] for step in (0, 1000, 64000))
     changed = replace(other.results, signature=other.results.signature.replace("data:", "data:x"))
+    rows = dict.fromkeys(other.stimuli, other.stimuli["neg136"])
     with pytest.raises(BadInput, match="differ in data"):  # though the page compares the others
-        Report([first, replace(other, results=changed), last]).page()
+        Report([first, replace(other, results=changed, stimuli=rows), last]).page()
 
 
 def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeypatch):

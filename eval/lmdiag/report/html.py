@@ -128,7 +128,8 @@ class Report:
             BadInput: several runs that cannot be compared, a region that the data do not have, or
                 an unknown id.
         """
-        choose(self.runs, chosen)  # refuses unknown ids
+        if chosen:
+            choose(self.runs, chosen)  # refuses unknown ids
         figures = self.figures
         pairs = self.comparisons
         close = figures.of_runs(self.detailed)

@@ -285,25 +285,29 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
         for name, values in measure_columns(stimuli, scores)
         if name.partition("@")[0] not in _SHOWN_OTHERWISE
     }
-    return [
-        Item(
+    found = []
+    for name, group in groups.items():
+        first = group[0]
+        level_of = {by: of_rows[first] for by, of_rows in levels.items()}
+        predictions = [
+            (formula, holds.get(f"{name}/{number}"))
+            for number, formula in enumerate(formulas[first], start=1)
+        ]
+        measures = dict[str, float]()
+        for measure, values in further.items():
+            defined = [values[i] for i in group if not math.isnan(values[i])]
+            measures |= {measure: defined[0]} if defined else {}
+        item = Item(
             name,
             sorted((choices[i] for i in group), key=lambda choice: not choice.good),
-            {by: level for by, of in levels.items() if (level := of[group[0]]) is not None},
+            {by: level for by, level in level_of.items() if level is not None},
             prefers_good.get(name),
             by_threshold.get(name),
-            [
-                (formula, holds.get(f"{name}/{number}"))
-                for number, formula in enumerate(formulas[group[0]], start=1)
-            ],
-            {
-                measure: defined[0]
-                for measure, values in further.items()
-                if (defined := [values[i] for i in group if not math.isnan(values[i])])
-            },
+            predictions,
+            measures,
         )
-        for name, group in groups.items()
-    ]
+        found.append(item)
+    return found
 
 
 def _verdicts(scores: Scores | None) -> dict[str, bool]:
