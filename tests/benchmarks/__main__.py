@@ -154,7 +154,7 @@ def main(
     with tempfile.TemporaryDirectory() as scratch:
         data = build_data(Path(scratch))
         if "gpu" in what:
-            gpu.measure(data, partial(make_tokenizer, folder=Path(scratch)))
+            gpu.measure(scratch, data, partial(make_tokenizer, folder=Path(scratch)))
         works = [work for work in what or get_args(Work) if work != "gpu"]
         for shape, work in product(shapes, works):
             model = make_model(shape, Path(scratch))

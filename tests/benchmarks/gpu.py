@@ -10,21 +10,29 @@ shapes are tiny: a test runs it, and the figures mean nothing.
 import copy
 import gc
 import json
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 
+import accelerate
 import torch
 import transformers
+from accelerate.utils import set_module_tensor_to_device
 from benchmarks.bare import plain_loop
 
 from lmdiag import stimuli
-from lmdiag.models import LoadOptions
+from lmdiag.models import LoadOptions, load
 from lmdiag.models.loading.load import Parts
 from lmdiag.models.local import assemble
 from lmdiag.questions import Setting, distinct_questions
 from lmdiag.runs.asking import ask
 
+RUN = str(Path(__file__).resolve().parents[2] / "eval/run.py")
+LAUNCH = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
 WIDTHS = (64, 256, 1024)
 BUDGETS, TINY_BUDGETS = (4096, 16_384, 65_536), (256,)
 TINY = {
@@ -43,10 +51,10 @@ class Shape:
     tiny: dict
     dtype: str = "float32"
 
-    def network(self, n_tokens, *, is_tiny):
+    def network(self, n_tokens, *, is_tiny, **config):
         """Makes it with random weights where `torch.device` says."""
         model = getattr(transformers, self.model)
-        config = self.tiny if is_tiny else self.config
+        config = self.tiny if is_tiny else self.config | config
         size = max(n_tokens, model.config_class().vocab_size)
         torch.manual_seed(0)
         network = model._from_config(
@@ -72,6 +80,7 @@ class Benchmark:
     """Measures section after section, as long as there is time.
 
     Args:
+        folder: for models that are saved.
         data: directory of the data set.
         tokenizer: returns the folder of the tokenizer of a shape.
         seconds: after which no section begins.
@@ -80,8 +89,8 @@ class Benchmark:
         rows: what was measured, a dictionary per line of the table.
     """
 
-    def __init__(self, data, tokenizer, seconds):
-        self.data, self.tokenizer = data, tokenizer
+    def __init__(self, folder, data, tokenizer, seconds):
+        self.folder, self.data, self.tokenizer = folder, data, tokenizer
         self.deadline = time.monotonic() + seconds
         self.device = torch.accelerator.current_accelerator(check_available=True) or torch.device(
             "cpu"
@@ -96,14 +105,14 @@ class Benchmark:
     def run(self):
         """Runs all sections; what one raises is a line of the table, as is a lack of time."""
         sections = [(self.shape, name) for name in SHAPES]
-        sections += [(self.precision, name) for name in ("bert-base", "gpt2")]
-        for measure, name in sections:
+        sections += [(self.precision,), (self.commands,), (self.dispatched,), (self.quantized,)]
+        for measure, *names in sections:
             try:
                 if time.monotonic() > self.deadline:
                     raise TimeoutError("no time left")
-                measure(name)
+                measure(*names)
             except Exception as error:
-                self.add(name, measure.__name__, note=_short(error))
+                self.add(*(names or [measure.__name__]), "", note=_short(error))
             gc.collect()
             if not self.is_tiny:
                 torch.accelerator.empty_cache()
@@ -144,13 +153,13 @@ class Benchmark:
             self.add("device", f"matrix products, {dtype}", TFLOPs=self.rates[dtype] / 1e12)
         return self.rates[dtype]
 
-    def model(self, name, network=None):
+    def model(self, name, network=None, **config):
         """Returns a model of a shape, made on the device if there is no network yet."""
         shape = SHAPES[name]
         tokenizer = transformers.AutoTokenizer.from_pretrained(self.tokenizer(shape.tokenizer))
         if network is None:
             with self.device:
-                network = shape.network(len(tokenizer), is_tiny=self.is_tiny)
+                network = shape.network(len(tokenizer), is_tiny=self.is_tiny, **config)
         parts = Parts(network, tokenizer, shape.kind, commit="random", training_step=None)
         return assemble(name, parts, LoadOptions())
 
@@ -213,26 +222,99 @@ class Benchmark:
         ]
         return model.reader.read(rows).cpu().double()
 
-    def precision(self, name):
+    def precision(self):
         """The largest differences of log-probabilities between devices and types."""
-        model = self.model(name)
-        nats = self.log_probs(model)
-        for how, change in (
-            ("float32 - float64 on processor", lambda x: x.cpu().double()),
-            ("float32 - bfloat16", lambda x: x.bfloat16()),
-        ):
-            other = self.model(name, change(copy.deepcopy(model.parts.model)))
-            self.add(name, how, nats=float((nats - self.log_probs(other)).abs().max()))
+        for name in ("bert-base", "gpt2"):
+            model = self.model(name)
+            nats = self.log_probs(model)
+            for how, change in (
+                ("float32 - float64 on processor", lambda x: x.cpu().double()),
+                ("float32 - bfloat16", lambda x: x.bfloat16()),
+            ):
+                other = self.model(name, change(copy.deepcopy(model.parts.model)))
+                self.add(name, how, nats=float((nats - self.log_probs(other)).abs().max()))
+
+    def saved(self, name, **config):
+        """Saves a model with its tokenizer and returns the folder."""
+        folder, parts = Path(self.folder, f"saved-{name}"), self.model(name, **config).parts
+        parts.model.save_pretrained(folder)
+        parts.tokenizer.save_pretrained(folder)
+        return str(folder)
+
+    def commands(self):
+        """A whole run of bert-base with its report: alone, two at once, and as two processes."""
+        run = [RUN, "--model", self.saved("bert-base"), "--data", self.data, "--quiet", "--output"]
+        ways = [
+            ("whole command", 1, ()),
+            ("two commands at once", 2, ()),
+            ("two processes", 1, LAUNCH),
+        ]
+        for how, n_commands, launch in ways[:1] if self.is_tiny else ways:
+            began = time.perf_counter()
+            outputs = [str(Path(self.folder, f"{how}-{number}")) for number in range(n_commands)]
+            started = [
+                subprocess.Popen(
+                    [sys.executable, *launch, *run, output],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                )
+                for output in outputs
+            ]  # fmt: skip
+            try:
+                seconds = 600 if self.is_tiny else 60
+                errors = [command.communicate(timeout=seconds)[1] for command in started]
+            finally:
+                for command in started:
+                    command.kill()
+            failed = [text[-200:] for text, x in zip(errors, started, strict=True) if x.returncode]
+            note = {"note": failed[0]} if failed else {}
+            self.add("bert-base", how, seconds=time.perf_counter() - began, **note)
+
+    def dispatched(self):
+        """A model of more than half of the memory, spread as `--device-map auto` does."""
+        memory = 0 if self.is_tiny else torch.cuda.mem_get_info()[1]
+        n_layers = int(0.55 * memory / (2 * (4 * 4096**2 + 3 * 4096 * 11_008)))
+        shape = SHAPES["7B"]
+        with accelerate.init_empty_weights():
+            network = shape.network(50_257, is_tiny=self.is_tiny, num_hidden_layers=n_layers)
+        places = accelerate.infer_auto_device_map(
+            network, no_split_module_classes=network._no_split_modules
+        )
+        for name, weight in [*network.named_parameters()]:
+            place = next(where for part, where in places.items() if name.startswith(part))
+            value = torch.randn(weight.shape, device=place, dtype=weight.dtype) * 0.02
+            value = torch.ones_like(value) if value.ndim == 1 else value
+            set_module_tensor_to_device(network, name, place, value=value)
+        model = self.model("7B", accelerate.dispatch_model(network, places, force_hooks=True))
+        how = f"{network.num_parameters() / 1e9:.1f}B by device map {[*set(places.values())]}"
+        self.add("large", how, **self.asked(model, self.questions(model)))
+
+    def quantized(self):
+        """Four layers of the 7B shape from a folder: as they are, in 8 bits and in 4."""
+        folder = self.saved("7B", num_hidden_layers=4)
+        exact = None
+        for quantization in (None, "8bit", "4bit"):
+            how = quantization or "bfloat16"
+            if quantization and (self.is_tiny or find_spec("bitsandbytes") is None):
+                self.add("7B, 4 layers", how, note="no bitsandbytes")
+                continue
+            options = LoadOptions(dtype="bfloat16", device_map="auto", quantization=quantization)
+            model = load(folder, options)
+            questions = self.questions(model)
+            figures = self.timed(lambda: ask(model, questions, top=5))  # noqa: B023
+            nats = self.log_probs(model)
+            exact = nats if exact is None else exact
+            difference = float((nats - exact).abs().max())
+            self.add("7B, 4 layers", how, **figures, nats=difference)
 
 
 def _short(error):
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
-def measure(data, tokenizer, seconds=150.0):
+def measure(folder, data, tokenizer, seconds=150.0):
     """Measures on the accelerator, or tiny shapes on the processor; prints a table and JSON."""
     began = time.monotonic()
-    benchmark = Benchmark(data, tokenizer, seconds)
+    benchmark = Benchmark(folder, data, tokenizer, seconds)
     is_cuda = benchmark.device.type == "cuda"
     name = torch.cuda.get_device_name() if is_cuda else benchmark.device.type
     versions = {module.__name__: module.__version__ for module in (torch, transformers)}
