@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from io import StringIO
 from itertools import permutations
 from pathlib import Path
 
@@ -9,14 +10,17 @@ import numpy as np
 import pytest
 import scipy.stats
 from invented_runs import make_run, model_info, predictions_of
+from rich.console import Console
 
 from lmdiag import comparison, results, stimuli
 from lmdiag.comparison import ScoredPair, compare_all, compare_pairs
 from lmdiag.measures import AGREEMENT_LAYOUT, Scores
-from lmdiag.protocol import Protocol
+from lmdiag.protocol import Protocol, QueryOptions
 from lmdiag.report.comparisons import comparison_label
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview
+from lmdiag.report.terminal import print_comparisons, print_section
 from lmdiag.results import FigureKey
 
 
@@ -236,3 +240,15 @@ def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
     assert {x.n_tests for x in compared} == {sum(x.test != "none" for x in compared)}
     every = comparison.compare_runs(*runs, measures=["all"])
     assert len(every) > len(compared) or elicitation == "choice"
+
+
+def test_many_models_and_rows_are_printed_in_part(runs):
+    pairs = [replace(compare(*runs[:2])[0], second=second) for second in range(1, 25)]
+    console = Console(file=(file := StringIO()), width=200)
+    print_comparisons(pairs, [f"m{i}" for i in range(25)], ["s"], [QueryOptions()] * 25, console)
+    assert "the first 20 of 24 pairs; --format csv has all" in file.getvalue()
+    assert [x for x in range(25) if f"  m{x}\n" in file.getvalue()] == [*range(21)]
+    row = GridRow(("a row",), 0, (CellText("1"),))
+    print_section(Section("", [Grid("Many", ("",), (Heading("n"),), (row,) * 501)]), console)
+    assert file.getvalue().count("a row") == 500
+    assert "Many: the first 500 of 501 rows; --format csv has all" in file.getvalue()

@@ -32,8 +32,11 @@ from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
 from lmdiag.results.models import model_label
 from lmdiag.text import shortened, visible
 
-_MOST_ROWS = 100
-"""Rows that are printed of a table of an analysis: 200 conditions have 19,900 differences."""
+_MOST_ROWS = 500
+_MOST_EFFECTS = 100
+_MOST_PAIRS = 20
+"""What is printed: rows of a table, rows of an analysis (200 conditions have 19,900 differences),
+pairs of models."""
 
 _NARROW = 18
 _UNLIMITED = 10_000
@@ -137,13 +140,9 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
     remarks = [*analysis_remarks(analysis)]
     _print_lines((remark for remark in remarks if remark.endswith(warnings)), console, "bold")
     others = [remark for remark in remarks if not remark.endswith(warnings)]
-    grids = []
-    for grid in analysis_grids(analysis):
-        if len(grid.rows) > _MOST_ROWS:
-            shown = f"the first {_MOST_ROWS} of {len(grid.rows):,} rows"
-            others.append(f"{grid.title}: {shown}; --json has all")
-        grids.append(grid._replace(rows=grid.rows[:_MOST_ROWS]))
-    print_section(Section("", grids, others), console)
+    print_section(
+        Section("", [*analysis_grids(analysis)], others), console, _MOST_EFFECTS, "--json"
+    )
 
 
 def print_comparisons(
@@ -154,15 +153,20 @@ def print_comparisons(
     console: Console,
 ) -> None:
     """Prints a table for each pair of models, task and setting, and how it was computed."""
-    letters = [labels.run_letter(i) for i in range(len(names))]
-    named = (f"{letter}  {name}" for letter, name in zip(letters, names, strict=True))
+    n_named = min(len(names), 1 + _MOST_PAIRS)
+    letters = [labels.run_letter(i) for i in range(n_named)]
+    named = (f"{letter}  {name}" for letter, name in zip(letters, names[:n_named], strict=True))
     _print_lines(named, console, "bold", wrap=True)
-    _print_lines(labels.asked_differently(protocols), console, "")
+    _print_lines(labels.asked_differently(protocols[:n_named]), console, "")
     for second, of_pair in groupby(comparisons, key=lambda c: c.second):
+        if second >= n_named:
+            break
         other = letters[second]
         title = f"A and {other}" if len(names) > 2 else ""
         print_section(Section(title, comparison_grids(of_pair, "A", other)), console)
     lines = [*notes(comparisons), *dict.fromkeys(map(cited_signature, signatures))]
+    if n_named < len(names):
+        lines.append(f"the first {_MOST_PAIRS} of {len(names) - 1:,} pairs; --format csv has all")
     print_section(Section("", [], lines), console)
 
 
@@ -192,19 +196,32 @@ def _print_lines(
         console.print(text, soft_wrap=not (wrap or console.record))
 
 
-def print_section(section: Section, console: Console) -> None:
-    """Prints tables, each in as many parts as its width needs, and lines below them."""
+def print_section(
+    section: Section, console: Console, most: int = _MOST_ROWS, complete: str = "--format csv"
+) -> None:
+    """Prints tables, each in as many parts as its width needs, and lines below them.
+
+    Args:
+        section: of its tables, the first rows are printed.
+        console: where.
+        most: rows of a table.
+        complete: the option with which all rows are given.
+    """
     if section.title:
         console.print()
         _print_lines([section.title], console, "bold", wrap=True)
+    lines = [*section.remarks]
     for grid in section.tables:
         console.print()
         if grid.title or grid.unit:
             source = f"  {grid.source}" if grid.source else ""
             console.print(Text(visible(f"{grid.title}{grid.unit}")).append(source, style="dim"))
-        for table in _parts(grid, console):
+        for table in _parts(grid._replace(rows=grid.rows[:most]), console):
             console.print(table)
-    if lines := [*section.remarks, *filter(None, section.signatures)]:
+        if len(grid.rows) > most:
+            title = f"{grid.title}: " if grid.title else ""
+            lines.append(f"{title}the first {most} of {len(grid.rows):,} rows; {complete} has all")
+    if lines := [*lines, *filter(None, section.signatures)]:
         console.print()
         _print_lines(lines, console)
 
