@@ -83,7 +83,7 @@ def check_latex(text):
         "begin end centering caption label toprule midrule bottomrule quad textbackslash pm le "
         "textasciitilde textasciicircum textbar linewidth usepackage dagger uparrow downarrow "
         "allowbreak footnotesize scriptsize raggedright smallskip setlength tabcolsep shortstack "
-        "parbox bullet ldots"
+        "parbox bullet ldots hangindent"
     )
     assert set(re.findall(r"(?<!\\)\\([A-Za-z]+)", text)) <= set(allowed.split())
     for line in text.splitlines():

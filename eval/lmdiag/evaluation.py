@@ -237,7 +237,7 @@ def _not_computed(
     suites = scored.get("prediction_accuracy")
     n_left_out = len(suites.left_out) if suites else 0
     n_items = n_left_out + len(suites.items) if suites else 0
-    too_short = _beyond_lists(stimuli.columns(), run, protocol.k) if has_words else ""
+    too_short = beyond_lists(stimuli.columns(), run, protocol.k) if has_words else []
     reasons = {
         "sensitivity: the rows have no columns good and contrast, so no rows are compared": (
             not is_compared and not diagnostic.has_regions
@@ -256,7 +256,7 @@ def _not_computed(
         "all measures of the top words: the predictions have no top_words": (
             has_words and "top_words" in lacks
         ),
-        too_short: bool(too_short),
+        **dict.fromkeys(too_short, True),
         "tse: the predictions have no n_tokens": diagnostic.has_verbs and "n_tokens" in lacks,
         "ew and mw: they need the whole distribution, which only a local run has": (
             diagnostic.has_verbs and not any(run.agreement)
@@ -265,11 +265,11 @@ def _not_computed(
     return [line for line, applies in reasons.items() if applies]
 
 
-def _beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> str:
-    """A line for the accuracy@k that the lists of top words are too short for, "" for none."""
+def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
+    """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
     given = [(run.top_words[row], row) for row in measures.with_expected(rows)]
     lengths = [(len(words), row) for words, row in given if words is not None]
     n, row = min(lengths, default=(max(k), 0))
     names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)
     has = f"{rows['id'][row]} has {n} top word{'s' if n != 1 else ''} only"
-    return f"{names}: {has}; each row needs {max(k)}" if names else ""
+    return [f"{names}: {has}; each row needs {max(k)}"] if names else []

@@ -16,7 +16,7 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag.results.predictions import normalised, of_records
     from lmdiag.stimuli import Stimuli
     from lmdiag.stimuli.table import converted
-    from lmdiag.table_files import RawTable
+    from lmdiag.table_files import Problems, RawTable
     from lmdiag.types import BadInput
 except ImportError as error:
     raise ImportError(
@@ -177,7 +177,9 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
         raise BadInput("there are no references: give the rows of the data set")
     places = [f"reference {number}" for number in range(1, len(rows) + 1)]
     table = RawTable.of_rows("references", rows, places=places)
-    columns = converted(table, task)
+    problems = Problems()
+    columns = converted(table, task, problems)
+    problems.refuse()
     if len(set(columns["id"])) < len(rows):
         raise BadInput("references have the same id more than once: give each row once")
     return columns
