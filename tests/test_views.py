@@ -118,6 +118,7 @@ FORMS = {
 """How the data are made -> the protocol that they are asked by."""
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, phases=[Phase.generate])
 @given(st.sampled_from([*FORMS]), st.randoms(use_true_random=False), two_models(), PROTOCOLS)
 def test_every_view_has_the_same_value(form, draw, models, scoring):

@@ -46,6 +46,7 @@ def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(page_of):
     assert not re.search(r"@import|url\((?!#)", page.code["style"])
 
 
+@pytest.mark.slow
 def test_a_page_gives_the_method_and_every_figure(page_of, runs, forms):
     results = runs["strong"].results
     word = runs["strong"].stimuli["cprag102"].columns()["target"][0]

@@ -117,8 +117,9 @@ CLASSES = {8: TWO_COLUMNS, 12: r"\documentclass{article}", 17: TWO_COLUMNS}
 """Width of tables in cm -> a class of papers with columns or pages of that width."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
-@pytest.mark.parametrize("width", [8, pytest.param(12, marks=pytest.mark.slow), 17])
+@pytest.mark.parametrize("width", [8, 12, 17])
 def test_latex_fits_a_column_and_a_page(runs, forms, tables, width, tmp_path):
     """No line is more than 5 pt too wide, and no table longer than a page."""
     pair = [runs["strong"], runs["weak"]]
