@@ -9,7 +9,6 @@ import copy
 import json
 import logging
 import random
-import resource
 import shutil
 import signal
 import sys
@@ -401,6 +400,8 @@ def campaign(folder, minutes, name="", number=None):
 
 def peak():
     """Returns the most memory that this process has had, in MiB."""
+    import resource  # which Windows does not have
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
 
 

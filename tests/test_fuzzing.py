@@ -42,6 +42,7 @@ def test_changed_files_are_read_or_refused(valid, reader, cases):
 
 def test_a_campaign_counts_what_it_finds(valid, monkeypatch, capsys):
     """A traceback is printed with the number that repeats it."""
+    pytest.importorskip("resource")
 
     def fail(file):
         raise TypeError("unhashable")
