@@ -105,6 +105,10 @@ def test_suites_with_different_conditions(tmp_path, n, capsys):
     assert panels == ({"s00", "s01"} if n == 2 else set())
     print_run(run.results, run.path, [design])
     assert (effects[0] in capsys.readouterr().out) == (n == 2)  # the others are too many
+    print_run(run.results, run.path, [design] * 7)
+    out = capsys.readouterr().out
+    assert out.count(design.remarks[0]) == 5
+    assert "the conditions of 2 more tasks: by the commands below" in out
 
 
 def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path, page):

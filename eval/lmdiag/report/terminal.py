@@ -35,8 +35,9 @@ from lmdiag.text import shortened, visible
 _MOST_ROWS = 500
 _MOST_EFFECTS = 100
 _MOST_PAIRS = 20
+_MOST_DESIGNS = 5
 """What is printed: rows of a table, rows of an analysis (200 conditions have 19,900 differences),
-pairs of models."""
+pairs of models, tasks of one run with their conditions."""
 
 _NARROW = 18
 _UNLIMITED = 10_000
@@ -63,9 +64,13 @@ def print_run(
     """
     console = console or output_console()
     _print_model(results, console)
-    for design in designs:  # without tables, one line says why
+    for design in designs[:_MOST_DESIGNS]:  # without tables, one line says why
         remarks = design.remarks[: None if design.tables else 1]
         print_section(design._replace(remarks=remarks), console)
+    if len(designs) > _MOST_DESIGNS:
+        console.print()
+        line = f"the conditions of {len(designs) - _MOST_DESIGNS} more tasks: by the commands below"
+        _print_lines([line], console)
     figures = ReportFigures.of([results])
     print_section(overview(figures)._replace(title=""), console)
     where = visible(shlex.quote(str(path)))
