@@ -1,5 +1,5 @@
 # make run    the demo: data, two models, tables, report
-# make test   linters, type checks, the quick tests: at most four minutes on two cores
+# make test   linters, type checks, the quick tests: about four minutes on two cores
 # make check  the slow tests: several processes, killed runs, documented commands, large data
 # make nightly  the full matrix of model families, long searches and many kills
 # make test CONSTRAINTS=constraints-oldest.txt  the quick tests with the oldest versions
