@@ -11,6 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,6 +60,14 @@ def parquet(column, name="x"):
     """Writes a column after a column x."""
     columns = [pa.array(["a"]), column]
     return lambda path: pq.write_table(pa.Table.from_arrays(columns, ["x", name]), path)
+
+
+def far_apart(path):
+    """An Excel file of two cells, whose rectangle has 820 million."""
+    sheet = openpyxl.Workbook()
+    sheet.active["XFD1"] = "a"
+    sheet.active["A50000"] = "b"
+    sheet.save(path)
 
 
 def wrong_schema(path):
@@ -122,6 +131,8 @@ FILES = {
                     r"file\S*:2: the line has more than 16,777,216 characters; split the text"),
     "row of Excel": (archive("xl/worksheets/sheet1.xml", 5 * 2**20), as_table(".xlsx"),
                      r"file\S* has a row of more than 4,194,304 bytes"),
+    "cells of Excel far apart": (far_apart, as_table(".xlsx"),
+                                 r"file\S* has 16,384 columns; at most 1,000 are read"),
     "styles of Excel": (archive("xl/styles.xml", 9 * 2**20), as_table(".xlsx"),
                         r"file\S* has 9,437,184 bytes in a part without cells; at most 8,388,608"),
     "cell of Parquet": (parquet(pa.array([[LONG]]), "y"), files.read_parquet,

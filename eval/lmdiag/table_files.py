@@ -416,24 +416,32 @@ def _has_quoted_fields(path: Path, head: str) -> bool:
 
 def _excel_rows(path: Path) -> list[_Row]:
     """The rows with some text in the one sheet of an Excel file that has any."""
-    from pandas import read_excel
+    from openpyxl import load_workbook
 
     has_file(path)
     try:
         _check_excel(path)
-        frames = read_excel(path, sheet_name=None, header=None, dtype=object, na_filter=False)
+        sheets = {}
+        for sheet in load_workbook(path, read_only=True, data_only=True).worksheets:
+            sheet.reset_dimensions()  # what the file says of them need not be true
+            rows: list[list[str]] = []
+            for row in sheet.iter_rows(values_only=True):
+                # before rows are made equally long: two cells far apart would take gigabytes
+                check_size(path, len(row), len(rows))
+                rows.append([_excel_text(cell) for cell in row])
+            if any(map(any, rows)):
+                sheets[sheet.title] = rows
     except BadInput:
         raise
     except Exception as error:  # openpyxl does not check what it reads
         raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
-    sheets = {name: frame.map(_excel_text).to_numpy().tolist() for name, frame in frames.items()}
-    filled = {name: rows for name, rows in sheets.items() if any(map(any, rows))}
-    if len(filled) > 1:
-        names = ", ".join(filled)
-        raise BadInput(f"{path} has {len(filled)} sheets ({names}): save one of them by itself")
-    rows: list[list[str]] = next(iter(filled.values()), [])
-    check_size(path, len(rows[0]) if rows else 0, len(rows))
-    return [(n, row) for n, row in enumerate(rows, start=1) if "".join(row).strip()]
+    if len(sheets) > 1:
+        names = ", ".join(sheets)
+        raise BadInput(f"{path} has {len(sheets)} sheets ({names}): save one of them by itself")
+    rows = next(iter(sheets.values()), [])
+    width = max(map(len, rows), default=0)
+    padded = [(n, row + [""] * (width - len(row))) for n, row in enumerate(rows, start=1)]
+    return [(n, row) for n, row in padded if "".join(row).strip()]
 
 
 def _check_excel(path: Path) -> None:
@@ -459,8 +467,10 @@ def _check_excel(path: Path) -> None:
 
 def _excel_text(cell: Any) -> str:
     """A cell as Excel saves it in a csv file; a date as ISO 8601."""
-    if isinstance(cell, bool):
-        return str(cell).upper()
+    if cell is None or isinstance(cell, bool):
+        return "" if cell is None else str(cell).upper()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
     return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
 
 
