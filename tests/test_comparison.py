@@ -246,9 +246,10 @@ def test_many_models_and_rows_are_printed_in_part(runs):
     pairs = [replace(compare(*runs[:2])[0], second=second) for second in range(1, 25)]
     console = Console(file=(file := StringIO()), width=200)
     print_comparisons(pairs, [f"m{i}" for i in range(25)], ["s"], [QueryOptions()] * 25, console)
-    assert "the first 20 of 24 pairs; --format csv has all" in file.getvalue()
+    has_all = "--format csv, or to_frame() in Python, has all"
+    assert f"the first 20 of 24 pairs; {has_all}" in file.getvalue()
     assert [x for x in range(25) if f"  m{x}\n" in file.getvalue()] == [*range(21)]
     row = GridRow(("a row",), 0, (CellText("1"),))
     print_section(Section("", [Grid("Many", ("",), (Heading("n"),), (row,) * 501)]), console)
     assert file.getvalue().count("a row") == 500
-    assert "Many: the first 500 of 501 rows; --format csv has all" in file.getvalue()
+    assert f"Many: the first 500 of 501 rows; {has_all}" in file.getvalue()

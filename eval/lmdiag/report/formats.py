@@ -32,7 +32,7 @@ def render_tables(
 ) -> str:
     """Returns tables as `markdown` or `latex`, and the top words of chosen items.
 
-    Tables in LaTeX are no wider than `width` centimetres.
+    LaTeX tables fit into `width` centimetres.
     """
 
     def escaped(value: object) -> Markup:

@@ -39,6 +39,9 @@ _MOST_DESIGNS = 5
 """What is printed: rows of a table, rows of an analysis (200 conditions have 19,900 differences),
 pairs of models, tasks of one run with their conditions."""
 
+_CSV = "--format csv, or to_frame() in Python,"
+"""What gives all rows."""
+
 _NARROW = 18
 _UNLIMITED = 10_000
 """Characters that the label of a row keeps where there is little room; characters of a line where
@@ -171,7 +174,7 @@ def print_comparisons(
         print_section(Section(title, comparison_grids(of_pair, "A", other)), console)
     lines = [*notes(comparisons), *dict.fromkeys(map(cited_signature, signatures))]
     if n_named < len(names):
-        lines.append(f"the first {_MOST_PAIRS} of {len(names) - 1:,} pairs; --format csv has all")
+        lines.append(f"the first {_MOST_PAIRS} of {len(names) - 1:,} pairs; {_CSV} has all")
     print_section(Section("", [], lines), console)
 
 
@@ -202,7 +205,7 @@ def _print_lines(
 
 
 def print_section(
-    section: Section, console: Console, most: int = _MOST_ROWS, complete: str = "--format csv"
+    section: Section, console: Console, most: int = _MOST_ROWS, complete: str = _CSV
 ) -> None:
     """Prints tables, each in as many parts as its width needs, and lines below them.
 
@@ -210,7 +213,7 @@ def print_section(
         section: of its tables, the first rows are printed.
         console: where.
         most: rows of a table.
-        complete: the option with which all rows are given.
+        complete: the option, or the method in Python, that gives all rows.
     """
     if section.title:
         console.print()

@@ -22,7 +22,7 @@ def check_columns_of(table: RawTable, options: TableOptions, problems: Problems)
     named += [("--contrast", name) for name in options.contrast]
     named += [("--split", split.partition("=")[0]) for split in options.split]
     named += [("--good", options.good.partition("=")[0]), ("--critical", options.critical)]
-    made = {"condition", "item"} if options.wide else {""}
+    made = {"condition", "item"} if options.wide else set()
     for option, name in named:
         with problems:
             if name and name not in made:
