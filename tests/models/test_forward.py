@@ -93,6 +93,14 @@ QUESTIONS = some_questions(25)
 
 
 class TestLayout:
+    def test_rows_beyond_the_width_of_a_pack(self, family_dir):
+        reader = (model := load(str(family_dir("bert")))).reader
+        reader.width = 24
+        rows = [row for question in some_questions(25) for row in model.encode(question).rows]
+        assert {len(row.ids) > 24 for row in rows} == {True, False}
+        packed, reader.layout = reader.read(rows), "alone"
+        assert (packed - reader.read(rows)).abs().max() < CLOSE
+
     @pytest.mark.parametrize("name", ["bert", "gpt2"])
     def test_numbers_do_not_depend_on_sizes(self, name, family_dir):
         """Of packs, batches, and what is normalised together; those of an accelerator, too.
