@@ -44,19 +44,19 @@ def answers(
         for pieces in filter(None, encoded.words.values()):
             partials = encoded.blank.partial_words(pieces)
             reads += [(numbers[p], piece) for p, piece in zip(partials, pieces, strict=True)]
-    of_pieces = iter(look_up(log_probs, reads))
+    piece_nats = iter(look_up(log_probs, reads))
     answered = []
     for number, encoded in enumerate(batch):
         scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
         spelled = {word: pieces for word, pieces in encoded.words.items() if pieces is not None}
-        nats = [[next(of_pieces) for _ in pieces] for pieces in spelled.values()]
+        nats = [[next(piece_nats) for _ in pieces] for pieces in spelled.values()]
         totals = [math.fsum(of_word) for of_word in nats]
         above = _count_above(blanks[number], totals)
         for word, of_word, total, n_above in zip(spelled, nats, totals, above, strict=True):
             first_piece = len(of_word) > 1 and of_word[0] > total  # is not counted
             scores[word] = WordScore(total, 1 + n_above - first_piece, len(of_word))
-        shown = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
-        answered.append(Answer(scores, tuple(shown), tuple(values[number]), *of_blanks[number]))
+        top_words = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
+        answered.append(Answer(scores, tuple(top_words), tuple(values[number]), *of_blanks[number]))
     return answered
 
 
@@ -115,7 +115,7 @@ def of_distributions(
     agreement: list[tuple[float | None, ...] | None] = [None] * len(batch)
     if verbs is not None and any(numbers):
         values = agreement_values(verbs, blanks, [number == "plural" for number in numbers])
-        agreement = [x if number else None for number, x in zip(numbers, values, strict=True)]
+        agreement = [pair if number else None for number, pair in zip(numbers, values, strict=True)]
     bits: list[float | None] = [None] * len(batch)
     if any(encoded.question.entropy for encoded in batch):
         bits = [*entropies(blanks).tolist()]

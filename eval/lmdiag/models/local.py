@@ -107,7 +107,9 @@ class LocalModel:
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
         budget = self.reader.sizes.budget
-        reads_all = self.reader.causal and any(isinstance(x, EncodedSentence) for x in encoded)
+        reads_all = self.reader.causal and any(
+            isinstance(part, EncodedSentence) for part in encoded
+        )
         return plan_batches(
             encoded,
             budget=min(budget, self._scorer.most_reads) if reads_all else budget,
@@ -129,9 +131,9 @@ class LocalModel:
         """
         if not batch:
             return []
-        given = [x.unasked if isinstance(x, EncodedQuestion) else None for x in batch]
+        given = [part.unasked if isinstance(part, EncodedQuestion) else None for part in batch]
         if any(given):
-            asked = [x for x, answer in zip(batch, given, strict=True) if not answer]
+            asked = [part for part, answer in zip(batch, given, strict=True) if not answer]
             others = iter(self.answer(asked, top))
             return [answer or next(others) for answer in given]
         size = sum(encoded.length for encoded in batch)

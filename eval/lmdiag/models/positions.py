@@ -39,8 +39,8 @@ def longest_input(model: PreTrainedModel) -> int | None:
         return None
     padding = padding_index(model)
     first_position = 0 if padding is None else padding + 1
-    known = (getattr(config, name, None) for name in _LIMITS)
-    limits = [int(limit) - first_position for limit in known if limit and limit > 0][:1]
+    lengths = (getattr(config, name, None) for name in _LIMITS)
+    limits = [int(limit) - first_position for limit in lengths if limit and limit > 0][:1]
     kept = (getattr(config, name, None) for name in _KEPT)
     limits += [int(limit) for limit in kept if limit]
     rope = getattr(config, "rope_parameters", None) or {}

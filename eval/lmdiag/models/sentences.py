@@ -71,7 +71,7 @@ class SentenceScorer:
             values += self.reader.read(chunk, pick).tolist()
             report(len(values) / n_reads)
         remaining = iter(values)
-        return [self._answer(x, [*islice(remaining, x.n_reads)]) for x in batch]
+        return [self._answer(encoded, [*islice(remaining, encoded.n_reads)]) for encoded in batch]
 
     def _chunks(self, batch: Sequence[EncodedSentence]) -> Iterator[Sequence[TokenRow]]:
         """Cuts the rows of a batch where they would take too much memory.
@@ -126,9 +126,9 @@ class SentenceScorer:
         edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
         words = []
         for span in encoded.spans:
-            of_tokens = values[span.first : span.last] if span.spelled else ()
-            log_prob = sum((nats for nats, *_ in of_tokens), 0.0)
-            if self.boundaries is not None and of_tokens:
+            token_values = values[span.first : span.last] if span.spelled else ()
+            log_prob = sum((nats for nats, *_ in token_values), 0.0)
+            if self.boundaries is not None and token_values:
                 after = values[span.last][1] if span.last in edges else 0.0
                 begins = span.first in edges and span.first > 0
                 before = values[span.first][1] if begins else 0.0
@@ -139,8 +139,8 @@ class SentenceScorer:
                     )
                 log_prob += after - before
             is_known = span.spelled and not math.isnan(log_prob)
-            known = min(log_prob, 0.0) if is_known else None
-            words.append(WordSpan(span.start, span.end, known, len(of_tokens)))
+            word_log_prob = min(log_prob, 0.0) if is_known else None
+            words.append(WordSpan(span.start, span.end, word_log_prob, len(token_values)))
         if not encoded.sentence.entropy:
             return SentenceAnswer(tuple(words))
         firsts = [values[x.first][-1] if x.last > x.first else math.nan for x in encoded.spans]

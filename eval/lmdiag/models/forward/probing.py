@@ -113,13 +113,13 @@ def check_repeatability(reader: Reader, encoder: QuestionEncoder) -> None:
         inputs, _ = reader.side_by_side([row])
         step = math.ceil(len(row.ids) / 16)
         reads = [(0, position) for position in range(0, len(row.ids), step)]
-        first = reader.run(inputs, reads)
+        log_probs = reader.run(inputs, reads)
         generators = _generator_states(reader.device)
-        change = _mean_change(first, reader.run(inputs, reads))
+        change = _mean_change(log_probs, reader.run(inputs, reads))
         tolerance = (_ROUNDING if is_precise(reader) else _REPEATED_MEAN) * _epsilon(reader)
         if not torch.equal(generators, _generator_states(reader.device)):
             tolerance = 0.0
-        if change > tolerance * _mean_size(first):
+        if change > tolerance * _mean_size(log_probs):
             raise BadInput(
                 f"model {encoder.spelling.model_id} ({type(reader.model).__name__}) gives other "
                 f"numbers when it reads the same text again (by {change:.1g} nats on average over "

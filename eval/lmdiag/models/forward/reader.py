@@ -182,8 +182,8 @@ class Reader:
         mask.masked_fill_(~sees, torch.finfo(self.model.dtype).min)
         positions = torch.zeros(len(packs), width, dtype=torch.long)
         in_contexts = self.positions(self.fill([row.ids for row in rows])["input_ids"])
-        for (index, offsets), of_context in zip(packed_at, in_contexts, strict=True):
-            positions[index, offsets] = of_context[: len(offsets)]
+        for (index, offsets), context_positions in zip(packed_at, in_contexts, strict=True):
+            positions[index, offsets] = context_positions[: len(offsets)]
         inputs = {
             "input_ids": self.fill([pack.ids for pack in packs])["input_ids"],
             "attention_mask": mask[:, None],

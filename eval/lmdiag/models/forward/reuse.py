@@ -96,7 +96,9 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
         requests = []
         for number, probe in enumerate(probes):
             words = [pieces or () for pieces in probe.words.values()]
-            partials = {x for word in words for x in probe.blank.partial_words(word, end=True)}
+            partials = {
+                partial for word in words for partial in probe.blank.partial_words(word, end=True)
+            }
             requests += [(number, probe.blank.row(partial)) for partial in sorted(partials)]
         reuse = reuse_sources if roots[0].source else reuse_keys_and_values
         expected = no_reuse(reader, roots)(requests)

@@ -62,8 +62,8 @@ def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
 
         given = value if isinstance(value, dict) else {}
         method = given.get("quant_method")
-        known = isinstance(method, str) and method in KNOWN
-        if not known and not given.get("load_in_8bit") and not given.get("load_in_4bit"):
+        is_known = isinstance(method, str) and method in KNOWN
+        if not is_known and not given.get("load_in_8bit") and not given.get("load_in_4bit"):
             raise BadInput(  # transformers would read the weights as if they were not quantized
                 f"{in_config} quantization_config.quant_method must be one of "
                 f"{', '.join(sorted(KNOWN))}, not {reprlib.repr(method if given else value)}"

@@ -50,8 +50,8 @@ def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> It
         failures = getattr(error, "failures", None)  # torch's CheckpointException
         if not failures:
             raise
-        first = next(iter(failures.values()))[0]
-        problem = _problem(first, f"{part} from shard-*.safetensors")
+        failure = next(iter(failures.values()))[0]
+        problem = _problem(failure, f"{part} from shard-*.safetensors")
         raise BadInput(f"model {model_id}{problem}") from error
 
 

@@ -109,10 +109,10 @@ class LoadOptions(QueryOptions, Loading, Serving):
         Raises:
             BadInput: a name is not an option, or a value is not allowed.
         """
-        known = [option.name for option in fields(cls)]
+        names = [option.name for option in fields(cls)]
         for name in keywords:
-            if name not in known:
+            if name not in names:
                 raise BadInput(
-                    f"unknown option {name!r}{suggest(name, known)}: choose from {', '.join(known)}"
+                    f"unknown option {name!r}{suggest(name, names)}: choose from {', '.join(names)}"
                 )
         return cls(**keywords)

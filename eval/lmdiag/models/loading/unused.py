@@ -48,8 +48,8 @@ def check_unused(model_id: str, model: PreTrainedModel, names: Iterable[str]) ->
         model: the model as it was made from the configuration.
         names: weights of the checkpoint that it does not use, as transformers reports them.
     """
-    known = re.compile("|".join(_KNOWN))
-    names = sorted(x for x in names if not known.search(x) and not _is_computed(model, x))
+    is_usual = re.compile("|".join(_KNOWN))
+    names = sorted(x for x in names if not is_usual.search(x) and not _is_computed(model, x))
     layers = tuple({found[1] for found in map(_OF_FUTURE_TOKENS.match, names) if found})
     names = [name for name in names if not name.startswith(layers)] if layers else names
     own = [name for name in names if _belongs_to(model, name)]

@@ -98,8 +98,8 @@ class Connection:
             item.surface.decode(errors="replace") if item.surface else item.text for item in items
         ]
         numbers = Counter(texts)
-        known = enumerate(texts)
-        return {text: id for id, text in known if numbers[text] == 1 and "\ufffd" not in text}
+        numbered = enumerate(texts)
+        return {text: id for id, text in numbered if numbers[text] == 1 and "\ufffd" not in text}
 
     def connect(self, prompts: Sequence[Ids]) -> None:
         """Finds the first dialect that gives log-probabilities of a prompt, and checks them.
@@ -167,9 +167,9 @@ class Connection:
             item = self.vocabulary.item(id)
             # A space at the edge does not count, nor do characters beyond ASCII, of which
             # tokens have parts.
-            known, text = (x.strip(" ▁Ġ") for x in (item.text, given or ""))
-            is_plain = item.surface is not None and known.isascii() and text.isascii()
-            if is_plain and known and text and known != text:
+            expected, text = (spelling.strip(" ▁Ġ") for spelling in (item.text, given or ""))
+            is_plain = item.surface is not None and expected.isascii() and text.isascii()
+            if is_plain and expected and text and expected != text:
                 raise WrongReply(
                     f"has {given!r} for token {id}, and the tokenizer {item.text!r}: give "
                     "--tokenizer the one of the model that is served"
@@ -178,13 +178,15 @@ class Connection:
 
 def _check_repeated(replies: Sequence[Reply], again: Sequence[Reply]) -> None:
     """Checks that two replies to the same prompts have equal log-probabilities."""
-    first, second = (
+    values, repeated = (
         [nats or 0.0 for reply in some for nats in (*reply.nats, *dict(reply.top).values())]
         for some in (replies, again)
     )
-    if len(first) != len(second):
+    if len(values) != len(repeated):
         raise WrongReply("gives another number of log-probabilities when it is asked again")
-    largest = max((abs(a - b) for a, b in zip(first, second, strict=True) if a != b), default=0.0)
+    largest = max(
+        (abs(a - b) for a, b in zip(values, repeated, strict=True) if a != b), default=0.0
+    )
     if largest > REPEATED:
         raise WrongReply(
             "gives other log-probabilities when the same is asked again (they differ by up to "

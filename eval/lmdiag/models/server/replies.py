@@ -141,8 +141,8 @@ def read_reply(content: bytes, prompt: Ids) -> Reply:
         raise WrongReply(
             f"gives no log-probability for {lacking} of {len(nats)} tokens of a prompt"
         )
-    known = [-math.inf if value and value <= LOWEST else value for value in nats]
-    return Reply(known, texts, _top_tokens((lists[0] if lists else None) or {}))
+    log_probs = [-math.inf if value and value <= LOWEST else value for value in nats]
+    return Reply(log_probs, texts, _top_tokens((lists[0] if lists else None) or {}))
 
 
 def parsed(schema: type[Document], content: bytes) -> Document:
@@ -177,5 +177,5 @@ def _top_tokens(record: dict[str, Any]) -> list[tuple[int | str, float]]:
     total = math.fsum(map(math.exp, values.values()))
     if total > LARGEST_SUM:
         raise WrongReply(f"gives {len(values)} top tokens with {total:.4f} of probability together")
-    known = [(_token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
-    return sorted(known, key=lambda item: (-item[1], str(item[0]).rjust(10)))
+    tokens = [(_token_id(name), nats) for name, nats in values.items() if nats > LOWEST]
+    return sorted(tokens, key=lambda item: (-item[1], str(item[0]).rjust(10)))

@@ -110,7 +110,7 @@ class ServedModel:
                 context = encoded.blank.left
                 contexts.add(context)
                 words = filter(None, encoded.words.values())
-                prompts = [context, *(context + x for x in words)] if context else []
+                prompts = [context, *(context + word for word in words)] if context else []
             texts |= dict.fromkeys(prompts, encoded.text)
 
         values = self.connection.client.gather(
@@ -160,7 +160,7 @@ class ServedModel:
 
 
 def score_word(
-    first: int, nats: Sequence[float | None], listed: Sequence[tuple[int | str, float]]
+    first_token: int, nats: Sequence[float | None], listed: Sequence[tuple[int | str, float]]
 ) -> WordScore:
     """Returns the score of a word.
 
@@ -175,8 +175,8 @@ def score_word(
     total = math.fsum(value for value in nats if value is not None)
     if total == -math.inf:
         return WordScore(None, None, len(nats))
-    value = dict(listed).get(first, total) if len(nats) == 1 else total
-    above = sum(other > value for name, other in listed if name != first)
+    value = dict(listed).get(first_token, total) if len(nats) == 1 else total
+    above = sum(other > value for name, other in listed if name != first_token)
     is_known = bool(listed) and value >= listed[-1][1]
     return WordScore(total, 1 + above if is_known else None, len(nats))
 
@@ -198,11 +198,11 @@ def _sentence_answer(encoded: EncodedSentence, replies: Mapping[Ids, Reply]) -> 
     words = []
     for span in encoded.spans:
         nats = values[span.first : span.last]
-        known = [value for value in nats if value is not None]
-        if not span.spelled or -math.inf in known:
+        log_probs = [value for value in nats if value is not None]
+        if not span.spelled or -math.inf in log_probs:
             words.append(WordSpan(span.start, span.end, None, 0))
         else:
-            total = math.fsum(known) if len(known) == len(nats) else None
+            total = math.fsum(log_probs) if len(log_probs) == len(nats) else None
             words.append(WordSpan(span.start, span.end, total, len(nats)))
     return SentenceAnswer(tuple(words))
 
@@ -254,10 +254,10 @@ def _longest_input(client: Client, model_id: str) -> int | None:
         return None
     lengths = {model.id: model.max_model_len for model in models}
     if lengths and model_id not in lengths:
-        known = shortened(", ".join([*lengths][:5]), 300)
+        served_models = shortened(", ".join([*lengths][:5]), 300)
         raise BadInput(
             f"server {client.address} has no model {model_id}{suggest(model_id, lengths)}: give "
-            f"--model one of {known}"
+            f"--model one of {served_models}"
         )
     longest = lengths.get(model_id)
     return longest - 1 if longest else None

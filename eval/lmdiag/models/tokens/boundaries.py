@@ -137,8 +137,8 @@ class Boundaries:
     def _follows_whitespace(self, surface: bytes) -> bool:
         if self._vocabulary.convention.encodes_whitespace:
             return surface.decode("utf-8", "ignore")[:1].isspace()
-        first = surface.decode("utf-8", "replace").strip()[:1] or " "
-        kind = unicodedata.category(first)
+        character = surface.decode("utf-8", "replace").strip()[:1] or " "
+        kind = unicodedata.category(character)
         starts_word = self._vocabulary.convention.marks_ends or surface.startswith(b" ")
         return starts_word and (kind[0] != "P" or kind in ("Ps", "Pi"))
 

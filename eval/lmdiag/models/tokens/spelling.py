@@ -79,7 +79,8 @@ class Spelling:
         self._controls = control_ids(tokenizer)
         for text in _CARRIERS:
             bare, full = (
-                self._backend.encode(text, add_special_tokens=x).ids for x in (False, True)
+                self._backend.encode(text, add_special_tokens=with_special).ids
+                for with_special in (False, True)
             )
             for start in range(len(full) - len(bare) + 1 if bare else 0):
                 if full[start : start + len(bare)] == bare:
@@ -183,11 +184,11 @@ class Spelling:
         spans, ids = encoding.offsets, tuple(encoding.ids)
         first = next((i for i, (_, right) in enumerate(spans) if right > start or not before), 0)
         last = next((i for i in range(first, len(ids)) if spans[i][0] >= end), len(ids))
-        of_word = spans[first:last]
-        if any(left < start or right > end for left, right in of_word):
+        word_spans = spans[first:last]
+        if any(left < start or right > end for left, right in word_spans):
             return None
         covered = all(
-            any(left <= index < right for left, right in of_word) or _invisible(sentence[index])
+            any(left <= index < right for left, right in word_spans) or _invisible(sentence[index])
             for index in range(len(before), end)
         )
         return ids[:first], ids[first:last] if covered else (), ids[last:]
@@ -211,7 +212,7 @@ def split_scripts(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> l
     for text in texts:
         spans = tokenizer.backend_tokenizer.encode(text, add_special_tokens=False).offsets
         shared = [text[start] for (_, end), (start, _) in pairwise(spans) if start < end]
-        scripts.append({unicodedata.name(x, "UNNAMED").split()[0] for x in shared})
+        scripts.append({unicodedata.name(character, "UNNAMED").split()[0] for character in shared})
     return scripts
 
 

@@ -41,10 +41,10 @@ class VocabularyItem(NamedTuple):
     ends: bool = False
 
     @classmethod
-    def spaced(cls, shown: str, text: str, starts: bool) -> VocabularyItem:
+    def spaced(cls, display: str, text: str, starts: bool) -> VocabularyItem:
         """Returns an item with a space before its text where it starts a word."""
         space = " " if starts and not text[:1].isspace() else ""
-        return cls(shown, starts, (space + text).encode())
+        return cls(display, starts, (space + text).encode())
 
 
 class Convention(ABC):
@@ -170,8 +170,8 @@ class Vocabulary:
         self._name = tokenizer.backend_tokenizer.id_to_token
         self._added = tokenizer.added_tokens_decoder
         self._controls = control_ids(tokenizer)
-        known = (convention(tokenizer) for convention in CONVENTIONS)
-        self.convention = next(convention for convention in known if convention.applies)
+        conventions = (convention(tokenizer) for convention in CONVENTIONS)
+        self.convention = next(convention for convention in conventions if convention.applies)
         self._items: dict[int, VocabularyItem] = {}
 
     def show(self, token: int, *, bare: bool = False) -> str:

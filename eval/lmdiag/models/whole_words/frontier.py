@@ -74,13 +74,13 @@ class Frontier:
     def __post_init__(self) -> None:
         self.words: list[ListedWord] = []
         self.n_read = 0
-        known = self.encoded.partials
+        partials = self.encoded.partials
         start = -math.log(self.search.longest or 1)  # lengths are equally likely
         self._boundaries = self.search.boundaries
         self._opens_line = opens_line(self.encoded.query.context)
-        self._reached = {PartialWord((), partial.total): start for partial in known}
+        self._reached = {PartialWord((), partial.total): start for partial in partials}
         self._ended: dict[PartialWord, float] = {}
-        self._seen = set(known)
+        self._seen = set(partials)
         self._open: list[Node] = []
 
     @property
@@ -114,8 +114,8 @@ class Frontier:
             wanted: log-probabilities of single items, for candidate words.
         """
         partial, width = node.partial, node.width
-        first = partial not in self._ended
-        if first:
+        is_new = partial not in self._ended
+        if is_new:
             self._ended[partial] = end
             if not partial.pieces and not partial.total and not self._opens_line:
                 self._reached[partial] -= end  # given that a word begins here
@@ -124,7 +124,7 @@ class Frontier:
             self._reached[PartialWord((*partial.pieces, token), partial.total)] = reached + log_prob
         if partial.total > self.search.longest:
             return
-        if first and partial.pieces and not partial.total:
+        if is_new and partial.pieces and not partial.total:
             self._offer(reached + end, partial)
         for token, log_prob in following:
             child = PartialWord((*partial.pieces, token), partial.total)

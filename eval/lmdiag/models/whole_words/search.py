@@ -146,7 +146,10 @@ class WordSearch:
                         f"after {self.most_nodes:,} prefixes, since no word is much more probable "
                         "than others: use --unit token"
                     )
-        return [x.answer(*of_blank) for x, of_blank in zip(frontiers, of_blanks, strict=True)]
+        return [
+            frontier.answer(*of_blank)
+            for frontier, of_blank in zip(frontiers, of_blanks, strict=True)
+        ]
 
     def _read(
         self, nodes: Sequence[tuple[Frontier, Node]], continue_from: Continue
@@ -185,7 +188,7 @@ class WordSearch:
         ends = [0.0] * len(nodes) if masked else self.boundaries.end_log_prob(log_probs).tolist()
         wanted = [frontier.encoded.wanted.get(node.partial, ()) for frontier, node in nodes]
         pairs = [(number, piece) for number, pieces in enumerate(wanted) for piece in pieces]
-        of_pieces = iter(look_up(log_probs, pairs))
+        piece_log_probs = iter(look_up(log_probs, pairs))
         for number, (frontier, node) in enumerate(nodes):
             if ends[number] == -math.inf and not node.partial.pieces:
                 context = truncated(frontier.encoded.question.query.context)
@@ -194,5 +197,5 @@ class WordSearch:
                     f"{context!r}: use --unit token"
                 )
             best = (some[number, : node.width].tolist() for some in (tokens, values))
-            known = {piece: next(of_pieces) for piece in wanted[number]}
-            frontier.read(node, ends[number], zip(*best, strict=True), known)
+            log_prob_of = {piece: next(piece_log_probs) for piece in wanted[number]}
+            frontier.read(node, ends[number], zip(*best, strict=True), log_prob_of)
