@@ -25,11 +25,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from lmdiag import perturb, stimuli
 from lmdiag.analysis.cloze import TOP, ClozeAnalysis, analyse_norms, norms_of_run, read_norms
-from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table, with_numbers
+from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
 from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
+from lmdiag.analysis.rows import with_numbers
 from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import (
     ScoredPair,
@@ -621,9 +622,7 @@ def _read_source(
     )
     if isinstance(table, DataFrame):
         frame = frame.set_axis(range(1, len(frame) + 1))
-    frame = with_numbers(frame, response, name)
-    frame.attrs = getattr(table, "attrs", {})
-    return frame, notes
+    return with_numbers(frame, response, name), notes
 
 
 READING = TableOptions.__dataclass_fields__.keys()

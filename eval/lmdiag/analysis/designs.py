@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from pandas import Categorical, DataFrame, MultiIndex, Series, concat, to_numeric
-from scipy.special import logit
+from pandas.api.types import is_string_dtype
 
+from lmdiag.analysis import rows
 from lmdiag.analysis.effects import (
     Levels,
     effect_scores,
@@ -20,24 +19,16 @@ from lmdiag.analysis.effects import (
     tests_by_level,
     within_item_intervals,
 )
-from lmdiag.analysis.items import MEASURE_NAMES, PARTS, PREDICTED
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
-from lmdiag.analysis.words import rows_of_words
-from lmdiag.diagnostics import is_measure
-from lmdiag.measures import Trials
-from lmdiag.perturb import NONE
 from lmdiag.printable import Printable
 from lmdiag.stimuli.design import find_conditions, level_texts, why_no_conditions
-from lmdiag.text import column_like, in_order, shortened, visible
+from lmdiag.text import column_like, in_order, visible
 from lmdiag.types import BadInput, Coding
 
 if TYPE_CHECKING:
     import altair
     from rich.console import Console
-
-Orders = Mapping[str, Sequence[object]]
-"""Column -> its levels in the order that the user chose."""
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 """Response -> its unit; others have none, or it is not known."""
@@ -45,23 +36,8 @@ UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 PARTS_OF = {"sentence": "the whole sentence", "word": ""}
 """What rows ask, see `Diagnostic.asks` -> what the response of a row is of."""
 
-_RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
-"""Columns of what was asked and answered."""
-
-_DATA = "_data"
-"""End of the name of a column of the data whose own name means something else in a table."""
-
-_OWN = {*_RUN_COLUMNS, "suite", *PARTS}
-"""Columns of tables of items that are not columns of the data; see `items_of`."""
-
 _CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
 """Columns of `Analysis.cells` and `Analysis.items` beside the conditions."""
-
-_ALL = "all"
-"""Stands for every region."""
-
-_MODEL = re.compile(r"(?<!\w)model(?!\w)")
-"""The column `model` in a formula."""
 
 _Groups = Mapping[tuple[str, str], DataFrame]
 """Suite and model -> a table; each is analysed by itself."""
@@ -139,7 +115,7 @@ class Analysis(Printable):
     def response_text(self) -> str:
         """Returns the response and what it is of, e.g. "surprisal of region 2"."""
         of = f" of {self.part}" if self.part and self.response != "correct" else ""
-        texts = {"": of, _ALL: " in each region", "critical": " of the critical word"}
+        texts = {"": of, rows.EACH_REGION: " in each region", "critical": " of the critical word"}
         region = texts.get(self.region, f" of region {self.region}")
         return visible(self.response.replace("_", " ") + region)
 
@@ -175,7 +151,7 @@ def analyse_table(
     region: str = "",
     coding: Coding = "sum",
     item: str = "",
-    levels: Orders | None = None,
+    levels: Mapping[str, Sequence[object]] | None = None,
     by: str = "",
     not_compared: Collection[str] = (),
 ) -> Analysis:
@@ -188,6 +164,7 @@ def analyse_table(
             suites have different conditions.
         formula: of a mixed model, see `fit_mixed`; fitted to the rows of each model, or to all
             rows if it has the column `model`.
+        levels: column -> its levels in the order that the user chose.
         not_compared: models whose responses are not comparable with those of the first one.
 
     Raises:
@@ -195,32 +172,30 @@ def analyse_table(
             with all cells, a column `by` that differs within items, or the formula cannot be
             fitted.
     """
-    columns = [*map(str, table.columns)]  # the user may spell them in another way
+    columns = [*table.columns]  # the user may spell them in another way
     conditions = [column_like(name, columns) for name in conditions]
     by, item, response = (x and column_like(x, columns) for x in (by, item, response))
+    response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     orders = {column_like(name, columns): order for name, order in (levels or {}).items()}
     named = [*conditions, *filter(None, [by]), *orders]
-    if region == _ALL and formula:
+    of_formula = names_in(formula)
+    each = region == rows.EACH_REGION
+    if each and formula:
         raise BadInput("a formula is fitted to one region: choose it with --region")
-    prepared = _prepared(table, item, named)
-    table = _with_model_and_item(_of_region(prepared, region, [*named, *names_in(formula)]))
-    response = response or formula.partition("~")[0].strip(" `") or "surprisal"
-    values = _response(table, response)
-    table[response] = values.mask(np.isinf(values))
-    n_infinite = int(np.isinf(values).sum())
-    infinite = ""
-    if n_infinite:  # of words of probability 0
-        rows = "1 row, which counts as a missing value"
-        if n_infinite > 1:
-            rows = f"{n_infinite:,} rows, which count as missing values"
-        infinite = f"{response} is infinite in {rows}"
-    note = ""
+
+    table = rows.unperturbed(table, item, named)
+    table = rows.of_region(table, region, [*named, *of_formula])
+    table = rows.with_model_and_item(table)
+    table, infinite = rows.with_response(table, response)
+    summed = ""
     if "item" in table:
-        cells = [_column(table, name) for name in conditions or _conditions_of(table)]
+        found = conditions or find_conditions(rows.data_of(table))
+        cells = [rows.column_of(table, name) for name in found]
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
-        table, note = rows_of_words(table, response, keys, names_in(formula))
-    is_required = bool(by or not formula)
-    means = _means(table, conditions, response, orders, required=is_required, each=region == _ALL)
+        table, summed = rows.summed_over_words(table, response, keys, of_formula)
+
+    is_required = bool(conditions or by or not formula)
+    means = _means(table, conditions, response, orders, is_required=is_required, each=each)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
     factors = _factors(table, [*names, *named], orders)
     order = {name: tuple(factors[name].cat.categories) for name in names}
@@ -242,253 +217,87 @@ def analyse_table(
         by_level=_tests_by_level(scores, table, by, factors) if by else DataFrame(),
         region=region,
         not_compared=unlike,
-        notes=tuple(filter(None, [infinite, note])),
+        notes=tuple(filter(None, [infinite, summed])),
     )
 
 
-# ---- the table -----------------------------------------------------------------------------------
-
-
-def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
-    """Returns a table with the values of a response as numbers, if it is a column.
-
-    Args:
-        table: its index has the numbers of the rows.
-        name: of the file or run, for messages.
-
-    Raises:
-        BadInput: a value is not a number; names row and column.
-    """
-    column = column_like(response, map(str, table.columns))
-    if column not in table:
-        return table
-    numbers = to_numeric(table[column], errors="coerce")
-    wrong = table.index[numbers.isna() & table[column].notna()]
-    if len(wrong):
-        value = shortened(str(table[column][wrong[0]]))
-        raise BadInput(f"{name}:{wrong[0]}: the column {column}: {value!r} is not a number")
-    return table.assign(**{column: numbers})
-
-
-def _prepared(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
-    """The unperturbed rows of a task.
-
-    Columns of the design whose names mean something else here get the end `_data`.
-    """
-    table = table.set_axis(list(map(str, table.columns)), axis=1)
-    if not table.columns.is_unique:
-        raise BadInput("the table has two columns of one name: rename one of them")
-    if unknown := [x for x in (*named, *filter(None, [item])) if x not in table]:
-        raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
-    taken = [name for name in named if name in _OWN and f"{name}{_DATA}" not in table]
-    table = table.rename(columns={name: f"{name}{_DATA}" for name in taken})
-    if item:
-        table = table.assign(item=table[_column(table, item)])
-    if "perturbation" in table:
-        table = table[table["perturbation"] == NONE]
-    if "task" in table and table["task"].nunique() > 1:
-        tasks = ", ".join(dict.fromkeys(table["task"]))
-        raise BadInput(f"there are several tasks: choose one with --task from {tasks}")
-    return table
-
-
-def _of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
-    """The rows of a region; of every one, with `suite` for its name, so that each is by itself.
-
-    Where none is given, a table with several of them within its items needs one, unless the column
-    itself is named as a condition or in a formula.
-    """
-    part = "number" if set(PARTS) <= set(table.columns) else "region"
-    if not region and (part not in table or part in named):
-        return table
-    items = table["item"] if "item" in table else Series(0, table.index)
-    if not region and table[part].groupby(items).nunique().max() < 2:
-        return table
-    columns = [name for name in ("number", "name", "region") if name in table]
-    if not columns:
-        raise BadInput("the table has no regions: write it with --per region")
-    texts = table[columns].apply(level_texts)
-    names = texts.fillna("").agg(" ".join, axis=1).str.strip()
-    if region == _ALL:
-        table = table.assign(suite=names.where(~names.str.isdigit(), "region " + names))
-    else:
-        table = table[(texts == region).any(axis=1)]
-    if table.empty:
-        regions = ", ".join(map(shortened, names.unique()[:20]))
-        raise BadInput(f"choose a region with --region from {regions}")
-    return table
-
-
-def _with_model_and_item(table: DataFrame) -> DataFrame:
-    """The table with `model`, also where the same model was asked in several ways, and `item`."""
-    table = table.reset_index(drop=True)
-    facts = [name for name in ("model", "weights", "signature") if name in table]
-    names: list[str] = []
-    if "model" in facts:  # the shortest choice of facts that tells all models apart
-        choices = (["model"], ["model", "weights"], ["model", "signature"], facts)
-        n_of = {(*x,): len(table[x].drop_duplicates()) for x in choices if {*x} <= {*facts}}
-        names = [*next(x for x, n in n_of.items() if n == n_of[(*facts,)])]
-    texts = table[names].fillna("").astype(str)
-    table["model"] = texts.agg(" ".join, axis=1).str.strip() if names else ""
-    has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
-    if "contrast" in table and not has_several_rows:
-        table["item"] = table["contrast"]
-    return table
-
-
-def _response(table: DataFrame, response: str) -> Series:
-    """The response of each row, NaN where it is not known; see `analyse_table`."""
-    columns = set(table)
-    if response in columns:
-        return to_numeric(table[response]).astype(float)
-    if response in ("probability", "log_odds") and "surprisal" in columns:
-        probability = 2.0 ** -table["surprisal"].astype(float)
-        return probability if response == "probability" else logit(probability)
-    if response == "correct":
-        return _correct(table)
-    names = [str(name) for name in table if pd.api.types.is_numeric_dtype(table[name])]
-    raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
-
-
-def _correct(table: DataFrame) -> Series:
-    """Whether a contrast is right (sensitivity, in its good row), or else a row (accuracy@1).
-
-    They are computed here for a table that was made elsewhere, which does not have them.
-    """
-    columns = {*table}
-    for name in ("sensitivity", "accuracy@1"):
-        if name in columns:
-            return to_numeric(table[name]).astype(float)
-    if {"good", "contrast", "surprisal"} <= columns:
-        return _sensitivity(table)
-    if not {"expected", "top_word"} <= columns:
-        raise BadInput("correct needs the columns good and contrast, or expected and top_word")
-    pairs = table[["top_word", "expected"]].dropna().map(str.lower)
-    hits = [word in expected.split("|") for word, expected in pairs.to_numpy()]
-    return pd.Series(hits, pairs.index, dtype=float).reindex(table.index)
-
-
-def _sensitivity(table: DataFrame) -> Series:
-    """The sensitivity of each contrast of a table in its good row."""
-    ids = [*map(str, table.index)]
-    texts = [x for x in ("context", "target", "right_context", "sentence") if x in table]
-    is_asked = "sentence" in texts or {"context", "target"} <= {*texts}
-    rows = DataFrame({
-        "id": ids,
-        "good": level_texts(table["good"]).isin(["true", "1"]),
-        "contrast": table["model"].astype(str) + "|" + table["contrast"].astype(str),
-        "sentence": ids,  # rows of which no text is known are never the same
-        "right_context": "",
-    })  # fmt: skip
-    rows = rows.assign(**{name: table[name].astype(str) for name in texts if is_asked})
-    log_prob = -table["surprisal"].astype(float).to_numpy() * math.log(2)
-    trials = Trials(rows.to_dict("list"), {"log_prob": log_prob.tolist()}, {})
-    try:
-        scores = trials.contrasts.verdicts("sensitivity", trials.log_prob)
-    except ValueError as error:
-        raise BadInput(f"correct: {error}") from None
-    values = dict(zip(scores.items, scores.values, strict=True))
-    return rows["contrast"].map(values).astype(float).where(rows["good"])
-
-
-def _column(table: DataFrame, name: str) -> str:
-    """The column of the data that the user calls by this name; see `items_of`."""
-    return f"{name}{_DATA}" if name in _OWN and f"{name}{_DATA}" in table else name
-
-
-def _levels(table: DataFrame, name: str, orders: Orders) -> tuple[str, ...]:
-    """The levels of a column in the user's order, or else by `lmdiag.text.in_order`."""
-    levels = in_order(level_texts(table[_column(table, name)]).dropna().unique())
-    given = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
-    if given and sorted(given) != sorted(levels):
-        raise BadInput(
-            f"the order {','.join(given)} does not name each level of {name} once: "
-            f"{', '.join(levels)}"
-        )
-    return given or levels
-
-
-def _factors(table: DataFrame, names: Iterable[str], orders: Orders) -> DataFrame:
+def _factors(table: DataFrame, names: Iterable[str], orders: Mapping[str, Any]) -> DataFrame:
     """The columns of the design, by the user's names, as categories with their levels in order."""
-    texts = {name: level_texts(table[_column(table, name)]) for name in names}
-    factors = {name: Categorical(x, _levels(table, name, orders)) for name, x in texts.items()}
+    factors = {}
+    for name in names:
+        texts = level_texts(table[rows.column_of(table, name)])
+        levels = in_order(texts.dropna().unique())
+        given = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
+        if given and sorted(given) != sorted(levels):
+            raise BadInput(
+                f"the order {','.join(given)} does not name each level of {name} once: "
+                f"{', '.join(levels)}"
+            )
+        factors[name] = Categorical(texts, given or levels)
     return DataFrame(factors, table.index)
 
 
-# ---- the design ----------------------------------------------------------------------------------
-
-
-def _conditions_of(table: DataFrame) -> list[str]:
-    """The conditions that are found among the columns of the data; see `find_conditions`."""
-    return find_conditions(_data_of(table))
-
-
-def _data_of(table: DataFrame) -> DataFrame:
-    """The columns of the data, by the user's names."""
-    users = {f"{name}{_DATA}": name for name in _OWN if f"{name}{_DATA}" in table}
-    never = {*_RUN_COLUMNS, *users.values(), *(PARTS if {*PARTS} <= {*table.columns} else ())}
-    never |= {*table.attrs.get(MEASURE_NAMES, ())}
-    if "signature" in table:
-        never |= {name for name in table if is_measure(name)}
-    data = table.drop(columns=[name for name in never if name in table])
-    return data.rename(columns=users)
+# ---- cells ---------------------------------------------------------------------------------------
 
 
 def _means(
     table: DataFrame,
     conditions: Sequence[str],
     response: str,
-    orders: Orders,
+    orders: Mapping[str, Any],
     *,
-    required: bool,
+    is_required: bool,
     each: bool,
 ) -> dict[tuple[str, str], DataFrame]:
     """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     suites = {"": table}
-    has_suites = {"item", "suite"} <= set(table)
-    if has_suites and (each or not (conditions or _conditions_of(table))):
+    if {"item", "suite"} <= {*table} and (
+        each or not (conditions or find_conditions(rows.data_of(table)))
+    ):
         suites = dict(iter(table.groupby("suite", sort=False)))
-        if each:
-            suites = {suite: rows for suite, rows in suites.items() if rows[response].any()}
     means: dict[tuple[str, str], DataFrame] = {}
     problems = []
-    for suite, rows in suites.items():
+    for suite, of_suite in suites.items():
+        if each and not of_suite[response].any():
+            continue
         try:
-            means |= _means_of_suite(rows, str(suite), conditions, response, orders)
+            of_models = _means_of_models(of_suite, conditions, response, orders)
+            means |= {(suite, model): wide for model, wide in of_models.items()}
         except BadInput as error:
             problems.append(error)
-    if not means and (conditions or required):
+    if problems and is_required and not means:
         raise problems[0]
     return means
 
 
-def _means_of_suite(
-    table: DataFrame, suite: str, conditions: Sequence[str], response: str, orders: Orders
-) -> dict[tuple[str, str], DataFrame]:
-    """The means of one suite, or of a table without suites; see `_means`."""
+def _means_of_models(
+    table: DataFrame, conditions: Sequence[str], response: str, orders: Mapping[str, Any]
+) -> dict[str, DataFrame]:
+    """Model -> the means of one suite, or of a table without suites; see `_means`."""
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    names = list(conditions) or _conditions_of(table)
+    names = [*conditions] or find_conditions(rows.data_of(table))
     if not names:
-        raise BadInput(why_no_conditions(_data_of(table)))
-    columns = ["item", *(_column(table, name) for name in names)]
-    levels = [_levels(table, name, orders) for name in names]
+        raise BadInput(why_no_conditions(rows.data_of(table)))
+    factors = _factors(table, names, orders)
+    levels = [[*factors[name].cat.categories] for name in names]
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
     cells = MultiIndex.from_product(levels, names=names)
+    keys = factors.astype(object).assign(**{"": level_texts(table["item"])})[["", *names]]
     means = {}
-    for model, rows in table.groupby("model", sort=False):
-        keys = [level_texts(rows[column]) for column in columns]
-        items = keys[0].dropna().unique()
+    for model, of_model in table.groupby("model", sort=False):
+        of_rows = [values for _, values in keys.loc[of_model.index].items()]
+        items = of_rows[0].dropna().unique()
         every = MultiIndex.from_product([items, *levels])
-        values = rows[response].groupby(keys).mean().reindex(every).to_numpy()
+        values = of_model[response].groupby(of_rows).mean().reindex(every).to_numpy()
         wide = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
         if wide.isna().any(axis=1).all():
             raise BadInput(
                 f"no item has a value in all {len(cells)} cells of {' x '.join(names)}: name the "
                 "conditions with --conditions"
             )
-        means[suite, str(model)] = wide
+        means[str(model)] = wide
     return means
 
 
@@ -499,7 +308,7 @@ def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
     for name in names:
         column = name
         while column in _CELL_COLUMNS or (column != name and column in names):
-            column += _DATA
+            column += rows.DATA
         columns[name] = column
     return columns
 
@@ -523,7 +332,7 @@ def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> Dat
     if not tables:
         return DataFrame()
     whole = concat(tables, names=["suite", "model"]).reset_index(["suite", "model"])
-    texts = [name for name, kind in whole.dtypes.items() if pd.api.types.is_string_dtype(kind)]
+    texts = [name for name, kind in whole.dtypes.items() if is_string_dtype(kind)]
     whole[texts] = whole[texts].fillna("")  # conditions of other suites
     return whole.reset_index(drop=True).drop(columns=[] if whole["suite"].any() else "suite")
 
@@ -553,21 +362,14 @@ def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFra
 def _mixed_models(
     formula: str, table: DataFrame, factors: DataFrame, coding: Coding
 ) -> dict[str, LinearFit]:
-    """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`."""
-    groups = table.groupby("model", sort=False)
-    tables = {"": table} if _MODEL.search(formula) else dict(iter(groups))
-    return {
-        model: fit_mixed(formula, _typed(rows, factors), coding=coding)
-        for model, rows in tables.items()
-    }
+    """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`.
 
-
-def _typed(table: DataFrame, factors: DataFrame) -> DataFrame:
-    """The table with texts of numbers as numbers, and the columns of the design as categories."""
-    typed = {}
-    for name in table.columns:
-        texts = level_texts(table[name])
-        numbers = to_numeric(texts, errors="coerce")
-        typed[name] = numbers if numbers.count() == texts.count() else texts
-    typed |= dict(factors.loc[table.index].items())
-    return DataFrame(typed, table.index)
+    Texts of numbers are numbers, and the columns of the design are categories.
+    """
+    texts = {name: level_texts(table[name]) for name in table.columns}
+    numbers = {name: to_numeric(x, errors="coerce") for name, x in texts.items()}
+    typed = {x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts}
+    rows_of_all = DataFrame(typed | dict(factors.items()), table.index)
+    is_one = re.search(r"(?<!\w)model(?!\w)", formula)
+    groups = [("", rows_of_all)] if is_one else rows_of_all.groupby(table["model"], sort=False)
+    return {str(model): fit_mixed(formula, part, coding=coding) for model, part in groups}

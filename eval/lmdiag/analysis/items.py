@@ -32,9 +32,6 @@ PREDICTED = ("surprisal", "probability", "entropy", "rank", "n_tokens", "state",
 """Columns of what the model predicted, of rows with a blank; rows of sentences have no rank and no
 top word, and of entropies only those of words and regions."""
 
-MEASURE_NAMES = "measures"
-"""Key of `DataFrame.attrs` with the names of the columns that are measures."""
-
 PARTS = ("number", "name", "text", "start")
 """Columns of a region or word."""
 
@@ -82,11 +79,7 @@ def items_of(
         else:
             frame, _ = read_frame_rows(part, AS_IT_IS, frozenset())
             tables.append(frame if isinstance(part, DataFrame) else frame.reset_index(drop=True))
-    table = concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
-    names = dict.fromkeys(name for part in tables for name in part.attrs.get(MEASURE_NAMES, ()))
-    if names:
-        table.attrs[MEASURE_NAMES] = [*names]
-    return table
+    return concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
 
 
 def labels_of(runs: Sequence[Run]) -> list[str]:
@@ -128,11 +121,7 @@ def _of_run(run: Run, label: str, task: str, per: Per) -> DataFrame:
     first = _RUN if has_settings else _RUN[:4]
     table = table[[*first, *table.columns.drop([*_RUN])]]
     whole = table.columns.intersection(["rank", "n_tokens", "shuffle"])
-    table = table.astype(dict.fromkeys(whole, "Int64"))
-    table.attrs[MEASURE_NAMES] = [
-        *dict.fromkeys(x for rows in frames for x in rows.attrs[MEASURE_NAMES])
-    ]
-    return table
+    return table.astype(dict.fromkeys(whole, "Int64"))
 
 
 def items_of_predictions(
@@ -145,9 +134,6 @@ def items_of_predictions(
         stimuli: the rows that were asked, perturbed where the predictions are.
         per: "row", "region" or "word".
         scored: whether rows have the value of each measure.
-
-    Raises:
-        BadInput: the predictions are not of these rows, or rows have no such parts.
     """
     if list(stimuli.columns()["id"]) != list(predictions.id):
         raise BadInput("the predictions are not of these rows: their ids differ")
@@ -182,9 +168,7 @@ def _rows(
         data["item"] = data[within] + "-" + data["item"].map(str)
     if per != "row":
         parts = _parts(stimuli, predictions, per)
-        table = data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
-        table.attrs[MEASURE_NAMES] = []
-        return table
+        return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN
     data["surprisal"] = 0.0 - nats / math.log(2)
     data["probability"] = np.exp(nats)
@@ -196,9 +180,7 @@ def _rows(
     data["state"] = [predictions.state(row) for row in range(len(nats))]
     if is_blank:
         data["top_word"] = [words[0] if words else None for words in predictions.top_words]
-    data = data.assign(**measures)
-    data.attrs[MEASURE_NAMES] = [*measures]
-    return data
+    return data.assign(**measures)
 
 
 def measure_columns(
@@ -209,10 +191,6 @@ def measure_columns(
     A measure of contrasts has its value in the good row. Left out are measures of human data,
     correlations, which have no value for an item, the points of curves over cut-offs, and
     predictions of suites, of which an item may have several.
-
-    Args:
-        stimuli: the rows.
-        scores: of these rows.
     """
     rows = stimuli.columns()
     good = rows.get("good", ())

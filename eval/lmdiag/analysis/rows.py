@@ -1,0 +1,229 @@
+"""The rows of a table of items that are analysed, in named steps, and their response as numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from pandas import DataFrame, Series, to_numeric
+from pandas.api.types import is_numeric_dtype
+from scipy.special import logit
+
+from lmdiag.analysis.items import PARTS, PREDICTED
+from lmdiag.diagnostics import is_measure
+from lmdiag.measures import Trials
+from lmdiag.perturb import NONE
+from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
+from lmdiag.stimuli.design import TEXT_COLUMNS, level_texts
+from lmdiag.text import column_like, folded, shortened
+from lmdiag.types import BadInput
+
+EACH_REGION = "all"
+"""Stands for every region, each by itself."""
+
+DATA = "_data"
+"""End of the name of a column of the data whose own name means something else in a table."""
+
+_RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
+"""Columns of what was asked and answered."""
+
+_OWN = {*_RUN_COLUMNS, "suite", *PARTS}
+"""Columns of tables of items that are not columns of the data; see `items_of`."""
+
+
+def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
+    """Returns a table with the values of a response as numbers, if it is a column.
+
+    `BadInput` for another value names the file or run, and the row by its number in the index.
+    """
+    column = column_like(response, table.columns)
+    if column not in table:
+        return table
+    numbers = to_numeric(table[column], errors="coerce")
+    wrong = table.index[numbers.isna() & table[column].notna()]
+    if len(wrong):
+        value = shortened(str(table[column][wrong[0]]))
+        raise BadInput(f"{name}:{wrong[0]}: the column {column}: {value!r} is not a number")
+    return table.assign(**{column: numbers})
+
+
+def column_of(table: DataFrame, name: str) -> str:
+    """Returns the column of the data that the user calls by this name; see `items_of`."""
+    return f"{name}{DATA}" if name in _OWN and f"{name}{DATA}" in table else name
+
+
+def data_of(table: DataFrame) -> DataFrame:
+    """Returns the columns of the data, by the user's names."""
+    users = {f"{name}{DATA}": name for name in _OWN if f"{name}{DATA}" in table}
+    never = {*_RUN_COLUMNS, *users.values()}
+    never |= {*PARTS} if {*PARTS} <= {*table} else set()
+    if {"state", "n_tokens"} <= {*table}:  # a table of `items_of`
+        never |= {name for name in table if is_measure(name)}
+    return table.drop(columns=[*never], errors="ignore").rename(columns=users)
+
+
+# ---- steps ---------------------------------------------------------------------------------------
+
+
+def unperturbed(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
+    """Returns the unperturbed rows of a task; `named` columns that mean something else are data."""
+    if unknown := [x for x in (*named, *filter(None, [item])) if x not in table]:
+        raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
+    taken = [name for name in named if name in _OWN and f"{name}{DATA}" not in table]
+    table = table.rename(columns={name: f"{name}{DATA}" for name in taken})
+    if item:
+        table = table.assign(item=table[column_of(table, item)])
+    if "perturbation" in table:
+        table = table[table["perturbation"] == NONE]
+    if "task" in table and table["task"].nunique() > 1:
+        tasks = ", ".join(dict.fromkeys(table["task"]))
+        raise BadInput(f"there are several tasks: choose one with --task from {tasks}")
+    return table
+
+
+def of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
+    """Returns the rows of a region; of every one, with `suite` for its name.
+
+    A table with several regions within its items needs one, unless their column is itself `named`
+    as a condition or in a formula.
+    """
+    part = "number" if {*PARTS} <= {*table} else "region"
+    if not region and (part not in table or part in named):
+        return table
+    items = table["item"] if "item" in table else Series(0, table.index)
+    if not region and table[part].groupby(items).nunique().max() < 2:
+        return table
+    columns = [name for name in ("number", "name", "region") if name in table]
+    if not columns:
+        raise BadInput("the table has no regions: write it with --per region")
+    texts = table[columns].apply(level_texts)
+    names = texts.fillna("").agg(" ".join, axis=1).str.strip()
+    if region == EACH_REGION:
+        table = table.assign(suite=names.where(~names.str.isdigit(), "region " + names))
+    else:
+        table = table[(texts == region).any(axis=1)]
+    if table.empty:
+        regions = ", ".join(map(shortened, names.unique()[:20]))
+        raise BadInput(f"choose a region with --region from {regions}")
+    return table
+
+
+def with_model_and_item(table: DataFrame) -> DataFrame:
+    """Returns the table with `item` and with `model`, which tells several precisions apart, too."""
+    table = table.reset_index(drop=True)
+    facts = [name for name in ("model", "weights", "signature") if name in table]
+    names: list[str] = []
+    if "model" in facts:  # the shortest choice of facts that tells all models apart
+        choices = (["model"], ["model", "weights"], ["model", "signature"], facts)
+        n_of = {(*x,): len(table[x].drop_duplicates()) for x in choices if {*x} <= {*facts}}
+        names = [*next(x for x, n in n_of.items() if n == n_of[(*facts,)])]
+    texts = table[names].fillna("").astype(str)
+    table["model"] = texts.agg(" ".join, axis=1).str.strip() if names else ""
+    has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
+    if "contrast" in table and not has_several_rows:
+        table["item"] = table["contrast"]
+    return table
+
+
+def with_response(table: DataFrame, response: str) -> tuple[DataFrame, str]:
+    """Returns the table with the response, and how many of its values are infinite, or ""."""
+    values = _response(table, response)
+    is_infinite = np.isinf(values)  # of words of probability 0
+    table = table.assign(**{response: values.mask(is_infinite)})
+    n = int(is_infinite.sum())
+    rows = f"{n:,} rows, which count as missing values"
+    if n == 1:
+        rows = "1 row, which counts as a missing value"
+    return table, f"{response} is infinite in {rows}" if n else ""
+
+
+def _response(table: DataFrame, response: str) -> Series:
+    """The response of each row, NaN where it is not known; see `lmdiag.analyse`."""
+    columns = {*table}
+    if response in columns:
+        return to_numeric(table[response]).astype(float)
+    if response in ("probability", "log_odds") and "surprisal" in columns:
+        probability = 2.0 ** -table["surprisal"].astype(float)
+        return probability if response == "probability" else logit(probability)
+    if response != "correct":
+        names = [str(name) for name in table if is_numeric_dtype(table[name])]
+        raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
+    for name in ("sensitivity", "accuracy@1"):
+        if name in columns:
+            return to_numeric(table[name]).astype(float)
+    # a table that was made elsewhere has no measures
+    if {"good", "contrast", "surprisal"} <= columns:
+        return _sensitivity(table)
+    if not {"expected", "top_word"} <= columns:
+        raise BadInput("correct needs the columns good and contrast, or expected and top_word")
+    pairs = table[["top_word", "expected"]].dropna().map(str.lower)
+    hits = [word in expected.split("|") for word, expected in pairs.to_numpy()]
+    return Series(hits, pairs.index, dtype=float).reindex(table.index)
+
+
+def _sensitivity(table: DataFrame) -> Series:
+    """The sensitivity of each contrast of a table in its good row."""
+    ids = [*map(str, table.index)]
+    texts = [name for name in TEXT_COLUMNS if name in table]
+    is_asked = "sentence" in texts or {"context", "target"} <= {*texts}
+    rows = DataFrame({
+        "id": ids,
+        "good": level_texts(table["good"]).isin(["true", "1"]),
+        "contrast": table["model"].astype(str) + "|" + table["contrast"].astype(str),
+        "sentence": ids,  # rows of which no text is known are never the same
+        "right_context": "",
+    })  # fmt: skip
+    rows = rows.assign(**{name: table[name].astype(str) for name in texts if is_asked})
+    log_prob = -table["surprisal"].astype(float).to_numpy() * math.log(2)
+    trials = Trials(rows.to_dict("list"), {"log_prob": log_prob.tolist()}, {})
+    try:
+        scores = trials.contrasts.verdicts("sensitivity", trials.log_prob)
+    except ValueError as error:
+        raise BadInput(f"correct: {error}") from None
+    values = dict(zip(scores.items, scores.values, strict=True))
+    return rows["contrast"].map(values).astype(float).where(rows["good"])
+
+
+def summed_over_words(
+    table: DataFrame, response: str, keys: Sequence[str], constant: Sequence[str]
+) -> tuple[DataFrame, str]:
+    """Returns a row per item, cell and reader where there is one per word, and what was done.
+
+    Surprisals are summed over words; rows of one position and reader are averaged before. Of every
+    other response, and of tables without words, the rows stay: their mean is taken later.
+
+    Args:
+        table: with the columns `item` and `model`, the rows of one region or of whole sentences.
+        response: column of numbers.
+        keys: columns of the cells.
+        constant: columns of a formula, which must not differ within a sum.
+    """
+    readers = [name for name in table if folded(name) in READER_NAMES]
+    groups = [name for name in dict.fromkeys(["model", "item", *keys]) if name in table]
+    n_cells = table.groupby(groups, dropna=False).ngroups
+    n_rows = len(table)
+    if n_rows == n_cells:
+        return table, ""
+    positions = [name for name in table if folded(name) in WORD_PLACES]
+    words = [name for name in table if folded(name) in ("word", "token", "ia")]
+    groups = list(dict.fromkeys([*groups, *readers]))
+    several = table.groupby(groups, dropna=False)
+    is_words = bool(positions) or any(several[name].nunique().gt(1).any() for name in words)
+    if response != "surprisal" or not is_words:
+        what = f"{response}: mean over the rows of an item and cell"
+        return table, f"{what}, {n_rows:,} rows of {n_cells:,} cells"
+    for name in constant:
+        if name not in (response, *groups) and several[name].nunique(dropna=False).gt(1).any():
+            raise BadInput(
+                f"{name} differs between words whose surprisals are summed: leave it out of the "
+                "formula, or make a table with a row per region"
+            )
+    if positions:
+        of_words = table.groupby([*groups, positions[0]], dropna=False, sort=False)
+        table = of_words.first().assign(**{response: of_words[response].mean()}).reset_index()
+    summed = table.groupby(groups, dropna=False, sort=False)
+    values = summed[response].agg(lambda words: words.sum(skipna=False))
+    sums = summed.first().assign(**{response: values}).reset_index()
+    what = f"{response}: sum over the words of an item and cell"
+    return sums, f"{what}, {n_rows:,} rows make {len(sums):,} sums"
