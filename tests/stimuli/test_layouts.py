@@ -13,8 +13,8 @@ from lmdiag import stimuli
 from lmdiag.analysis.cloze import read_norms
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
-from lmdiag.analysis.texts import read_texts
 from lmdiag.report.selections import ReportFigures
+from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.design import design_of
 from lmdiag.types import BadInput, TableOptions
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, make_dataclass, replace
-from dataclasses import fields as dataclass_fields
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 from cyclopts import Group, Parameter, Token
 
@@ -70,24 +69,22 @@ Overwrite = Annotated[bool, Parameter(help="replace existing files")]
 Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, nothing else")]
 
 
-def _table_options(left_out: str) -> type:
-    """The options of a table without one, which a command has in its own form."""
-    from docstring_parser import parse_from_object
-
-    helps = {x.arg_name: x.description for x in parse_from_object(TableOptions).params}
-    kinds = get_type_hints(TableOptions)
-    fields = [
-        (x.name, Annotated[kinds[x.name], Parameter(help=helps[x.name])], x.default)
-        for x in dataclass_fields(TableOptions)
-        if x.name != left_out
-    ]
-    name = f"TableWithout{left_out.title()}"
-    module = {"__module__": __name__}
-    return make_dataclass(name, fields, frozen=True, kw_only=True, namespace=module)
+NotHere = Annotated[tuple[str, ...], Parameter(parse=False)]
+"""An option of a record that a command has in its own form."""
 
 
-TableWithoutFilter = _table_options("filter")
-TableWithoutColumns = _table_options("columns")
+@dataclass(frozen=True, kw_only=True)
+class TableWithoutFilter(TableOptions):
+    """The options of a table but one."""
+
+    filter: NotHere = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableWithoutColumns(TableOptions):
+    """The options of a table but one."""
+
+    columns: NotHere = ()
 
 
 @dataclass(frozen=True, kw_only=True)

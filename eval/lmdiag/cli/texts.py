@@ -20,14 +20,13 @@ from lmdiag.text import visible
 from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:
-    from lmdiag.analysis.texts import NamedTexts
+    from lmdiag.runs.surprisals import NamedTexts
 
 _COMPUTED = ("length", "log_frequency")
 """Further columns of a table of surprisals."""
 
-_AS_IT_IS = options.TableWithoutFilter()
-_WithoutColumns = options.TableWithoutColumns
-_TEXTS = _WithoutColumns()
+_TABLE = options.TableWithoutFilter()
+_TABLE_OF_TEXTS = options.TableWithoutColumns()
 
 
 def surprisal_command(
@@ -40,7 +39,7 @@ def surprisal_command(
     language: str = "en",
     entropy: bool = False,
     overwrite: options.Overwrite = False,
-    table: Annotated[_WithoutColumns, options.TABLE] = _TEXTS,  # type: ignore[valid-type]
+    table: Annotated[options.TableWithoutColumns, options.TABLE] = _TABLE_OF_TEXTS,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> None:
     """Writes the table.
@@ -69,7 +68,7 @@ def surprisal_command(
         choice = ", ".join(_COMPUTED)
         raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
     given = tuple(name for name in columns if "=" in name)
-    named = _texts(file, TableOptions(columns=given, **vars(table)))
+    named = _texts(file, TableOptions(**vars(table) | {"columns": given}))
     for note in named.notes:
         say(f"lmdiag: {note}")
     if "log_frequency" in columns:
@@ -104,7 +103,7 @@ def surprisal_command(
 
 def _texts(file: str, options: TableOptions) -> NamedTexts:
     """The texts of a table, or the lines of a text file or of standard input."""
-    from lmdiag.analysis.texts import NamedTexts, read_texts
+    from lmdiag.runs.surprisals import NamedTexts, read_texts
 
     path = user_path(file)
     if path.suffix.lower() in TABLE_SUFFIXES or (file != "-" and is_text_table(path)):
@@ -135,7 +134,7 @@ def fit_command(
     output: Path = Path("results"),
     overwrite: options.Overwrite = False,
     procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
-    table: Annotated[options.TableWithoutFilter, options.TABLE] = _AS_IT_IS,  # type: ignore[valid-type]
+    table: Annotated[options.TableWithoutFilter, options.TABLE] = _TABLE,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> None:
     """Fits, prints and writes.
@@ -170,8 +169,7 @@ def fit_command(
         profile=profile,
         output=output,
         **vars(reading.batching),
-        **vars(procedure),
-        **vars(table),
+        **vars(table) | vars(procedure),
     )
     if as_json:
         print(json.dumps(result.to_json()))

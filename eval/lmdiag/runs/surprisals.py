@@ -1,4 +1,4 @@
-"""The surprisal of every word: of some texts, as a table, or of the words of human measures."""
+"""The surprisal of every word: of texts and their files, or of the words of human measures."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import math
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pandas import DataFrame
 
 from lmdiag.analysis.human import HumanTable, SurprisalSource
-from lmdiag.analysis.procedures import ENTROPY, SURPRISAL
+from lmdiag.analysis.procedures import ENTROPY, PLACES, SURPRISAL, Procedure, procedure_for
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.protocol import bos_remark
 from lmdiag.results.models import model_label
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
-from lmdiag.types import Sentence
+from lmdiag.stimuli.forms import form_of
+from lmdiag.stimuli.proposals import WORDS
+from lmdiag.stimuli.reading import read_rows
+from lmdiag.stimuli.regions import refuse_fragments, with_regions
+from lmdiag.stimuli.table import text_problem
+from lmdiag.table_files import MISSING, RawTable, as_frame
+from lmdiag.types import AS_IT_IS, BadInput, Sentence, TableOptions
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from lmdiag.models import LoadOptions, Model
 
 WordColumn = Literal["length", "log_frequency"]
@@ -37,20 +43,14 @@ def word_surprisals(
 ) -> DataFrame:
     """Returns a table with a row per word of the texts, in their order; see `api.surprisals`.
 
-    Equal texts are asked once.
+    Equal texts are asked once. A text without a word has a number, but no rows.
 
     Args:
         model: a masked or a causal model.
-        texts: sentences, or texts of any length. One without a word has a number, but no rows.
-        entropy: ask for entropies, too; without them, its column is missing.
+        texts: sentences, or texts of any length.
+        entropy: ask for entropies, too.
         how: batch_size, journal and label, see `ask`.
-
-    Raises:
-        BadInput: the model cannot score sentences (encoder-decoder models), or not one of these; a
-            server is asked for entropies.
     """
-    from pandas import DataFrame
-
     # Blanks around a text are not read: they would be tokens of their own.
     distinct = filter(None, dict.fromkeys(map(str.strip, texts)))
     questions = [Sentence(text, entropy=entropy) for text in distinct]
@@ -88,13 +88,8 @@ def ask_about_words(
         model: a masked or a causal model.
         options: how it was loaded.
         table: the rows, and which columns place them.
-        output: folder that keeps answers, so that an interrupted run resumes and a finished one is
-            not asked again; None to keep nothing.
+        output: folder that keeps answers, see `kept_answers`.
         batch_size, label: see `ask`.
-
-    Raises:
-        BadInput: the procedure names no column of words, a word has a blank, or the model cannot
-            score texts, or has no entropies (a server).
     """
     columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
     texts = table.running_texts()
@@ -112,3 +107,69 @@ def ask_about_words(
     remarks = filter(None, (table.gap_note(), bos, model.warning, warning))
     entropy = values[1] if ENTROPY in columns else None
     return SurprisalSource(model_label(info), values[0], "", "; ".join(remarks), entropy)
+
+
+# ---- files of texts ------------------------------------------------------------------------------
+
+
+class NamedTexts(NamedTuple):
+    """Texts and what they are called.
+
+    Attributes:
+        texts: what a model reads.
+        names: of the texts.
+        notes: how the table was read.
+        words: the words of the table, where it has a row per word; None for texts.
+    """
+
+    texts: list[str]
+    names: list[int | str]
+    notes: tuple[str, ...] = ()
+    words: HumanTable | None = None
+
+    def of_table(self, surprisals: DataFrame) -> DataFrame:
+        """Returns a table of `LanguageModel.surprisals` with the names and words of the table."""
+        named = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
+        if self.words is None:
+            return named
+        positions = self.words.words["position"].to_numpy()
+        of_words = named.iloc[self.words.word_in_texts].reset_index(drop=True)
+        whole = (positions % 1 == 0).all()
+        return of_words.assign(position=positions.astype(int) if whole else positions)
+
+
+def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
+    """Returns the texts of a table: those of its rows, or of its words.
+
+    A text of a row is called by the number of the row; a text of several rows as in its column.
+    """
+    known = PLACES | {"sentence", "region"}
+    table = read_rows(path, options, known, raw=True, reads=("separator",))
+    how = procedure_for(table.columns, None, Procedure(response="surprisal"))
+    if how.text and how.position and how.word and not _has_blanks(table, how.text):
+        words = HumanTable(as_frame(table, raw=True), path.name, how)
+        texts = words.running_texts()
+        gaps = [note for note in [words.gap_note()] if note]
+        return NamedTexts([*texts.values()], [*texts], (*table.notes, *gaps), words)
+    if form_of(table.columns) == "sentences":
+        refuse_fragments(table)
+        table = with_regions(table, options.separator)
+    names = [name for name in ("text", "sentence") if name in table.columns]
+    if len(names) != 1:
+        rule = "a table needs one column text or sentence; give other texts as a .txt file"
+        if remedy := WORDS.option(table.columns):
+            rule = f"if it has a row per word, give {remedy}"
+        raise BadInput(f"{path} has the columns {', '.join(table.columns)}: {rule}")
+    texts_of_rows = table.columns[names[0]]
+    for row, text in enumerate(texts_of_rows):
+        if not isinstance(text, str) or text.strip() in MISSING:
+            raise table.error(row, f"the column {names[0]} is empty or not text")
+        if problem := text_problem("sentence", text):
+            raise table.error(row, f"the column {names[0]} {problem}")
+    return NamedTexts([*texts_of_rows], [*(table.row_names or table.numbers.rows)], table.notes)
+
+
+def _has_blanks(table: RawTable, name: str) -> bool:
+    """Whether most values of a column are texts of several words."""
+    values = [str(value).strip() for value in table.columns[name]]
+    return sum(" " in value for value in values) > len(values) / 2
