@@ -23,7 +23,7 @@ from lmdiag import files, stimuli
 from lmdiag.analysis.human import read_human
 from lmdiag.cli.options import read_models
 from lmdiag.hub import publish
-from lmdiag.hub.client import is_on_hub
+from lmdiag.hub.publish import is_on_hub
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.multiverse import Multiverse

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import (
+    exists,
     find_secret,
     is_file,
     is_folder,
@@ -22,7 +23,6 @@ from lmdiag.files import (
     read_json,
     resource_path,
 )
-from lmdiag.hub.client import check_repo_id
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
@@ -37,6 +37,30 @@ _BENCHMARK = "eval.yaml"
 _PROVENANCE = "provenance.json"
 SITE_INDEX = "leaderboard.json"
 """The file by which a directory is recognised as a leaderboard."""
+
+
+def is_repo_id(name: str) -> bool:
+    """Returns whether a name is namespace/name by the Hub's own rule, in plain ASCII."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return "/" in name and name.isascii()
+
+
+def is_on_hub(source: str) -> bool:
+    """Returns whether a source is the id of a Hub repository, and not a path of this machine."""
+    return is_repo_id(source) and not exists(Path(source))
+
+
+def check_repo_id(repo_id: str, option: str) -> str:
+    """Returns the id of a repository; `BadInput` if it is not namespace/name."""
+    if not is_repo_id(repo_id):
+        raise BadInput(f"{option} {repo_id!r} is not a repository id: write namespace/name")
+    return repo_id
 
 
 @dataclass(frozen=True)
@@ -99,9 +123,6 @@ class Commit:
         Returns:
             The address of the commit, and whether the repository is private: an existing one keeps
             its visibility.
-
-        Raises:
-            BadInput: the Hub refuses, or cannot be reached.
         """
         where: dict[str, Any] = {"repo_id": self.repo_id, "repo_type": self.repo_type}
         with plain_errors(f"cannot publish to {self.repo_id}"):
@@ -111,11 +132,7 @@ class Commit:
             return commit.commit_url, bool(api.repo_info(**where).private)
 
     def propose(self, api: HfApi) -> str | None:
-        """Opens a pull request and returns its address; None if the repository has it all.
-
-        Raises:
-            BadInput: the Hub refuses, or cannot be reached.
-        """
+        """Opens a pull request and returns its address; None if the repository has it all."""
         with plain_errors(f"cannot open a pull request on {self.repo_id}"):
             return self._send(api, create_pr=True).pr_url
 
@@ -139,10 +156,6 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Commit:
         folder: directory that `lmdiag build` wrote.
         repo_id: target repository.
         benchmark: send `eval.yaml` too, which the Hub accepts from registered benchmarks only.
-
-    Raises:
-        BadInput: not a built data set, files that differ from those that were built, or a token in
-            a file.
     """
     files = _collect(folder, repo_id)
     try:
@@ -167,11 +180,7 @@ def plan_data(folder: Path, repo_id: str, *, benchmark: bool = False) -> Commit:
 
 
 def plan_metric(repo_id: str) -> Commit:
-    """Plans to publish the metric of this installation as a Space that `evaluate.load` reads.
-
-    Raises:
-        BadInput: a repository name under which `evaluate` would not find the script.
-    """
+    """Plans to publish the metric of this installation as a Space that `evaluate.load` reads."""
     files = _collect(resource_path("metrics", _METRIC), repo_id)
     namespace, name = repo_id.split("/")
     if name != _METRIC:
@@ -183,11 +192,7 @@ def plan_metric(repo_id: str) -> Commit:
 
 
 def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
-    """Plans to publish a leaderboard as a static Space; pages of models that left it are removed.
-
-    Raises:
-        BadInput: the folder was not made by `lmdiag leaderboard`; or a token in a file.
-    """
+    """Plans to publish a leaderboard as a static Space, without pages of models that left it."""
     if not is_file(folder / SITE_INDEX):
         raise BadInput(
             f"{folder} is not a leaderboard: make one with `lmdiag leaderboard REQUESTS... --out`"

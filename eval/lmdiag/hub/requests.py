@@ -19,8 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from lmdiag.files import exists, plain_errors, read_bytes
 from lmdiag.hub.benchmark import leaderboard_figures, protocol_problem
-from lmdiag.hub.client import check_repo_id, is_on_hub
-from lmdiag.hub.publish import Commit
+from lmdiag.hub.publish import Commit, check_repo_id, is_on_hub
 from lmdiag.results import RESULTS, Results, load_run
 from lmdiag.text import first_problem
 from lmdiag.types import DIAGNOSTICS, BadInput
@@ -70,13 +69,8 @@ class RunRequest(BaseModel):
 def parse_request(text: str, path: str) -> RunRequest:
     """Returns the request of a YAML text.
 
-    Args:
-        text: content of the file.
-        path: its place in the results repository, which must be that of the request.
-
-    Raises:
-        BadInput: it is not YAML, a field is missing, unknown or wrong (names the field), or it is
-            not in its place.
+    `BadInput` names a field that is missing, unknown or wrong. `path` is the place of the file in
+    the results repository, which must be that of the request.
     """
     try:
         # Texts only: no value becomes a number, a date or null by its look.
@@ -99,11 +93,7 @@ def _validated(content: Any, prefix: str = "") -> RunRequest:
 def request_of(
     model: str, revision: str | None, dtype: str, quantization: str | None = None, note: str = ""
 ) -> RunRequest:
-    """Returns the request of a model on the Hub: its full id, and the commit of a revision.
-
-    Raises:
-        BadInput: no such model or revision, no access, no network; or a field is wrong.
-    """
+    """Returns the request of a model on the Hub: its full id, and the commit of a revision."""
     from huggingface_hub import HfApi
 
     with plain_errors(f"cannot find model {model}" + (f" at {revision}" if revision else "")):
@@ -115,10 +105,7 @@ def request_of(
 def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None = None) -> Commit:
     """Returns the pull request on a results repository.
 
-    Args:
-        request: what is to be run.
-        results_repo: id of the results repository.
-        claimed: the `results.json` of a run of the submitter's.
+    `claimed` is the `results.json` of a run of the submitter's.
     """
     check_repo_id(results_repo, "--results-repo")
     files = {request.path: request.to_yaml().encode()}
@@ -133,14 +120,13 @@ def offers_of_run(
 ) -> list[Commit]:
     """Returns the pull requests of a finished run, on its model and on a results repository.
 
+    `BadInput` if the run cannot be submitted; the message says why.
+
     Args:
         folder: run directory.
         data: id of the published data set; None for the one the run was made on.
         results_repo: id of the results repository; None to leave it out.
         note: of the request.
-
-    Raises:
-        BadInput: the run cannot be submitted; the message says why.
     """
     run = load_run(folder, data and check_repo_id(data, "--data"))
     results = run.results

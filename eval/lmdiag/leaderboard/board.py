@@ -143,24 +143,16 @@ class Board:
         return ranked(merged(rows)), sorted(others, key=lambda entry: (entry.name, entry.key))
 
     def locked(self) -> AbstractContextManager[Any]:
-        """Takes the runs and the site for one command, until the context ends.
-
-        Raises:
-            BadInput: another command holds them.
-        """
+        """Takes the runs and the site for one command; `BadInput` if another one holds them."""
         self.runs.mkdir(parents=True, exist_ok=True)
         busy = f"another lmdiag leaderboard is at work in {self.runs}: wait for it"
         return files.take_lock(self.runs / ".lock", busy)
 
     def run_missing(self, requests: Iterable[RunRequest], say: Callable[[str], None]) -> None:
-        """Runs every request that has no finished run.
+        """Runs every request that has no finished run; `say` gets a line for each.
 
         A request that exceeded a limit on time is tried again when the limit is longer; one that
         failed for another reason is tried again each time.
-
-        Args:
-            requests: what to run.
-            say: gets a line for each request that is run.
         """
         for request in requests:
             if self.run(request) or self.failure(request)[1] >= self.seconds:
@@ -184,9 +176,7 @@ class Board:
     def _run_child(self, request: RunRequest) -> str:
         """Runs `lmdiag run` for a request; returns what it said last.
 
-        Raises:
-            TimeoutExpired: it took too long, and was ended.
-            BadInput: see `_memory_limit`.
+        `TimeoutExpired` if it took too long, and was ended.
         """
         limit = _memory_limit(self.device)
         with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty:
@@ -236,11 +226,7 @@ class Board:
 
 
 def _memory_limit(device: str | None) -> Callable[[], None] | None:
-    """Returns what a child calls first to limit its memory, see `free_memory`; None for no limit.
-
-    Raises:
-        BadInput: on Windows, whose processes have no such limits.
-    """
+    """Returns what a child calls first to limit its memory to the free one; None for no limit."""
     if sys.platform == "win32":
         raise BadInput(
             "the runs of a leaderboard need limits that Windows does not have: use Linux, macOS or "

@@ -49,9 +49,8 @@ def child_environment() -> dict[str, str]:
 def check_model(model: str, commit: str, most: int) -> None:
     """Checks a model by what the Hub says of it, before its weights are downloaded.
 
-    Raises:
-        BadInput: another id or commit, no safetensors weights, too many files of weights, a header
-            or an index that is damaged or too large, too many parameters, no access.
+    Refused are another id or commit, missing safetensors weights, too many files of weights or
+    parameters, and a header or an index that is damaged or too large.
     """
     from huggingface_hub import HfApi, constants
     from huggingface_hub.errors import HfHubHTTPError

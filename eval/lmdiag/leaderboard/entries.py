@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lmdiag.files import is_folder, plain_errors, read_text, readable, real_path, user_path
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
-from lmdiag.hub.client import is_on_hub
+from lmdiag.hub.publish import is_on_hub
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
 from lmdiag.results import PREDICTIONS, Figure, Results, Run, digests
 from lmdiag.results.results import read_record
@@ -126,11 +126,7 @@ def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
 def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
     """Yields the requests of models that the owner of a leaderboard lists, in float32.
 
-    Args:
-        models: ids on the Hub with a revision or None; local folders and demo models.
-
-    Raises:
-        BadInput: see `request_of`.
+    `models` are ids on the Hub with a revision or None, local folders and demo models.
     """
     for model, revision in models:
         if model.startswith("demo:") or is_folder(user_path(model)):
@@ -143,11 +139,7 @@ def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
 def read_requests(places: Iterable[str]) -> Iterator[Entry]:
     """Yields the requests of results repositories and of folders, and the files that are not one.
 
-    Args:
-        places: ids of data set repositories on the Hub, or folders that contain `requests/`.
-
-    Raises:
-        BadInput: a place does not exist or has no requests.
+    `places` are ids of data set repositories on the Hub, or folders that contain `requests/`.
     """
     from huggingface_hub import snapshot_download
 

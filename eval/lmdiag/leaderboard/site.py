@@ -19,8 +19,7 @@ from lmdiag import diagnostics
 from lmdiag.comparison import compare_all
 from lmdiag.files import real_path, resource_path
 from lmdiag.hub.benchmark import columns, task_id
-from lmdiag.hub.client import is_on_hub
-from lmdiag.hub.publish import SITE_INDEX
+from lmdiag.hub.publish import SITE_INDEX, is_on_hub
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.entries import Entry, RankedEntry
 from lmdiag.report.charts.output import svg
@@ -37,11 +36,7 @@ _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
 
 
 def check_target(out: Path) -> None:
-    """Checks that a site may be written to a directory.
-
-    Raises:
-        BadInput: it is a file, or has other content.
-    """
+    """Refuses a file, and a directory with other content than a site."""
     try:
         names = {path.name for path in out.iterdir()}
     except FileNotFoundError:  # also for a moment while another command replaces the site
@@ -57,11 +52,7 @@ def write_site(
 ) -> None:
     """Writes the site into a directory of its own, completely or not at all.
 
-    Args:
-        out: the directory.
-        rows: in order of rank.
-        others: entries without a run.
-        board: of both.
+    `rows` are in order of rank, `others` the entries without a run.
     """
     work, before = (out.with_name(f".{out.name}.{name}") for name in ("building", "before"))
     for folder in (work, before):  # of an interrupted command
