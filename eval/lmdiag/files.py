@@ -439,8 +439,7 @@ def find_secret(content: bytes) -> bool:
 def plain_errors(doing: str) -> Iterator[None]:
     """Turns a refusal of the Hub, and a Hub that cannot be reached, into `BadInput`.
 
-    Args:
-        doing: start of the message, e.g. "cannot publish to org/lmdiag".
+    `doing` begins the message, e.g. "cannot publish to org/lmdiag".
     """
     import httpx2
     from huggingface_hub import errors

@@ -15,8 +15,7 @@ from lmdiag.types import BadInput
 def log_frequencies(texts: Iterable[str], language: str) -> NDArray[np.float64]:
     """Returns log2 of the proportion of each word in `wordfreq`; NaN for unknown words.
 
-    Raises:
-        BadInput: `wordfreq` is not installed, or has no such language.
+    `BadInput` if it is not installed, or has no such language.
 
     Source: Speer (2022), rspeer/wordfreq, version 3.
     """

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
 
-from lmdiag.types import DIAGNOSTICS, BadInput, Kind, ModelInfo, WordSpan, WordState
+from lmdiag.types import DIAGNOSTICS, BadInput, Kind, ModelInfo, Options, WordSpan, WordState
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,7 +33,7 @@ INSTRUCTION = "Complete the sentence."
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoringOptions:
+class ScoringOptions(Options):
     """What a probability is about. The texts of the fields are the help of the command line."""
 
     unit: Unit = "token"
@@ -213,7 +213,7 @@ NEEDED: Mapping[str, tuple[str, Any, str]] = {
 
 def conflict(query: QueryOptions) -> str:
     """Returns which options exclude or lack each other, with the remedy; "" for none."""
-    given = {x.name for x in fields(query) if getattr(query, x.name) != x.default}
+    given = query.stored().keys()
     for name, (needed, _, what) in NEEDED.items():
         if name in given and needed not in given:
             return f"option {name} {what}: give {needed}, too"
@@ -266,14 +266,8 @@ TRAINED_WITH_BOS = {"Gemma": True, "Pythia": False}
 def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
     """Returns a line if what stands before texts contradicts the tokenizer or the training.
 
-    Args:
-        query: all knobs.
-        info: of the model.
-        asks: what the rows ask, see `Diagnostic.asks`.
-
-    Returns:
-        the line; "" if nothing is contradicted, if the model is not causal, and for chats, whose
-        template decides.
+    "" if nothing is contradicted, if the model is not causal, and for chats, whose template
+    decides. The arguments are those of `without_effect`.
     """
     if info.kind != "causal" or query.chat:
         return ""
@@ -334,11 +328,7 @@ class Protocol(QueryOptions):
 
 
 def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
-    """Returns the ranks of accuracy@k in ascending order, each once.
-
-    Raises:
-        BadInput: not a list of integers from 1 up.
-    """
+    """Returns the ranks of accuracy@k, integers from 1 up, in ascending order, each once."""
     try:
         ranks = sorted({operator.index(rank) for rank in k})
     except TypeError:
@@ -349,11 +339,7 @@ def checked_ranks(k: Iterable[int]) -> tuple[int, ...]:
 
 
 def checked_threshold(threshold: Any) -> float:
-    """Returns the threshold of sensitivity@threshold, a difference between two probabilities.
-
-    Raises:
-        BadInput: not a number from 0 up to, but not including, 1.
-    """
+    """Returns the threshold of sensitivity@threshold, a number from 0 up to below 1."""
     is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
     if not is_number or not 0 <= threshold < 1:
         raise BadInput(f"threshold is {threshold!r}: give a number from 0 up to below 1, as 0.01")

@@ -7,7 +7,7 @@ Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
 from lmdiag.text import as_parameters
@@ -224,11 +224,21 @@ class ModelInfo:
     server: str | None = None
 
 
-# ---- tables of users -----------------------------------------------------------------------------
+# ---- options -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions:
+class Options:
+    """A record of options."""
+
+    def stored(self) -> dict[str, Any]:
+        """Returns the fields that are not at their default."""
+        values = {field: getattr(self, field.name) for field in fields(self)}
+        return {field.name: value for field, value in values.items() if value != field.default}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(Options):
     """How a user's own table is read, in this order; docs/specification.md, section 1."""
 
     columns: tuple[str, ...] = ()
@@ -257,21 +267,17 @@ class TableOptions:
 
         Lists may be given as one text, and `columns` as a mapping. `BadInput` for another option.
         """
-        fields = cls.__dataclass_fields__
-        if unknown := given.keys() - fields.keys():
-            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(fields)}")
+        known = cls.__dataclass_fields__
+        if unknown := given.keys() - known.keys():
+            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(known)}")
         values = {}
         for name, value in given.items():
             if isinstance(value, Mapping):
                 value = [f"{key}={column}" for key, column in value.items()]
-            if fields[name].default == ():
+            if known[name].default == ():
                 value = (value,) if isinstance(value, str) else tuple(value)
             values[name] = value
         return cls(**values)
-
-    def stored(self) -> dict[str, Any]:
-        """Returns the fields that are not the defaults, as `results.json` has them."""
-        return {name: value for name, value in vars(self).items() if value}
 
     def with_further(self, other: TableOptions) -> TableOptions:
         """Returns the options together with those of another record."""
@@ -284,15 +290,13 @@ class TableOptions:
 AS_IT_IS = TableOptions()
 """A table whose columns have the names of the specification."""
 
-# ---- designs -------------------------------------------------------------------------------------
-
 Coding = Literal["sum", "treatment", "difference"]
 """Contrasts of a factor: levels against their mean, against the first, or each against the one
 before it. Two levels are -0.5 and 0.5; with "treatment", 0 and 1."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesignOptions:
+class DesignOptions(Options):
     """How the items of a user's own data are analysed; what is not given is found in the data."""
 
     conditions: tuple[str, ...] = ()
@@ -310,7 +314,7 @@ class DesignOptions:
     """column that differs between items only: effects at each of its levels"""
 
     def given(self) -> dict[str, Any]:
-        """Returns what is not a default, as arguments of `analysis.designs.analyse_table`."""
+        """Returns what is not a default, as arguments of `lmdiag.analyse`."""
         orders = {}
         for text in self.levels:
             column, _, levels = text.rpartition("=")
@@ -318,11 +322,6 @@ class DesignOptions:
                 raise BadInput(f"--levels {text!r}: write COLUMN=a,b,c")
             orders[column] = levels.split(",")
         return self.stored() | ({"levels": orders} if orders else {})
-
-    def stored(self) -> dict[str, Any]:
-        """Returns the fields that are not the defaults, as `results.json` has them."""
-        default = vars(DesignOptions())
-        return {name: value for name, value in vars(self).items() if value != default[name]}
 
     def columns(self) -> list[str]:
         """Returns all columns that are named."""

@@ -137,20 +137,16 @@ class HumanFit:
 def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> HumanFit:
     """Fits the response with and without each model's surprisals, on the same rows.
 
-    Args:
-        table: the human measures, and how they are fitted.
-        sources: surprisals of each model; names must differ.
-
     Raises:
         BadInput: a column is missing, not numeric, infinite or constant on the fitted rows; too few
-            rows are left; the response is not defined.
+            rows are left; two sources have one name; the response is not defined.
     """
     names = [source.name for source in sources]
     if doubled := [name for name in names if names.count(name) > 1]:
         raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")
     full, baseline = table.procedure.formulas()
     regressions = table.procedure.regressions()
-    selections = [Selection(table, source, f"{full} + {baseline}") for source in sources]
+    selections = [Selection(table, source) for source in sources]
     common = np.logical_and.reduce([selection.kept for selection in selections])
     for selection in selections:
         selection.leave_out("no surprisal of another model", ~common)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series, factorize, to_numeric
 
-from lmdiag.analysis.items import PREDICTED
+from lmdiag.analysis.items import PREDICTED, items_of
 from lmdiag.analysis.procedures import (
     COMPUTED,
     ENTROPY,
@@ -68,8 +68,6 @@ class HumanTable:
     ) -> None:
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
-        if doubled := frame.columns[frame.columns.duplicated()].tolist():
-            raise BadInput(f"{name}: the column {doubled[0]} is there twice: rename one")
         self.frame = frame
         self.name = name
         self.procedure = procedure
@@ -85,13 +83,9 @@ class HumanTable:
         return f"{self.name}:{self.frame.index[row]}"
 
     def texts(self, column: str) -> Series[str]:
-        """Returns a column as text; "" where a value is missing.
-
-        Raises:
-            BadInput: there is no such column.
-        """
+        """Returns a column as text, "" where a value is missing; `BadInput` if there is none."""
         if column not in self.frame.columns:
-            names = [*map(str, self.frame.columns)]
+            names = [*self.frame.columns]
             suggestion = suggest(column, names)
             raise BadInput(
                 f"{self.name}: no column {column!r}{suggestion}; columns: {', '.join(names)}"
@@ -108,8 +102,7 @@ class HumanTable:
     def numbers(self, column: str) -> Values:
         """Returns a column as numbers; NaN where a value is missing, truth values as 1 and 0.
 
-        Raises:
-            BadInput: there is no such column, or a value is text.
+        `BadInput` for text names the row.
         """
         texts = self.texts(column)
         values = np.asarray(to_numeric(texts.replace(TRUTH), errors="coerce"), float)
@@ -131,8 +124,7 @@ class HumanTable:
     def places(self) -> DataFrame:
         """Text, sentence (if named) and position of each row; the position is last.
 
-        Raises:
-            BadInput: a column that places the rows is missing, or not given.
+        `BadInput` if a column that places the rows is missing, or not given.
         """
         how = self.procedure
         for place in ("text", "position"):
@@ -166,26 +158,27 @@ class HumanTable:
         return np.asarray(self.places.groupby([*self.places], sort=True).ngroup())
 
     @cached_property
+    def words(self) -> DataFrame:
+        """Text, sentence (if named) and position of each word; the index has its first row."""
+        return self.places.iloc[np.unique(self.word, return_index=True)[1]]
+
+    @property
     def first_rows(self) -> NDArray[np.intp]:
         """The first row of each word, (n words,)."""
-        return np.unique(self.word, return_index=True)[1]
+        return np.asarray(self.words.index)
 
     def lagged(self, values: Values, lag: int) -> tuple[Values, NDArray[np.bool_]]:
         """Returns values of the words `lag` words earlier, (n words,); NaN before a beginning.
 
         Also returns which of these words are not `lag` positions earlier.
         """
-        words = self.places.iloc[self.first_rows].assign(value=values)
-        earlier = words.groupby([*self.places][:-1])[["position", "value"]].shift(lag)
+        words = self.words.assign(value=values)
+        earlier = words.groupby([*self.words][:-1])[["position", "value"]].shift(lag)
         distance = words["position"] - earlier["position"]
         return earlier["value"].to_numpy(), (distance.notna() & (distance != lag)).to_numpy()
 
     def check_words(self) -> None:
-        """Refuses a table in which rows of one text and position have different words.
-
-        Raises:
-            BadInput: row and column are named.
-        """
+        """Refuses a table in which rows of one text and position have different words."""
         column = self.procedure.word
         words = self.texts(column).to_numpy()
         first_rows = self.first_rows[self.word]
@@ -203,8 +196,7 @@ class HumanTable:
         """Returns how many texts begin after their first word or lack some; "" for none."""
         if self.full_texts is not None:
             return ""
-        words = self.places.iloc[self.first_rows]
-        positions = words.groupby([*self.places][:-1])["position"]
+        positions = self.words.groupby([*self.words][:-1])["position"]
         n_late = int((positions.min() > 1).sum())
         n_missing = int((positions.diff() - 1).clip(lower=0).sum())
         if not n_late and not n_missing:
@@ -219,8 +211,7 @@ class HumanTable:
     def word_in_texts(self) -> NDArray[np.intp]:
         """The place of each word among the words of all running texts, (n words,).
 
-        Raises:
-            BadInput: a full text has another word at the position of a row.
+        `BadInput` if a full text has another word at the position of a row.
         """
         if self.full_texts is None:
             return np.arange(len(self.first_rows))
@@ -233,7 +224,7 @@ class HumanTable:
             words += sentence[1].split()
         starts_of_words = np.array([starts[sentence] for sentence in sentences])
         own = self.texts(self.procedure.word)[self.first_rows]
-        positions = self.places["position"].to_numpy()[self.first_rows].astype(int)
+        positions = self.words["position"].to_numpy().astype(int)
         problems = []
         for base in (1, 0):  # positions count from 1, or from 0
             index: NDArray[np.intp] = starts_of_words + positions - base
@@ -255,9 +246,8 @@ class HumanTable:
     def running_texts(self) -> dict[str, str]:
         """Returns text -> its words joined by blanks, or its full sentences.
 
-        Raises:
-            BadInput: no column of words is given; a word is empty, has a blank, or differs between
-                rows (row and column named).
+        `BadInput` without a column of words, and for a word that is empty, has a blank, or differs
+        between rows.
         """
         column = self.procedure.word
         if not column:
@@ -298,17 +288,10 @@ def read_human(
             the rows.
         profile, chosen: how it will be fitted, see `procedure_for`.
         options: how the table is read.
-
-    Raises:
-        BadInput: the file cannot be read as a table, has no rows, or lacks a column.
     """
-    if isinstance(data, str | Path):
-        path = user_path(str(data))
-        name = path.name
-    else:
-        path = data
-        name = "rows"
-    frame, notes = _read_rows(path, options)
+    source = user_path(str(data)) if isinstance(data, str | Path) else data
+    name = source.name if isinstance(source, Path) else "rows"
+    frame, notes = _read_rows(source, options)
     procedure = procedure_for(frame.columns, profile, chosen)
     if procedure.lags == 0 and not (procedure.formula or (chosen and chosen.lags == 0)):
         notes = (*notes, "no columns of texts and positions: earlier words are not used")
@@ -318,26 +301,18 @@ def read_human(
 def _read_rows(
     source: Path | DataFrame, options: TableOptions = AS_IT_IS
 ) -> tuple[DataFrame, tuple[str, ...]]:
-    """The rows of a file, a run's items or a table, and how they were read.
-
-    The index has their numbers in the file.
-    """
-    from lmdiag.analysis.items import items_of
-
-    is_file = isinstance(source, Path) and not is_folder(source)
-    rows = items_of(source) if isinstance(source, Path) and not is_file else source
+    """The rows of a file, a run's items or a table, by their numbers; and how they were read."""
+    is_run = isinstance(source, Path) and is_folder(source)
+    rows = items_of(source) if is_run else source
     frame, notes = read_frame_rows(rows, options, PLACES, copies=True, raw=True)
-    return frame if is_file else frame.set_axis(range(1, len(frame) + 1)), notes
+    has_lines = isinstance(rows, Path)
+    return frame if has_lines else frame.set_axis(range(1, len(frame) + 1)), notes
 
 
 def own_surprisals(table: HumanTable) -> tuple[HumanTable, list[SurprisalSource]]:
-    """Returns the surprisals in the column `surprisal`, of each model that `model` names.
+    """Returns the rows, each once, and the surprisals in the column `surprisal` of each `model`.
 
-    Returns:
-        the rows, each once, and the surprisals of each model.
-
-    Raises:
-        BadInput: the models do not have the same rows.
+    `BadInput` if the models do not have the same rows.
     """
     frame = table.frame
     source = read_surprisals(table, SURPRISAL)
@@ -366,9 +341,6 @@ def read_surprisals(table: HumanTable, source: str) -> SurprisalSource:
             or a table with a column `surprisal`, also `entropy`, and columns that tell the rows:
             those that both tables have, or `text`, `position` and `word` as `lmdiag surprisal`
             writes them.
-
-    Raises:
-        BadInput: there is no such column or file, or it does not fit the rows.
     """
     if source in table.frame.columns:
         return SurprisalSource(source, table.numbers(source), source)

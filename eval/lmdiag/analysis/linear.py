@@ -65,11 +65,7 @@ class LinearFit:
 
 
 def t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
-    """Returns two-sided t tests and 95% intervals of estimates.
-
-    Returns:
-        Columns: estimate, se, df, ci_low, ci_high, t, p.
-    """
+    """Returns t tests and 95% intervals: estimate, se, df, ci_low, ci_high, t, p (two-sided)."""
     margin = stdtrit(df, (1 + LEVEL) / 2) * se
     t = estimate / se
     table = DataFrame({"estimate": estimate, "se": se, "df": df})
@@ -188,7 +184,7 @@ def labelled(term: str, labels: Mapping[str, str]) -> str:
 def _coded(
     rows: DataFrame, grouping: Collection[str], coding: Coding
 ) -> tuple[DataFrame, dict[str, Any], dict[str, str]]:
-    """The rows with coded factors; the contrasts of those with more than two levels; labels.
+    """The rows with coded factors, the contrasts of those with more than two levels, and labels.
 
     Labels are those of the coefficients that `mixedlm` numbers: c.1 -> c[level].
     """

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from lmdiag.table_files import FILTER
-from lmdiag.types import BadInput
+from lmdiag.types import BadInput, Options
 
 SURPRISAL = "surprisal"
 """Name of the fitted surprisals in formulas; k words earlier: "surprisal_prev_k"."""
@@ -24,7 +24,7 @@ COMPUTED = ("length", "len", "log_frequency", "freq")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Procedure:
+class Procedure(Options):
     """How surprisals are fitted. The texts of the fields are the help of the command line."""
 
     response: str = ""
@@ -106,9 +106,8 @@ class Profile(Procedure):
     def formulas(self) -> tuple[str, str]:
         """Returns the full model and the baseline.
 
-        Raises:
-            BadInput: a formula cannot be read, the two have different responses, or the full model
-                has no surprisals.
+        `BadInput` for a formula that cannot be read, two different responses, or a full model that
+        lacks a predictor.
         """
         from lmdiag.analysis.regression import names_in, quoted, sides, without_terms
 
@@ -138,9 +137,6 @@ class Profile(Procedure):
         """Returns label -> full model and baseline of what is fitted.
 
         Of several predictors, it is each alone, all together, and each beyond the others.
-
-        Raises:
-            BadInput: see `formulas`.
         """
         from lmdiag.analysis.regression import without_terms
 
@@ -219,19 +215,18 @@ def procedure_for(
 ) -> Profile:
     """Returns the procedure for a table.
 
+    `BadInput` without such a profile, without a response, or if the table lacks a column.
+
     Args:
         columns: of the table.
         profile: of `PROFILES`; None for the default.
         chosen: fields that differ from the profile, and filters on top of it.
-
-    Raises:
-        BadInput: there is no such profile, no response, or the table lacks a column.
     """
     if profile is not None and profile not in PROFILES:
         raise BadInput(f"no profile {profile!r}: choose from {', '.join(PROFILES)}")
     chosen = chosen or Procedure()
     published = _published(columns, profile, chosen) if profile else Profile()
-    values = vars(_DEFAULT) | _given(published) | _given(chosen)
+    values = vars(_DEFAULT) | published.stored() | chosen.stored()
     values["filter"] = (*published.filter, *chosen.filter)
     if values["sentence"] not in (*columns, chosen.sentence):  # that of a profile's own tables
         values["sentence"] = ""
@@ -243,11 +238,6 @@ def procedure_for(
     if not values["response"]:
         raise BadInput("no response: name the column of the human measure, --response COLUMN")
     return Profile(**values)
-
-
-def _given(how: Procedure) -> dict[str, Any]:
-    """The fields that are not as `Procedure` and `Profile` have them by default."""
-    return {name: value for name, value in vars(how).items() if value != getattr(Profile, name)}
 
 
 def _published(columns: Collection[str], profile: str, chosen: Procedure) -> Profile:

@@ -57,8 +57,7 @@ def is_mixed(formula: str) -> bool:
 def sides(formula: str) -> tuple[str, str]:
     """Returns the response and the terms of a formula.
 
-    Raises:
-        BadInput: it is not of the form `y ~ a + b`, or has other signs or functions.
+    `BadInput` if it is not of the form `y ~ a + b`, or has other signs or functions.
     """
     left, tilde, right = formula.partition("~")
     if not (tilde and left.strip() and right.strip()) or "~" in right:
@@ -99,12 +98,11 @@ def without_terms(formula: str, pattern: str) -> str:
 def evaluated(terms: str, rows: DataFrame) -> DataFrame:
     """Returns the values of terms without bars, a column for each; `1` is called Intercept.
 
+    `BadInput` for a value that is not finite names its row by the index.
+
     Args:
         terms: e.g. "1 + log(length) * surprisal"; without "0 + " there is an intercept.
-        rows: their columns; the index tells what to call a row in a message.
-
-    Raises:
-        BadInput: the terms cannot be read, or a value is not finite.
+        rows: their columns.
     """
     with _one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -131,13 +129,8 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
 
     Args:
         formula: e.g. "time ~ surprisal + length"; with bars it is a mixed model.
-        rows: its columns, numbers and, behind bars, text; the index tells what to call a row in a
-            message.
-        folds: see `fit_least_squares`.
-
-    Raises:
-        BadInput: a value is not finite, or there are folds for a mixed model; see also
-            `fit_least_squares` and `fit_mixed`.
+        rows: its columns, numbers and, behind bars, text; messages have the index.
+        folds: see `fit_least_squares`; 0 for a mixed model.
     """
     left, right = sides(formula)
     if not is_mixed(formula):

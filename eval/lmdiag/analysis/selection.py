@@ -29,16 +29,11 @@ _WORD = "\0word"
 
 
 def check_table(table: HumanTable) -> None:
-    """Refuses a table that cannot be fitted, whatever its surprisals, and names the reason.
-
-    Raises:
-        BadInput: see `Selection`, `Selection.rows` and `HumanTable.running_texts`.
-    """
-    full, baseline = table.procedure.formulas()
-    zeros = np.zeros(len(table.frame))
+    """Refuses a table that cannot be fitted, whatever its surprisals."""
     table.running_texts()
-    source = SurprisalSource("", zeros, entropy=zeros if needs_entropy(table) else None)
-    Selection(table, source, f"{full} + {baseline}").rows()
+    zeros = np.zeros(len(table.frame))
+    entropy = zeros if needs_entropy(table) else None
+    Selection(table, SurprisalSource("", zeros, entropy=entropy)).rows()
 
 
 def needs_entropy(table: HumanTable) -> bool:
@@ -46,9 +41,8 @@ def needs_entropy(table: HumanTable) -> bool:
 
     They are a predictor, or a formula names them and the table has no such column.
     """
-    full, baseline = table.procedure.formulas()
     is_column = ENTROPY in table.frame.columns and ENTROPY not in table.procedure.predictors
-    names = names_in(f"{full} + {baseline}")
+    names = names_in(" + ".join(table.procedure.formulas()))
     return not is_column and any(re.fullmatch(rf"{ENTROPY}(_prev_\d+)?", x) for x in names)
 
 
@@ -58,7 +52,6 @@ class Selection:
     Args:
         table: all rows.
         source: their surprisals.
-        formulas: what is fitted, the response first.
 
     Attributes:
         kept: (n rows of the table,), which rows are fitted.
@@ -67,7 +60,8 @@ class Selection:
         response: the column of the human measure.
     """
 
-    def __init__(self, table: HumanTable, source: SurprisalSource, formulas: str) -> None:
+    def __init__(self, table: HumanTable, source: SurprisalSource) -> None:
+        formulas = " + ".join(table.procedure.formulas())  # the response is named first
         self.table = table
         self.source = source
         self.kept = np.ones(len(table.frame), dtype=bool)
@@ -139,9 +133,6 @@ class Selection:
         """Averages the response over the rows of a word, unless the formula groups by reader.
 
         A group of readers is one whose members differ within a word.
-
-        Raises:
-            BadInput: a reader has two rows of a word; a predictor differs within a word.
         """
         table = self.table
         how = table.procedure
@@ -190,11 +181,7 @@ class Selection:
         )
 
     def rows(self) -> DataFrame:
-        """Returns the columns of the formulas on the fitted rows; the index names the rows.
-
-        Raises:
-            BadInput: a number is infinite.
-        """
+        """Returns the columns of the formulas on the fitted rows; the index names the rows."""
         kept = np.flatnonzero(self.kept)
         rows = DataFrame(index=[self.table.where(row) for row in kept.tolist()])
         for name in self._columns:
@@ -208,11 +195,7 @@ class Selection:
         return rows
 
     def values(self, name: str) -> Values:
-        """Returns the values of all rows of the table, computed once; NaN where there is none.
-
-        Raises:
-            BadInput: there is no such column and none that it can be computed from.
-        """
+        """Returns the values of all rows of the table, computed once; NaN where there is none."""
         if name not in self._known:
             self._known[name] = self._read(name)
         return self._known[name]

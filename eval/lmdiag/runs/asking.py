@@ -37,16 +37,14 @@ def predict(
     processes: Processes | None = None,
     **how: Any,
 ) -> tuple[list[Predictions], int]:
-    """Asks each distinct question of all settings once.
+    """Returns the predictions of each setting and the number of distinct contexts.
+
+    Each distinct question of all settings is asked once. On all processes but the first: ([], 0).
 
     Args:
         model, top, processes: see `ask`.
         settings: the rows in every setting.
         how: further arguments of `ask`.
-
-    Returns:
-        the predictions of each setting and the number of distinct contexts; ([], 0) on all
-        processes but the first.
     """
     kind = model.info.kind
     cased = model.info.cased
@@ -209,9 +207,7 @@ def start_warning(model: Model, texts: Mapping[str, str]) -> str | None:
 def control_warning(model: Model, texts: Mapping[str, str]) -> str | None:
     """Returns one line about the texts with the name of a control token; None for no such text.
 
-    Args:
-        model: the model that is queried; its tokenizer decides what a control token is.
-        texts: where a text is -> the text.
+    The tokenizer decides what a control token is. `texts` is where a text is -> the text.
     """
     distinct = list(dict.fromkeys(texts.values()))
     names = dict(zip(distinct, model.control_names(distinct), strict=True))

@@ -111,11 +111,6 @@ def load_inputs(
         verbs: file of verb forms; None for those of the data set.
         allow_duplicates: see `lmdiag.stimuli.load`.
         design, table: see `Inputs`.
-
-    Raises:
-        BadInput: unknown data set, task or perturbation, invalid rows, a perturbation of a
-            diagnostic that is not among the tasks, row ids that two tasks share, blanks beside
-            whole sentences, a column of the design that no task has.
     """
     from lmdiag import stimuli
 

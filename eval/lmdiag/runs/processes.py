@@ -100,11 +100,7 @@ class Processes:
 
     @contextmanager
     def shared_errors(self) -> Iterator[None]:
-        """Makes bad input in one process's block an error of all processes, at the block's end.
-
-        Raises:
-            SharedError: on every process, with the message of the first one that has an error.
-        """
+        """Makes bad input in one process's block a `SharedError` of all, at the block's end."""
         error = None
         try:
             yield

@@ -17,15 +17,7 @@ from typing import TYPE_CHECKING
 from lmdiag import __version__, evaluation, results
 from lmdiag.files import without_secrets
 from lmdiag.protocol import Predictions, QueryOptions, bos_remark, without_effect
-from lmdiag.results import (
-    DataInfo,
-    Device,
-    Results,
-    Run,
-    RunDirectory,
-    SettingResults,
-    TaskData,
-)
+from lmdiag.results import Results, Run
 from lmdiag.results.predictions import SettingKey, read_run, write
 from lmdiag.results.scores import MeasureScores, item_scores, write_scores
 from lmdiag.runs.asking import control_warning, predict, row_texts, start_warning
@@ -85,9 +77,6 @@ def run_model(
 
     Returns:
         the finished run; None on all processes but the first.
-
-    Raises:
-        BadInput: see `models.load`, `RunDirectory.open` and `ask`.
     """
     processes = processes or Processes(alone=True)
     beginning = time.monotonic()
@@ -97,7 +86,7 @@ def run_model(
     info = model.info
     inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
-    directory = RunDirectory(results.run_folder(folder, inputs.protocol))
+    directory = results.RunDirectory(results.run_folder(folder, inputs.protocol))
     identity = inputs.identity(info)
     try:
         with processes.shared_errors():
@@ -126,7 +115,7 @@ def run_model(
 
 
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
-    """The inputs with the protocol as it is for a model: its prompt, no option without effect.
+    """The inputs with the prompt of a model, and without options that have no effect with it.
 
     Prints a line for each of these options and, with `warns`, remarks on `bos` and on the model.
     """
@@ -168,7 +157,7 @@ def _ask(
 
 
 def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -> Model:
-    """Loads a model on every process; see `run_model`."""
+    """Loads a model on every process."""
     from lmdiag import models
 
     gc.collect()  # frees the model before, if there was one
@@ -197,9 +186,9 @@ def save(
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
     scores: dict[str, dict[SettingKey, MeasureScores]] = {}
     data = {}
-    tasks: dict[str, dict[str, SettingResults]] = {}
+    tasks: dict[str, dict[str, results.SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
-        data[task] = TaskData(rows.fingerprint, len(rows), rows.form)
+        data[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
         how = protocol, info.cased, info.kind
         scores[task] = {key: item_scores(rows, x, *how) for key, x in read_back[task].items()}
         tasks[task] = {}
@@ -214,11 +203,11 @@ def save(
         signature=results.signature(protocol, fingerprint, asks_words=asks_words),
         identity=inputs.identity(info),
         model=replace(info, **change_texts(asdict(info), without_secrets)),
-        data=DataInfo(without_secrets(first.source), first.revision, fingerprint, data),
+        data=results.DataInfo(without_secrets(first.source), first.revision, fingerprint, data),
         protocol=protocol,
         versions={"lmdiag": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _PACKAGES},
-        device=Device(model.device, n_processes),
+        device=results.Device(model.device, n_processes),
         seconds={name: round(value, 3) for name, value in seconds.items()},
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         n_contexts=n_contexts,
