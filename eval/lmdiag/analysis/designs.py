@@ -237,9 +237,6 @@ def _factors(table: DataFrame, names: Iterable[str], orders: Mapping[str, Any]) 
     return DataFrame(factors, table.index)
 
 
-# ---- cells ---------------------------------------------------------------------------------------
-
-
 def _means(
     table: DataFrame,
     conditions: Sequence[str],

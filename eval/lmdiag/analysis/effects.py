@@ -43,9 +43,6 @@ def within_item_intervals(values: stats.Values) -> list[stats.Interval]:
     return [stats.mean_interval(column) for column in stretched.T]
 
 
-# ---- contrasts -----------------------------------------------------------------------------------
-
-
 def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> DataFrame:
     """Returns the contrast of each item (rows) for each effect (columns).
 
@@ -85,9 +82,6 @@ def _weights(levels: Sequence[str], pair: Collection[str]) -> Any:
     low, high = pair
     names = np.array(levels)
     return (names == high) * 1.0 - (names == low)
-
-
-# ---- tests ---------------------------------------------------------------------------------------
 
 
 def paired_tests(scores: DataFrame) -> DataFrame:

@@ -63,9 +63,6 @@ def data_of(table: DataFrame) -> DataFrame:
     return table.drop(columns=[*never], errors="ignore").rename(columns=users)
 
 
-# ---- steps ---------------------------------------------------------------------------------------
-
-
 def unperturbed(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
     """Returns the unperturbed rows of a task; `named` columns that mean something else are data."""
     if unknown := [x for x in (*named, *filter(None, [item])) if x not in table]:

@@ -120,9 +120,6 @@ def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
     ]
 
 
-# ---- reading requests ----------------------------------------------------------------------------
-
-
 def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
     """Yields the requests of models that the owner of a leaderboard lists, in float32.
 

@@ -135,9 +135,6 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     return Section("", grids, remarks, plots=plots)
 
 
-# ---- tables --------------------------------------------------------------------------------------
-
-
 def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
     """Yields the tables of an analysis: effects, cells, and each mixed model."""
     of = analysis.response_text()

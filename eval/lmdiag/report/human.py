@@ -39,54 +39,51 @@ def fit_grid(fit: HumanFit) -> Grid:
     rows = []
     how = fit.table.procedure
     held_out = "held-out " if how.folds else ""
+    unit = "row" if fit.is_mixed else "word"
     for model in fit.models:
         gain = decimals(model.per_word, 5) + (", no gain" if model.per_word < 0 else "")
-        delta = decimals(model.delta_log_likelihood, 3)
-        cells = {"n": f"{model.n:,}", f"{held_out}delta log-lik.": delta}
-        cells |= {f"{held_out}per {'row' if fit.is_mixed else 'word'}": gain}
-        if how.folds:
-            cells["95% interval"] = _interval(model.ci_low, model.ci_high, 5)
         df = ", ".join(map(str, model.df))
-        cells |= {_STATISTICS[model.test]: f"{decimals(model.statistic, 3)} ({df})"}
-        cells |= {f"p ({_TESTS[model.test]})": p_value(model.p)}
-        if how.published_test:
-            cells[f"p ({how.published_test})"] = p_value(model.published_p)
-        cells |= {
-            "AIC": decimals(model.aic), "baseline AIC": decimals(model.baseline_aic),
+        cells = {
+            "n": f"{model.n:,}",
+            f"{held_out}delta log-lik.": decimals(model.delta_log_likelihood, 3),
+            f"{held_out}per {unit}": gain,
+            "95% interval": _interval(model, 5) if how.folds else "",
+            _STATISTICS[model.test]: f"{decimals(model.statistic, 3)} ({df})",
+            f"p ({_TESTS[model.test]})": p_value(model.p),
+            f"p ({how.published_test})": p_value(model.published_p) if how.published_test else "",
+            "AIC": decimals(model.aic),
+            "baseline AIC": decimals(model.baseline_aic),
             "mean surprisal": decimals(model.mean_surprisal, 3),
             "per bit": UNDEFINED if isnan(model.per_bit) else f"{model.per_bit:.4g}",
-        }  # fmt: skip
-        cells = {name: text.replace("-", "−") for name, text in cells.items()}
-        rows.append(((model.name,), cells))
+        }
+        shown = {name: text.replace("-", "−") for name, text in cells.items() if text}
+        rows.append(((model.name,), shown))
     caption = f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(how.predictors)}"
     return text_grid(caption, ("model",), rows)
 
 
 def coefficient_grid(fit: HumanFit) -> Grid:
     """Returns a row of texts per model and coefficient of its full model, in sample."""
-    rows = []
-    for model in _distinct_models(fit):
-        for term in model.terms.itertuples():
-            cells = {
-                "estimate": decimals(term.estimate, 4),
-                "95% interval": _interval(term.ci_low, term.ci_high, 4),
-                "SE": decimals(term.se, 4), "df": decimals(term.df, 1).removesuffix(".0"),
-                "t": decimals(term.t, 3), "p (t test)": p_value(term.p),
-            }  # fmt: skip
-            rows.append(((model.name, term.Index), cells))
+    rows = [
+        ((model.name, term.Index), {
+            "estimate": decimals(term.estimate, 4), "95% interval": _interval(term, 4),
+            "SE": decimals(term.se, 4), "df": decimals(term.df, 1).removesuffix(".0"),
+            "t": decimals(term.t, 3), "p (t test)": p_value(term.p),
+        })
+        for model in _distinct_models(fit) for term in model.terms.itertuples()
+    ]  # fmt: skip
     return text_grid("Coefficients of the full model", ("model", "term"), rows)
 
 
 def _comparison_grid(fit: HumanFit) -> Grid:
     """A row of texts per pair of models that are compared."""
-    rows = []
-    for pair in fit.comparisons.itertuples():
-        cells = {
-            "difference": decimals(pair.difference, 5),
-            "95% interval": _interval(pair.ci_low, pair.ci_high, 5),
+    rows = [
+        ((f"{pair.first} − {pair.second}",), {
+            "difference": decimals(pair.difference, 5), "95% interval": _interval(pair, 5),
             "p (sign-flip test)": p_value(pair.p), "adjusted": p_value(pair.p_adjusted),
-        }  # fmt: skip
-        rows.append(((f"{pair.first} − {pair.second}",), cells))
+        })
+        for pair in fit.comparisons.itertuples()
+    ]  # fmt: skip
     n_tests = len(rows)
     title = f"Compared per word, p adjusted by Holm over {n_tests} test{'s' * (n_tests > 1)}"
     return text_grid(title, ("",), rows, ("95% interval", "p (sign-flip test)", "adjusted"))
@@ -124,10 +121,7 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield from fit.notes
     for name, model in _by_source(fit).items():
         kinds = (("Pearson", model.pearson), ("Spearman", model.spearman))
-        figures = (
-            f"{kind} {decimals(r.value, 3)} {_interval(r.ci_low, r.ci_high, 3)}"
-            for kind, r in kinds
-        )
+        figures = (f"{kind} {decimals(r.value, 3)} {_interval(r, 3)}" for kind, r in kinds)
         yield f"{name}: correlation of response and surprisal: {', '.join(figures)}"
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
@@ -153,8 +147,8 @@ def _distinct_models(fit: HumanFit) -> list[ModelFit]:
     return [*estimates.values()][::-1]
 
 
-def _interval(low: float, high: float, digits: int) -> str:
-    return f"[{decimals(low, digits)}, {decimals(high, digits)}]"
+def _interval(of: Any, digits: int) -> str:
+    return f"[{decimals(of.ci_low, digits)}, {decimals(of.ci_high, digits)}]"
 
 
 def as_text(fit: HumanFit, form: str) -> str:
@@ -185,7 +179,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     """Returns the charts: predictive power of models, response by surprisal, coefficients."""
     left = sides(fit.full)[0]
     response = visible(names_in(left)[0])
-    title = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
+    gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     lines = " Lines are 95% intervals."
     is_few = fit.models[0].n <= _FEW
     shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
@@ -193,30 +187,32 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     power = fit.to_frame()[["mean_surprisal", "per_word", "n", "ci_low", "ci_high", "name"]]
     power = power.rename(columns={"mean_surprisal": "surprisal", "per_word": "value"} | _NAMES)
     power["series"] = power["series"].map(visible)
-    terms = concat([
-        model.terms[1:].rename_axis("label").reset_index().assign(series=visible(model.name))
-        for model in _distinct_models(fit)
-    ])  # fmt: skip
-    terms = terms.rename(columns={"estimate": "value"} | _NAMES)
-    terms = terms[["label", "series", "value", "low", "high"]]
-    terms["label"] = terms["label"].map(visible)
-    responses = concat([_responses(fit, number, is_few) for number in range(len(fit.models))])
     looks = {name: number for number, name in enumerate(power["series"])}
+    responses = concat([_responses(fit, number, is_few) for number in range(len(fit.models))])
     captions = {
-        "power": f"Predictive power: {title} against mean surprisal, a mark per model."
+        "power": f"Predictive power: {gain} against mean surprisal, a mark per model."
         + lines * has_intervals,
         "binned": f"{response} by surprisal: {shown}." + lines * (not is_few),
         "coefficients": f"Coefficients of the full model, {visible(left)} per unit of the "
         f"predictor.{lines}",
     }
     charts = {
-        "power": _over_surprisal(power, "mean surprisal, bits", title, looks),
+        "power": _over_surprisal(power, "mean surprisal, bits", gain, looks),
         "binned": _over_surprisal(responses, "surprisal, bits", response, looks),
         "coefficients": drawing.dot_plot(
-            terms, form="", title="coefficient", looks=looks, zero=True
+            _coefficients(fit), form="", title="coefficient", looks=looks, zero=True
         ),
     }
     return [Plot("human", name, caption, charts[name]) for name, caption in captions.items()]
+
+
+def _coefficients(fit: HumanFit) -> DataFrame:
+    """The coefficients of the full models but for the intercepts."""
+    terms = concat({
+        visible(model.name): model.terms[1:].rename(visible) for model in _distinct_models(fit)
+    }, names=["series", "label"]).reset_index()  # fmt: skip
+    terms = terms.rename(columns={"estimate": "value"} | _NAMES)
+    return terms[["label", "series", "value", "low", "high"]]
 
 
 def _over_surprisal(data: DataFrame, x: str, y: str, looks: Mapping[str, int]) -> Any:
@@ -249,9 +245,6 @@ def _binned(rows: DataFrame, aside: float) -> DataFrame:
             low, high = stats.mean_interval(values.to_numpy())
             means.append((start + aside, values.mean(), low, high, len(values)))
     return DataFrame(means, columns=["surprisal", "value", "low", "high", "n"])
-
-
-# ---- the page -----------------------------------------------------------------------------------
 
 
 def human_page(fit: HumanFit) -> str:

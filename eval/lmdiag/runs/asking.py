@@ -182,9 +182,6 @@ def show_progress(
         yield update
 
 
-# ---- control tokens ------------------------------------------------------------------------------
-
-
 def row_texts(stimuli: Iterable[Stimuli], kind: Kind) -> dict[str, str]:
     """Returns the text that a kind of model reads of each row, by "row ID"."""
     read = ["context", "sentence"] if kind == "causal" else ["context", "right_context", "sentence"]

@@ -109,9 +109,6 @@ def ask_about_words(
     return SurprisalSource(model_label(info), values[0], "", "; ".join(remarks), entropy)
 
 
-# ---- files of texts ------------------------------------------------------------------------------
-
-
 class NamedTexts(NamedTuple):
     """Texts and what they are called.
 
