@@ -63,12 +63,8 @@ def answers(
 def refuse_nan(queries: Sequence[Query], log_probs: torch.Tensor, info: ModelInfo) -> None:
     """Raises `BadInput` naming the first query whose distribution has NaN or infinite logits.
 
-    Both make all of a context's log-probabilities NaN, so that it shows in the first one.
-
-    Args:
-        queries: what each read belongs to.
-        log_probs: (reads, vocabulary), nats.
-        info: of the model, for the message.
+    Both make all of a context's log-probabilities (reads, vocabulary) NaN, so that it shows in the
+    first one. `queries` are what each read belongs to.
     """
     for query, broken in zip(queries, log_probs[:, 0].isnan().tolist(), strict=True):
         if broken:

@@ -46,12 +46,7 @@ class SentenceScorer:
     ) -> list[SentenceAnswer]:
         """Returns the answers to a batch of sentences, in their order.
 
-        Args:
-            batch: the sentences.
-            report: is called with the share of the batch that is read so far.
-
-        Raises:
-            BadInput: NaN or infinite logits; a boundary without any probability in unit `word`.
+        `report` is called with the share of the batch that is read so far.
         """
         bits = any(encoded.sentence.entropy for encoded in batch)
 

@@ -17,11 +17,7 @@ DEMO_NAMES = ("masked", "causal")
 
 
 def demo_folder(name: str) -> Path:
-    """Returns the folder of a demo model, which transformers loads like any other.
-
-    Raises:
-        BadInput: the name is none of `DEMO_NAMES`.
-    """
+    """Returns the folder of a demo model, which transformers loads like any other."""
     if name not in DEMO_NAMES:
         raise BadInput(
             f"no model demo:{name}{suggest(name, DEMO_NAMES)}: choose demo:masked or demo:causal"

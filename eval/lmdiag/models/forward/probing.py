@@ -52,10 +52,6 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
 
     Packing is tried on devices that gain by it (`sizes`), and in float32 or better, where rounding
     does not hide an error.
-
-    Raises:
-        BadInput: the model gives other numbers for the same text, or is causal and sees to the
-            right.
     """
     check_repeatability(reader, encoder)
     probes = _rows(encoder, probe_questions(reader, encoder))

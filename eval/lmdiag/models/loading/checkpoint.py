@@ -47,11 +47,7 @@ class Checkpoint:
 
     @cached_property
     def commit(self) -> str:
-        """The commit of a Hub repository, or `model_digest` of a folder, computed at first use.
-
-        Raises:
-            BadInput: a file of the folder cannot be read.
-        """
+        """The commit of a Hub repository, or `model_digest` of a folder, computed at first use."""
         try:
             return self.revision or model_digest(Path(self.location))
         except OSError as error:
@@ -79,9 +75,6 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
     Args:
         model_id: Hub id or local folder; a folder of that name comes first.
         revision: branch, tag or commit of a Hub repository.
-
-    Raises:
-        BadInput: no such model or revision, no access, no network, no `config.json`.
     """
     folder = user_path(model_id)
     if is_folder(folder):
@@ -103,11 +96,7 @@ def resolve(model_id: str, revision: str | None = None) -> Checkpoint:
 
 
 def model_digest(folder: Path) -> str:
-    """Returns `sha256:` and 16 hex digits of a SHA-256 over names and contents of `MODEL_FILES`.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """Returns `sha256:` and 16 hex digits of a SHA-256 over names and contents of `MODEL_FILES`."""
     total = hashlib.sha256()
     names = {path for pattern in MODEL_FILES for path in real_path(folder).glob(pattern)}
     for path in sorted(filter(Path.is_file, names), key=lambda path: path.name):

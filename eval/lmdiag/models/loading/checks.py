@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 
 def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
-    """Refuses a checkpoint whose configuration or weight index cannot or must not be read.
-
-    Raises:
-        BadInput: names the model, the file and, if known, the field.
-    """
+    """Refuses a checkpoint whose configuration or weight index cannot or must not be read."""
     head = f"model {checkpoint.id}"
     in_config = f"{head}: in its configuration (config.json),"
     config = _read_object(checkpoint, "config.json")

@@ -36,9 +36,6 @@ def one_line_errors(model_id: str, part: str = "", dtype: str = "float32") -> It
         model_id: what the message calls the model.
         part: what is loaded, e.g. "tokenizer (tokenizer.json)"; "" for a model that is tried.
         dtype: of the weights of a model that is tried.
-
-    Raises:
-        BadInput: instead of the exception; names the model and the remedy.
     """
     try:
         yield

@@ -70,11 +70,7 @@ class Parts:
 
 
 def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
-    """Loads a model and its tokenizer from the Hub or a folder.
-
-    Raises:
-        BadInput: the model cannot be loaded or queried; names the model and the remedy.
-    """
+    """Loads a model and its tokenizer from the Hub or a folder."""
     options = options or LoadOptions()
     checkpoint = resolve(model_id, options.revision)
     device = _device(checkpoint, options)
@@ -106,11 +102,7 @@ def _compute_commit(checkpoint: Checkpoint) -> None:
 
 
 def load_tokenizer(model_id: str, options: LoadOptions) -> PreTrainedTokenizerFast:
-    """Loads the tokenizer of a causal model alone, from the Hub or a folder.
-
-    Raises:
-        BadInput: it cannot be loaded or used; names the model and the remedy.
-    """
+    """Loads the tokenizer of a causal model alone, from the Hub or a folder."""
     with quiet():
         tokenizer = _load_part(transformers.AutoTokenizer, _TOKENIZER, resolve(model_id), options)
     return check_tokenizer(model_id, tokenizer, "causal")
@@ -122,9 +114,6 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
     The architecture in the configuration decides (BertLMHeadModel is causal, BertForMaskedLM is
     not); if it names another head (BertForPreTraining), the heads that transformers has for the
     type decide.
-
-    Raises:
-        BadInput: it is not a language model; names the model and its architecture.
     """
     named = set(config.architectures or [])
     remote = set(getattr(config, "auto_map", None) or {})

@@ -104,11 +104,7 @@ class LoadOptions(QueryOptions, Loading, Serving):
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:
-        """Returns the options that keyword arguments name.
-
-        Raises:
-            BadInput: a name is not an option, or a value is not allowed.
-        """
+        """Returns the options that keyword arguments name."""
         names = [option.name for option in fields(cls)]
         for name in keywords:
             if name not in names:

@@ -63,15 +63,11 @@ class Connection:
     longest: int = 0
 
     async def ask(self, prompt: Ids, top: int) -> Reply:
-        """Returns what the server says of a prompt.
+        """Returns what the server says of a prompt; `WrongReply` if that cannot be used.
 
         Args:
             prompt: token ids, special ones included.
             top: length of the list of the most probable next tokens; 0 if it is not needed.
-
-        Raises:
-            WrongReply: the answer cannot be used.
-            BadInput: see `Client.send`.
         """
         body = {
             "model": self.model,
@@ -104,11 +100,7 @@ class Connection:
     def connect(self, prompts: Sequence[Ids]) -> None:
         """Finds the first dialect that gives log-probabilities of a prompt, and checks them.
 
-        Args:
-            prompts: the tokens of `CONTEXTS`.
-
-        Raises:
-            BadInput: no dialect gives them, or the numbers of the first that does are wrong.
+        `prompts` are the tokens of `CONTEXTS`.
         """
         failures = []
         for dialect in DIALECTS:

@@ -109,12 +109,7 @@ class Reply:
 
 
 def read_reply(content: bytes, prompt: Ids) -> Reply:
-    """Returns what an answer says of a prompt.
-
-    Raises:
-        WrongReply: it has not the form of an answer, lacks log-probabilities of the prompt, or has
-            wrong ones.
-    """
+    """Returns what an answer says of a prompt; `WrongReply` if its numbers cannot be used."""
     choice = parsed(Completion, content).choices[0]
     logprobs = choice.logprobs or _Logprobs()
     nats, texts = logprobs.token_logprobs or [], list[str | None]()

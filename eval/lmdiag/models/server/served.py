@@ -241,11 +241,7 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
 
 
 def _longest_input(client: Client, model_id: str) -> int | None:
-    """Returns the longest prompt in tokens, if the server tells; one more is generated.
-
-    Raises:
-        BadInput: the server cannot be reached, or has no model of this name.
-    """
+    """Returns the longest prompt in tokens, if the server tells; one more is generated."""
     try:
         models = parsed(ModelList, client.gather([client.send("models")])[0]).data
     except (ServerRefusal, WrongReply) as fault:

@@ -58,11 +58,7 @@ class QuestionEncoder(ABC):
         return None
 
     def encode(self, question: Question) -> EncodedQuestion:
-        """Returns a question as rows; none if no token stands before the blank: see `unasked`.
-
-        Raises:
-            BadInput: a row is longer than the model reads.
-        """
+        """Returns a question as rows; none if no token stands before the blank: see `unasked`."""
         query = self.framing.apply(question.query)
         blank = self.blank(query)
         if not (blank.left or self.masked):

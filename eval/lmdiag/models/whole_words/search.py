@@ -83,10 +83,6 @@ class WordSearch:
         """Returns the rows that every search begins with, shorter partial words first.
 
         There is one for the blank, and one for each partial word of the candidates.
-
-        Raises:
-            BadInput: see `QuestionEncoder.encode`; or words are not told apart in the script of the
-                context.
         """
         encoded = self.encoder.encode(question)
         if not encoded.rows:
@@ -156,8 +152,7 @@ class WordSearch:
     ) -> Iterator[torch.Tensor]:
         """Reads nodes, each with its search, and tells the frontiers.
 
-        Yields:
-            (nodes, vocabulary) log-probabilities of as many nodes as fit into memory.
+        Yields (nodes, vocabulary) log-probabilities of as many nodes as fit into memory.
         """
         size = max(1, self.reader.sizes.searched // self.info.vocab_size)
         for start in range(0, len(nodes), size):
