@@ -191,12 +191,14 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
     baseline = fit_formula(formula_of_baseline, rows, how.folds or 0)
     delta = full.log_likelihood - baseline.log_likelihood
     deltas = None
-    ends = (math.nan, math.nan)
+    margin = math.nan
     published_p = math.nan
     if full.densities is not None and baseline.densities is not None:
         deltas = full.densities - baseline.densities
-        ends = _interval(deltas) if how.folds else ends
-        published_p = stats.sign_flip(deltas).p if how.published_test else published_p
+        if how.folds:  # as Wilcox et al. (2023) have it
+            margin = 1.96 * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
+        if how.published_test:
+            published_p = stats.sign_flip(deltas).p
     unit = math.log(2) if how.units == "nats" else 1.0
     bits = source.values[kept] / unit
     words = {"surprisal": bits, "response": rows[selection.response].to_numpy()}
@@ -207,8 +209,8 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
         n=len(kept),
         delta_log_likelihood=delta,
         per_word=delta / len(kept),
-        ci_low=ends[0],
-        ci_high=ends[1],
+        ci_low=delta / len(kept) - margin,
+        ci_high=delta / len(kept) + margin,
         **nested_test(full, baseline),
         published_p=published_p,
         aic=full.aic,
@@ -234,10 +236,3 @@ def _per_bit(fit: LinearFit, formula: str, rows: DataFrame, bits: Values, unit: 
     if scaled := re.fullmatch(r"scale\((.*)\)", sides(formula)[0]):
         per_bit *= float(evaluated(f"0 + {scaled[1]}", rows).std().iloc[0])
     return float(per_bit)
-
-
-def _interval(deltas: Values) -> tuple[float, float]:
-    """Mean -+ 1.96 standard errors, as Wilcox et al. (2023) have it."""
-    mean = float(deltas.mean())
-    margin = 1.96 * float(deltas.std(ddof=1)) / math.sqrt(len(deltas))
-    return mean - margin, mean + margin

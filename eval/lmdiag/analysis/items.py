@@ -101,25 +101,19 @@ def _of_run(run: Run, label: str, task: str, per: Per) -> DataFrame:
     if task and task not in run.stimuli:
         raise BadInput(f"{run.path} has no task {task!r}: choose from {', '.join(run.stimuli)}")
     frames = []
+    weights = weights_text(run.results.model)
     for name in [task] if task else run.stimuli:
         for (setting, shuffle), predictions in run.predictions[name].items():
             stimuli = run.stimuli[name]
             if setting != NONE:
                 stimuli = perturb(stimuli, setting, shuffle, run.results.protocol.seed)
-            scores = run.scores_of(name, setting, shuffle)
-            rows = _rows(stimuli, predictions, scores, per).assign(
-                model=label,
-                signature=run.results.signature,
-                weights=weights_text(run.results.model),
-                task=name,
-                perturbation=setting,
-                shuffle=shuffle if is_shuffled(name, setting) else math.nan,
-            )
-            frames.append(rows)
+            number = shuffle if is_shuffled(name, setting) else math.nan
+            facts = (label, run.results.signature, weights, name, setting, number)
+            rows = _rows(stimuli, predictions, run.scores_of(name, setting, shuffle), per)
+            frames.append(_with_facts(rows, dict(zip(_RUN, facts, strict=True))))
     table = concat(frames, ignore_index=True)
-    has_settings = any(len(settings) > 1 for settings in run.results.tasks.values())
-    first = _RUN if has_settings else _RUN[:4]
-    table = table[[*first, *table.columns.drop([*_RUN])]]
+    if all(len(settings) == 1 for settings in run.results.tasks.values()):
+        table = table.drop(columns=["perturbation", "shuffle"])
     whole = table.columns.intersection(["rank", "n_tokens", "shuffle"])
     return table.astype(dict.fromkeys(whole, "Int64"))
 
@@ -144,12 +138,16 @@ def items_of_predictions(
         cased = model is None or model.cased
         kind = model.kind if model else "masked"
         scores = item_scores(stimuli, as_asked, Protocol(), cased, kind)
-    table = _rows(stimuli, predictions, scores, per)
-    table.insert(0, "model", model_label(model))
+    facts = {"model": model_label(model)}
     if model:
-        table.insert(1, "weights", weights_text(model))
-    table.insert(2 if model else 1, "task", stimuli.task)
-    return table
+        facts["weights"] = weights_text(model)
+    rows = _rows(stimuli, predictions, scores, per)
+    return _with_facts(rows, facts | {"task": stimuli.task})
+
+
+def _with_facts(rows: DataFrame, facts: Mapping[str, Any]) -> DataFrame:
+    """The rows after columns of one value each."""
+    return DataFrame(facts, rows.index).join(rows)
 
 
 def _rows(

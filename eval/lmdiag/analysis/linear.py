@@ -58,11 +58,6 @@ class LinearFit:
     densities: Values | None = None
     residuals: Values | None = None
 
-    @property
-    def residual_df(self) -> int:
-        """Rows less coefficients, of least squares."""
-        return self.n - len(self.terms)
-
 
 def t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
     """Returns t tests and 95% intervals: estimate, se, df, ci_low, ci_high, t, p (two-sided)."""
@@ -94,14 +89,15 @@ def nested_test(full: LinearFit, part: LinearFit) -> dict[str, Any]:
         further = round((full.aic - part.aic) / 2 + delta)
         p = float(chdtrc(further, 2 * delta)) if further > 0 else math.nan
         return {"test": "LR", "statistic": 2 * delta, "df": (further,), "p": p}
-    further = part.residual_df - full.residual_df
-    df = (further, full.residual_df)
+    further = len(full.terms) - len(part.terms)
+    residual = full.n - len(full.terms)
     statistic = math.nan
     if {*part.terms.index} < {*full.terms.index}:
-        rss = full.residual_sd**2 * full.residual_df
-        rss_of_part = part.residual_sd**2 * part.residual_df
+        rss = full.residual_sd**2 * residual
+        rss_of_part = part.residual_sd**2 * (residual + further)
         statistic = (rss_of_part - rss) / further / full.residual_sd**2
-    return {"test": "F", "statistic": statistic, "df": df, "p": float(fdtrc(*df, statistic))}
+    p = float(fdtrc(further, residual, statistic))
+    return {"test": "F", "statistic": statistic, "df": (further, residual), "p": p}
 
 
 # ---- mixed models --------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from lmdiag.stimuli.proposals import WORDS
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.regions import refuse_fragments, with_regions
 from lmdiag.stimuli.table import text_problem
-from lmdiag.table_files import MISSING, RawTable, as_frame
+from lmdiag.table_files import MISSING, as_frame
 from lmdiag.types import AS_IT_IS, BadInput, Sentence, TableOptions
 
 if TYPE_CHECKING:
@@ -143,7 +143,9 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
     known = PLACES | {"sentence", "region"}
     table = read_rows(path, options, known, raw=True, reads=("separator",))
     how = procedure_for(table.columns, None, Procedure(response="surprisal"))
-    if how.text and how.position and how.word and not _has_blanks(table, how.text):
+    names_of_texts = [str(name).strip() for name in table.columns.get(how.text, ())]
+    are_texts = sum(" " in name for name in names_of_texts) > len(table) / 2
+    if how.text and how.position and how.word and not are_texts:
         words = HumanTable(as_frame(table, raw=True), path.name, how)
         texts = words.running_texts()
         gaps = [note for note in [words.gap_note()] if note]
@@ -164,9 +166,3 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
         if problem := text_problem("sentence", text):
             raise table.error(row, f"the column {names[0]} {problem}")
     return NamedTexts([*texts_of_rows], [*(table.row_names or table.numbers.rows)], table.notes)
-
-
-def _has_blanks(table: RawTable, name: str) -> bool:
-    """Whether most values of a column are texts of several words."""
-    values = [str(value).strip() for value in table.columns[name]]
-    return sum(" " in value for value in values) > len(values) / 2
