@@ -12,19 +12,12 @@ from lmdiag.perturb import NONE, chosen, perturb, settings
 from lmdiag.protocol import Protocol, QueryOptions, query_options
 from lmdiag.questions import Setting
 from lmdiag.stimuli.design import Design, check_columns, design_of
-from lmdiag.types import (
-    AS_IT_IS,
-    DIAGNOSTICS,
-    FOUND_DESIGN,
-    BadInput,
-    DesignOptions,
-    ModelInfo,
-    TableOptions,
-)
+from lmdiag.types import AS_IT_IS, DIAGNOSTICS, FOUND_DESIGN, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.results import Results
     from lmdiag.stimuli import Stimuli
+    from lmdiag.types import ModelInfo
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,7 @@ class Inputs:
     verbs: Sequence[tuple[str, str]]
     protocol: Protocol
     design: DesignOptions
-    table: TableOptions = AS_IT_IS
+    table: TableOptions
 
     @property
     def fingerprint(self) -> str:
