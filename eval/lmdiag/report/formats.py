@@ -1,21 +1,36 @@
 """Tables as Markdown and LaTeX, and all figures as csv.
 
 Markdown and LaTeX are templates, `cards/tables.*.j2`, over the texts of `grid`. To add a text
-format, add its template and what escapes its texts.
+format, add its template and what escapes its texts. LaTeX tables fit a width: with several lines of
+headings, intervals below figures, or as several tables.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
 from jinja2 import Environment
 from markupsafe import Markup
 
 from lmdiag.files import resource_path
-from lmdiag.report.grid import CellText, Section
+from lmdiag.report.charts import name_part
+from lmdiag.report.grid import (
+    HEADING,
+    CellText,
+    Grid,
+    GridRow,
+    Layout,
+    Section,
+    fitted,
+    signs,
+    with_heading,
+    wrapped,
+)
 from lmdiag.report.items import Chosen
-from lmdiag.report.latex import latex_tables
 from lmdiag.results import Results
 from lmdiag.results.figures import figures
 from lmdiag.text import csv_cell, visible
@@ -46,8 +61,9 @@ def render_tables(
     )  # fmt: skip
     env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
     template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
-    tables = latex_tables(sections, width, escaped) if name == "latex" else ()
-    text = template.render(sections=sections, chosen=chosen, tables=tables)
+    tables = _latex_tables(sections, width) if name == "latex" else ()
+    environment = "table" if width <= _COLUMN else "table*"
+    text = template.render(sections=sections, chosen=chosen, tables=tables, environment=environment)
     return f"{text.rstrip()}\n"
 
 
@@ -72,3 +88,136 @@ _ESCAPING: dict[str, Callable[[str], str]] = {
     "latex": lambda text: text.translate(_COMMANDS),
 }
 """Format with a template -> what escapes a text on one line."""
+
+# ---- LaTeX tables that fit a width ---------------------------------------------------------------
+
+_POINTS = 72.27 / 2.54
+"""Points in a centimetre."""
+
+_COLUMN = 9.0
+"""Width in centimetres up to which a table stands in a column of a page."""
+
+_GAP = 6.0
+_LABEL = 64.0
+"""Points between columns, and points that labels have at least where they are wrapped."""
+
+_SHORT_HEADING = 8
+"""Characters in a line of a heading, at least, where labels are wrapped."""
+
+_MOST_LINES = 38
+"""Lines of a table; a longer one is divided."""
+
+
+class _LatexTable(NamedTuple):
+    """A table, or a part of one, see `cards/tables.latex.j2`.
+
+    Attributes:
+        layout: its texts.
+        columns: of its environment, e.g. `lrr`.
+        headings: the lines of the heading of each column.
+        caption, label, notes: above and below it.
+    """
+
+    layout: Layout
+    columns: Markup
+    headings: Sequence[Sequence[str]]
+    caption: str
+    label: str
+    notes: Sequence[str]
+
+
+def _latex_tables(sections: Sequence[Section], width: float) -> Iterator[_LatexTable]:
+    """The tables of sections, each no wider than `width` centimetres."""
+    for section in sections:
+        grids = [*section.tables, *section.further]
+        for number, grid in enumerate(grids, start=1):
+            layouts = fitted(_grouped(grid), width * _POINTS, _needed, _LABEL)
+            parts = [part for layout in layouts for part in _divided(layout)]
+            title = section.title if section.task else ""
+            caption = ". ".join(filter(None, (title, grid.caption)))
+            name = f"{name_part(section.task or section.title) or 'table'}-{number}"
+            notes = signs([grid])
+            if section.signatures and number == len(grids):
+                notes = [*section.remarks, *section.signatures]
+            for i, part in enumerate(parts, start=1):
+                labels = "l" if part.room is None else f"p{{{part.room - _GAP:.0f}pt}}"
+                n = len(part.grid.headings)
+                yield _LatexTable(
+                    part,
+                    Markup(labels + "r" * n),
+                    [_heading_lines(part, column) for column in range(n)],
+                    f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
+                    f"{name}-{i}" if len(parts) > 1 else name,
+                    notes if i == len(parts) else [],
+                )
+
+
+def _points(text: str, size: float = 8.0) -> float:
+    """The width of a text in points, from the widths of Computer Modern's letters, rounded up."""
+    narrow = sum(letter in " .,:;()[]|/'ijlt-" for letter in text)
+    wide = sum(letter.isupper() or letter in "mw%@±−<>↑↓≤" for letter in text)
+    return size * (0.57 * len(text) - 0.2 * narrow + 0.25 * wide)
+
+
+def _grouped(grid: Grid) -> Grid:
+    """A table with one column of labels: those of models are below that of their figure."""
+    if len(grid.label_headings) < 2:
+        return grid
+    rows = list[GridRow]()
+    heading = None
+    for row in grid.rows:
+        first, *others = row.labels
+        if not any(others):
+            rows.append(row)
+            continue
+        part = row._replace(labels=(*others,))
+        rows += with_heading(first, [part])[first == heading :]
+        heading = first
+    return grid._replace(label_headings=("",), rows=tuple(rows))
+
+
+def _heading_lines(layout: Layout, i: int) -> list[str]:
+    """The lines of the heading of a column, which are short where labels wrap, too."""
+    widest = max(len(row.cells[i].value) for row in layout.grid.rows)
+    least = HEADING if layout.room is None else _SHORT_HEADING
+    heading = layout.grid.headings[i]
+    return [*wrapped(heading.label, max(widest, least), break_words=False), *heading.facts]
+
+
+def _width(layout: Layout, i: int) -> float:
+    """The points that a column needs."""
+    texts = [_points(line) for line in _heading_lines(layout, i)]
+    for row in layout.grid.rows:
+        cell = row.cells[i]
+        parts = (_points(cell.value), _points(cell.interval, 7.0))
+        texts.append(sum(parts) + 3 if layout.is_beside and cell.interval else max(parts))
+    return max(texts) + _GAP
+
+
+def _needed(layout: Layout) -> float:
+    """The points that a table needs."""
+    labels = max(map(_label_width, layout.grid.rows)) if layout.room is None else layout.room
+    return labels + sum(_width(layout, i) for i in range(len(layout.grid.headings)))
+
+
+def _label_width(row: GridRow) -> float:
+    """The points that a label needs on one line."""
+    return _points(row.labels[0]) + 10 * row.depth
+
+
+def _divided(layout: Layout) -> Iterator[Layout]:
+    """Parts of a long table, which end before a heading where there is one."""
+    rows = layout.grid.rows
+    while rows:
+        heights = [*accumulate(_height(layout, row) for row in rows)]
+        end = max(1, sum(height <= _MOST_LINES for height in heights))
+        starts = [i for i in range(end // 2, end + 1) if i < len(rows) and not rows[i].depth]
+        end = starts[-1] if end < len(rows) and starts else end
+        yield layout._replace(grid=layout.grid._replace(rows=rows[:end]))
+        rows = rows[end:]
+
+
+def _height(layout: Layout, row: GridRow) -> int:
+    """The lines of a row."""
+    n = 1 if layout.room is None else math.ceil(1.2 * _label_width(row) / layout.room)
+    return max(n, 2 if any(cell.interval for cell in row.cells) and not layout.is_beside else 1)
