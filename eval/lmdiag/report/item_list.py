@@ -13,7 +13,7 @@ from lmdiag.report.labels import measure_label
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.report.charts.task_runs import TaskRuns
+    from lmdiag.report.charts.kinds import TaskRuns
 
 _MOST_PARTS = 16_000
 """Words or regions that a page lists, over all items: of long texts it lists fewer items."""
@@ -32,9 +32,8 @@ def listed(
 
     `anchor` is the id of an item in the page; `tags` are break-down=level -> level in words;
     `place` is that of the first expected word, "none" if it is not in the top words; `difference`
-    and `good` are what a list is sorted by, of the first run; `rows` are the rows of each distinct
-    context, each as every run has it, or `columns` the words or regions of the sentences;
-    `measures` are further measures with their values.
+    and `good` are what a list is sorted by, of the first run; `rows` are the rows as every run has
+    them, `contexts` these by context, or `columns` the words or regions of sentences.
 
     The runs have the same items in the same order; `chosen` are ids of rows or contrasts.
     """
@@ -46,7 +45,9 @@ def listed(
             continue
         expecting = next((choice for choice in first.choices if choice.expected), None)
         rows = [list(row) for row in zip(*(item.choices for item in same), strict=True)]
-        contexts = dict.fromkeys(row[0].sentence for row in rows)
+        contexts: dict[str, list[list[Choice]]] = {}
+        for row in rows:
+            contexts.setdefault(row[0].sentence, []).append(row)
         is_sentence = first.choices[0].is_sentence
         shown.append({
             "item": first,
@@ -64,8 +65,7 @@ def listed(
             "predictions": list(zip(*(item.predictions for item in same), strict=True)),
             "measures": _measures(same),
             "rows": rows,
-            "contexts": [] if is_sentence
-            else [[row for row in rows if row[0].sentence == text] for text in contexts],
+            "contexts": [] if is_sentence else [*contexts.values()],
             "columns": _columns(rows) if is_sentence else [],
         })  # fmt: skip
     return shown
@@ -137,11 +137,8 @@ def representative(found: Sequence[Item]) -> list[Item]:
 # ---- the list and its controls -------------------------------------------------------------------
 
 
-class ItemWords(NamedTuple):
-    """Words for the items of a list: what rows are, the outcomes, and what they are sorted by.
-
-    `alone` is the order of rows that are not compared; `good` and `alone` are "" for no such order.
-    """
+class _ItemWords(NamedTuple):
+    """Words for what is listed, its outcomes, and orders; `alone` orders rows without contrast."""
 
     rows: str
     outcomes: Mapping[str, str]
@@ -158,18 +155,18 @@ _PREFERRED = {
 """Outcome of a contrast -> its words."""
 
 _WORDS = {
-    "word": ItemWords(
+    "word": _ItemWords(
         "rows", {"right": "✓ good preferred", "narrow": "≈ by little"} | _PREFERRED,
         "p(good) − p(bad)", "p(good), highest first", "p(word), highest first",
     ),
-    "sentence": ItemWords(
+    "sentence": _ItemWords(
         "sentences", _PREFERRED, "bits by which good is preferred",
         "surprisal of good, lowest first", "surprisal, lowest first",
     ),
-    "choice": ItemWords(
+    "choice": _ItemWords(
         "rows", _PREFERRED, "share of good − share of bad", "share of good, highest first", "",
     ),
-    "prediction": ItemWords(
+    "prediction": _ItemWords(
         "items of suites",
         {"right": "✓ all predictions hold", "narrow": "≈ some", "wrong": "✗ none",
          "unknown": "? cannot be evaluated"},
@@ -182,7 +179,7 @@ _PLACES = {"": "all", "1": "first", "top": "among the top words", "none": "not a
 """Place of the expected word among the top words -> its words."""
 
 
-class ItemFilter(NamedTuple):
+class _ItemFilter(NamedTuple):
     """A choice of items: its label, its name in the page's script, and texts by their values."""
 
     label: str
@@ -193,9 +190,8 @@ class ItemFilter(NamedTuple):
 def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
     """Returns the items of a diagnostic as a page lists them, of one run in all its settings.
 
-    `listed` are the items, see `listed`; `total` is the number of unperturbed ones, and `of_sample`
-    what it counts, "" if all of them are listed; `filters` are choices of items, and `orders` texts
-    by the values of the orders of the list.
+    `total` is the number of unperturbed items, and `of_sample` what it counts, "" if all of them
+    are `listed`; `orders` are texts by the values of the orders of the list.
     """
     diagnostic = data.diagnostic
     shown = listed(data.items, diagnostic, chosen=chosen)
@@ -229,7 +225,7 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
 
 def _filters(
     shown: Sequence[Mapping[str, Any]], data: TaskRuns, outcomes: Mapping[str, str]
-) -> list[ItemFilter]:
+) -> list[_ItemFilter]:
     """The choices of items by which any are told apart."""
     every = {"": "all"}
     changed = {"changed": "differs between runs"} if outcomes and len(data.runs) > 1 else {}
@@ -240,12 +236,12 @@ def _filters(
             levels.setdefault(level.partition("=")[0], {})[level] = name
     settings = dict.fromkeys(item["setting"] for item in shown)
     filters = [
-        ItemFilter("Outcome", "outcome", every | {**outcomes} | changed),
-        ItemFilter("Expected word", "place", places),
+        _ItemFilter("Outcome", "outcome", every | {**outcomes} | changed),
+        _ItemFilter("Expected word", "place", places),
     ]
     for by, names in levels.items():
         in_order = sorted(names.items(), key=lambda level: level[0].lower())
-        filters.append(ItemFilter(by.replace("_", " "), "levels", every | dict(in_order)))
+        filters.append(_ItemFilter(by.replace("_", " "), "levels", every | dict(in_order)))
     labels = {name: data.diagnostic.setting_label(name) for name in settings}
-    filters.append(ItemFilter("Setting", "setting", labels | every))
+    filters.append(_ItemFilter("Setting", "setting", labels | every))
     return [choice for choice in filters if len(choice.options) > 2]

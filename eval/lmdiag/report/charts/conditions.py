@@ -20,7 +20,7 @@ from lmdiag.report.items import Item
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.report.charts.task_runs import TaskRuns
+    from lmdiag.report.charts.kinds import TaskRuns
 
 _NAMES = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
 """Column of an analysis -> of a chart."""

@@ -115,14 +115,10 @@ def ends(values: pd.Series[float]) -> list[float]:
 
 
 def _with_room(data: pd.DataFrame, own: str = "") -> pd.DataFrame:
-    """The rows, with the ends of the scale as `from` and `to` where all its values are equal.
-
-    With the channel y as `own`, each panel has a scale.
-    """
+    """The rows, with the ends of a scale as `from` and `to` where all its values are equal."""
     values = data.reindex(columns=[*_VALUES]).astype(float)
-    panels = data["panel"] if own == "y" else pd.Series("", data.index)
     parts = []
-    for _, rows in values.groupby(panels, sort=False):
+    for _, rows in values.groupby(data["panel"] if own == "y" else [""] * len(data), sort=False):
         known = rows.stack()
         if known.nunique() == 1:
             low, high = ends(known)
@@ -134,10 +130,7 @@ def _with_room(data: pd.DataFrame, own: str = "") -> pd.DataFrame:
 
 
 def channel(name: str, shorthand: str, **options: Any) -> Any:
-    """Returns an encoding channel, e.g. `x2`.
-
-    It is faster than a text in `encode`, for which altair searches its schema.
-    """
+    """Returns an encoding channel, e.g. `x2`, without altair's search of its schema."""
     return getattr(alt, name[:1].upper() + name[1:])(shorthand, **options)
 
 
@@ -149,10 +142,7 @@ def numeric(
     title: str | list[str] | None = None,
     **scale: Any,
 ) -> Any:
-    """Returns the channel x or y of a column of numbers.
-
-    Proportions are shown from 0 to 1, unless options of the scale say otherwise.
-    """
+    """Returns the channel x or y of numbers; proportions are shown from 0 to 1 by default."""
     scale = scale or ({"domain": [0, 1], "nice": False} if form == "%" else {"zero": False})
     made = channel(on, f"{column}:Q", title=title, scale=alt.Scale(**scale))
     return made.axis(format=form) if form else made
@@ -187,8 +177,10 @@ def series(
     }  # fmt: skip
 
 
-def numbered(data: pd.DataFrame, looks: Mapping[str, int], colors: Sequence[str]) -> dict[str, Any]:
-    """Returns the arguments of `series` for series with numbers: their names, colours and marks."""
+def _numbered(
+    data: pd.DataFrame, looks: Mapping[str, int], colors: Sequence[str]
+) -> dict[str, Any]:
+    """The arguments of `series` for series with numbers: their names, colours and marks."""
     numbers = looks or {name: i for i, name in enumerate(distinct(data, "series"))}
     shades = [MUTED if i == OTHERS else colors[i % len(colors)] for i in numbers.values()]
     shapes = [SHAPES[i % len(SHAPES)] for i in numbers.values()]
@@ -202,16 +194,12 @@ def tooltip(
     shown = []
     for name in (name for name in columns if has(data, name)):
         is_number = name in _FORMS or data[name].dtype.kind == "f"
-        usual = form.replace("%", ".1%") or (",.1~f" if _is_large(data[name]) else ".4~g")
+        is_large = data[name].dtype.kind == "f" and data[name].abs().max() >= 1e4
+        usual = form.replace("%", ".1%") or (",.1~f" if is_large else ".4~g")
         forms: dict[str, Any] = {"format": _FORMS.get(name, usual)} if is_number else {}
         title = (_TITLES | titles).get(name, name)
         shown.append(alt.Tooltip(f"{name}:{'Q' if is_number else 'N'}", title=title, **forms))
     return shown
-
-
-def _is_large(values: pd.Series[Any]) -> bool:
-    """Whether four digits would not show a number to the unit."""
-    return values.dtype.kind == "f" and bool(values.abs().max() >= 1e4)
 
 
 # ---- plots ---------------------------------------------------------------------------------------
@@ -232,7 +220,7 @@ def points(
         on: the channel of the values, x or y.
         channels: of points and intervals, which have no shape; `looks` are of the points alone.
         form: of the values in tooltips.
-        across: where lines across begin and end, which otherwise cross the whole chart.
+        across: where lines across begin and end, by default at the ends of the chart.
     """
     layers = [
         alt.Chart()
@@ -245,10 +233,9 @@ def points(
         room = {on: channel(on, "from:Q"), f"{on}2": channel(f"{on}2", "to:Q")}
         layers.append(alt.Chart().mark_rule(opacity=0, tooltip=None).encode(**room))
     if has(data, "low"):
-        place = {name: channel for name, channel in channels.items() if name != "shape"}
-        rules = alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6)
         ends = {on: channel(on, "low:Q"), f"{on}2": channel(f"{on}2", "high:Q")}
-        layers.append(rules.encode(**place | ends))
+        place = {name: channel for name, channel in channels.items() if name != "shape"} | ends
+        layers.append(alt.Chart().mark_rule(strokeWidth=1.5, opacity=0.6).encode(**place))
     dots = alt.Chart().mark_point(filled=True, size=48, opacity=1)
     return [*layers, dots.encode(**channels, **looks, tooltip=tooltip(data, form=form))]
 
@@ -265,8 +252,7 @@ def dot_plot(
     """Returns figures as dots from left to right, those of a label below each other.
 
     Args:
-        data: see the module.
-        form: how values are written.
+        data, form: see the module.
         title: of the axis.
         colors: that series have.
         looks: name of a series -> number of its colour and mark, `OTHERS` for grey; by default in
@@ -276,7 +262,7 @@ def dot_plot(
     data = data if "domain" in scale or form == "%" else _with_room(data)
     names = distinct(data, "series")
     has_legend = not data["series"].equals(data["label"])
-    channels = series("series", has_legend=has_legend, **numbered(data, looks, colors))
+    channels = series("series", has_legend=has_legend, **_numbered(data, looks, colors))
     y = labels(data, "label").scale(type="band", paddingInner=0.2)
     place = {"x": numeric("x", form=form, title=title, **scale), "y": y}
     n_beside = 1
@@ -320,24 +306,22 @@ def line_plot(
     """Returns figures as dots over x, which lines join, in panels where there are several.
 
     Args:
-        data: see the module.
+        data, form: see the module.
         x: the channel.
         layers: what is drawn above the figures.
-        form: how values are written.
-        title, legend: titles of the values, which has several lines beside panels, and of the
-            series.
+        title, legend: titles of the values and of the series.
         joined: series with lines; by default all.
-        colors, looks: see `dot_plot`.
+        colors, looks, scale: see `dot_plot`.
         is_small: whether there are lines alone.
         is_beside: whether the dots of several series at one x are beside each other.
         heights: of a chart, and of each of several panels.
-        columns, own: see `panels`.
-        scale: options of the scale of values.
+        columns: of panels.
+        own: the channel, x or y, of which each panel has a scale of its own; "" for none.
     """
     data = data if "domain" in scale or form == "%" else _with_room(data, own)
     are_panels = "panel" in data and data["panel"].nunique() > 1
     names = distinct(data, "series")
-    channels = series("series", title=legend or None, **numbered(data, looks, colors))
+    channels = series("series", title=legend or None, **_numbered(data, looks, colors))
     lines = textwrap.wrap(title, _TITLE) if title and are_panels else title
     y = numeric("y", form=form, title=lines, **scale)
     place = {"x": x, "y": y, "color": channels["color"]}
@@ -356,17 +340,14 @@ def line_plot(
         thin = line.mark_line(strokeWidth=1, opacity=0.18).encode(detail=alt.Detail("item:N"))
         marks.insert(0, thin.transform_filter("isValid(datum.item)"))
     chart = layered(data, *marks, *layers, height=heights[are_panels])
-    return panels(chart, data, columns, own) if are_panels else chart
-
-
-def panels(chart: Any, data: pd.DataFrame, columns: int = 2, own: str = "") -> Any:
-    """Returns a chart as panels with headings, which have one scale, but for the channel `own`."""
+    if not are_panels:
+        return chart
     facet = alt.Facet("panel:N", title=None, sort=distinct(data, "panel"))
     beside = 45 * (columns if own == "y" else 1) + 14 * columns  # labels of axes, and gaps
     heading = facet.header(labelExpr=_lines(_HEADER * 2 // min(columns, 2)))
-    made = chart.facet(heading, columns=columns, spacing=14)
-    made = made.properties(usermeta={"beside": beside})
-    return made.resolve_scale(**{own: "independent"}) if own else made
+    panels = chart.facet(heading, columns=columns, spacing=14)
+    panels = panels.properties(usermeta={"beside": beside})
+    return panels.resolve_scale(**{own: "independent"}) if own else panels
 
 
 def meanings(data: pd.DataFrame) -> str:
@@ -392,8 +373,7 @@ def curve_chart(
         data: columns of figures; place (from 1), p, p_adjusted, protocol, and whether the point is
             `solid` and the `default`.
         choices: place, choice, and whether its knob is the `strongest`; a row per point and knob.
-        color: of the points, e.g. "var(--c1)".
-        form: how values are written.
+        color, form: of the points, e.g. "var(--c1)", and see the module.
         reach: values that the scale has to show, too.
     """
 

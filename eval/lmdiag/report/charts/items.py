@@ -19,7 +19,7 @@ from lmdiag.report.items import MAX_LISTED, Item
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.report.charts.task_runs import TaskRuns
+    from lmdiag.report.charts.kinds import TaskRuns
 
 _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""
@@ -55,7 +55,8 @@ _PAIR_COLUMNS = (
     *("item", "context", "other context", "good word", "bad word"),
     *("rank of good", "rank of bad", "good", "bad"),
 )
-"""Columns that tooltips of pairs show."""
+_CLOZE_COLUMNS = ("item", "context", "word", "rank", "probability", "human cloze")
+"""Columns that tooltips show."""
 
 
 def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
@@ -75,32 +76,31 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         channel: axis_of(channel, side, texts.axis.format(side), values, bits)
         for channel, side in (("x", "bad"), ("y", "good"))
     }
-    title = f"{chart.title}. {texts.title}" if chart.title else texts.title
-    name = f"pairs-{name_part(chart.title)}".strip("-")
     ends = axes["x"]["scale"]["domain"]
+    lines = [_line(ends, ends, axes)]
+    reading = texts.reading
+    if far:
+        curve = np.geomspace(*ends)
+        curve = curve[curve + protocol.threshold <= 1]
+        lines.append(_line(curve, curve + protocol.threshold, axes, strokeDash=DASHED))
+        reading += f", above the dashed curve by more than {protocol.threshold:g}"
+    title = ". ".join(filter(None, (chart.title, texts.title)))
+    name = f"pairs-{name_part(chart.title)}".strip("-")
     names = {side: texts.value.format(side) for side in ("good", "bad")}
     for i, table in enumerate(tables):
-        kind = chart.kind
         good, bad = data.colors(i)[:2]
-        lines = [_line(ends, ends, axes)]
         if len(table) > MAX_LISTED:
-            kind = "density"
-            drawn = _density_chart(table, axes, good, *lines)
+            drawn = _density_chart(table, axes, good, lines[0])
             caption = f"{title}, {len(table):,} contrasts; the darker, the more. {texts.reading}."
-        else:
-            caption = f"{title}, one mark per contrast. {texts.reading}"
+            yield data.of_run(i, Plot("density", name, caption, drawn))
+        elif len(table):
             looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
             if far:
-                caption += f", above the dashed curve by more than {protocol.threshold:g}"
-                curve = np.geomspace(*ends)
-                curve = curve[curve + protocol.threshold <= 1]
-                lines.append(_line(curve, curve + protocol.threshold, axes, strokeDash=DASHED))
                 looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
             shown = tooltip(table, _PAIR_COLUMNS, **names)
             drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=shown)
-            caption += "."
-        if len(table):
-            yield data.of_run(i, Plot(kind, name, caption, drawn))
+            caption = f"{title}, one mark per contrast. {reading}."
+            yield data.of_run(i, Plot(chart.kind, name, caption, drawn))
 
 
 def _pairs(items: Sequence[Item], chart: Chart, bits: bool, far: str) -> pd.DataFrame:
@@ -199,16 +199,16 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             "appropriate": (first, first, "circle"),
             "reversed": (second, "transparent", "triangle-up"),
         }
-        shown = tooltip(table, ["item", "context", "word", "rank", "probability", "human cloze"])
+        shown = tooltip(table, _CLOZE_COLUMNS)
         drawn = _marks(table, "kind", looks, **channels, tooltip=shown)
-        caption = (
-            "Probability of the target: model and human cloze. Correlation of log p and cloze:"
+        measures = data.runs[i].results.tasks[data.task]["none"].measures
+        correlations = ", ".join(
+            f"{name.title()} {numbers.number(measures[name].value, measures[name].statistic)}"
+            for name in ("spearman", "pearson")
+            if name in measures
         )
-        for name in ("spearman", "pearson"):
-            if found := data.runs[i].results.measure(data.task, "none", name):
-                sign = "," if caption[-1] != ":" else ""
-                caption += f"{sign} {name.title()} {numbers.number(found.value, found.statistic)}"
-        yield data.of_run(i, Plot(chart.kind, "cloze", f"{caption}.", drawn))
+        caption = "Probability of the target: model and human cloze. Correlation of log p and cloze"
+        yield data.of_run(i, Plot(chart.kind, "cloze", f"{caption}: {correlations}.", drawn))
 
 
 def _cloze_table(items: Sequence[Item], known: Mapping[str, float]) -> pd.DataFrame:
@@ -227,5 +227,4 @@ def _cloze_table(items: Sequence[Item], known: Mapping[str, float]) -> pd.DataFr
         for choice in item.choices
         if choice.probability is not None and choice.id in known
     ]
-    columns = ["item", "context", "human cloze", "word", "probability", "rank", "kind"]
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=[*_CLOZE_COLUMNS, "kind"])

@@ -3,26 +3,126 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from lmdiag.diagnostics import Chart
+from lmdiag.diagnostics import Chart, Diagnostic, FigureSelection
 from lmdiag.diagnostics.base import Perturbation
-from lmdiag.report.charts import Plot, drawing, name_part
+from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.conditions import regions
-from lmdiag.report.charts.drawing import MUTED, distinct, line_plot, meanings
+from lmdiag.report.charts.drawing import (
+    COLORS,
+    MUTED,
+    ONE_ROW,
+    distinct,
+    dot_plot,
+    line_plot,
+    meanings,
+)
 from lmdiag.report.charts.items import scatter, target_cloze
-from lmdiag.report.charts.task_runs import TaskRuns, drawn, figure_plots
+from lmdiag.report.items import Item
 from lmdiag.report.selections import ReportFigures, figures_of_sets
-from lmdiag.results import Results
+from lmdiag.results import FigureKey, Results, Run
 from lmdiag.text import visible
 from lmdiag.types import BadInput
 
 _MOST_LEVELS = 40
 """Levels in a chart; more make it longer than a page of a paper."""
+
+_DRAWN = [
+    *FigureKey._fields,
+    *("model", "label", "series", "panel", "at", "score", "cut-off"),
+    *("value", "n", "chance", "versus_chance", "sd", "low", "high", "published", "human"),
+    "shuffles",
+]
+"""Columns of figures that charts have."""
+
+
+def drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """Returns figures with the columns that charts have."""
+    return table[[name for name in _DRAWN if name in table]]
+
+
+def figure_plots(
+    kind: str,
+    name: str,
+    title: str,
+    table: pd.DataFrame,
+    form: str = "%",
+    colors: Sequence[str] = COLORS,
+    looks: Mapping[str, int] = {},
+) -> list[Plot]:
+    """Returns a dot plot of figures, whose caption says what the marks mean; [] without rows."""
+    if table.empty:
+        return []
+    chart = dot_plot(drawn(table), form=form, colors=colors, looks=looks)
+    return [Plot(kind, name, f"{title}.{meanings(table)}", chart)]
+
+
+@dataclass(frozen=True)
+class TaskRuns:
+    """The runs that have a task, with their items.
+
+    Attributes:
+        task: its name.
+        runs: the runs.
+        figures: of the same runs, in the same order.
+        items: the unperturbed items of each run.
+        looks: name of each of several models -> number of its colour and mark in all charts.
+    """
+
+    task: str
+    runs: Sequence[Run]
+    figures: ReportFigures
+    items: Sequence[Sequence[Item]]
+    looks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The declaration of the task."""
+        return self.figures.diagnostic(self.task)
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings of the first run, in the order of the paper."""
+        return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
+
+    def table(
+        self,
+        measures: Sequence[str] = (),
+        by: str = "",
+        levels: tuple[str, ...] = (),
+        settings: Sequence[str] = ("none",),
+    ) -> pd.DataFrame:
+        """Returns figures that are defined, by default all unperturbed ones; () for all settings.
+
+        Columns are those of `ReportFigures.select`, `label` (measure, or level of a break-down) and
+        `series` (model, or measure).
+        """
+        selection = FigureSelection((*measures,) or ("*",), by, levels)
+        known = self.figures.table
+        settings = settings or known.loc[known["task"] == self.task, "setting"].unique()
+        table = self.figures.select(self.task, selection, *settings).dropna(subset="value")
+        labels = table["level_label" if by else "measure_label"].map(visible)
+        names = table["model" if len(self.figures.sources) > 1 else "measure_label"]
+        return table.assign(label=labels, series=names)
+
+    def of_run(self, i: int, plot: Plot) -> Plot:
+        """Returns the chart of run i, which names its model where there are several."""
+        if len(self.runs) == 1:
+            return plot
+        label = self.figures.sources[i].label
+        caption = f"{label}: {plot.caption}"
+        return plot._replace(name=f"{plot.name}-{i + 1}", caption=caption, heading=label)
+
+    def colors(self, i: int) -> list[str]:
+        """Returns the colours of a chart of run i: of several runs, only that of its model."""
+        number = self.looks.get(self.figures.sources[i].label)
+        return COLORS if number is None else [COLORS[number % len(COLORS)]] * 2
 
 
 def plots(data: TaskRuns) -> list[Plot]:
@@ -129,16 +229,12 @@ def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbatio
     table = table[table["run"] == i]
     means = table[table["setting"] == setting.name]
     plain = table[table["setting"] == setting.unshuffled]
-    run = data.runs[i]
-    scores = [
-        of_shuffle
-        for key, of_shuffle in run.scores.get(data.task, {}).items()
-        if key[0] == setting.name
-    ]
+    scores = data.runs[i].scores.get(data.task, {}).items()
     values = [
         {"label": row.label, "value": float(of_shuffle[row.measure].values.mean())}
         for row in means.itertuples()
-        for of_shuffle in scores
+        for (name, _), of_shuffle in scores
+        if name == setting.name
     ]
     counts = pd.DataFrame(values).value_counts().rename("shuffles").reset_index()
     rows = pd.concat([
@@ -184,7 +280,7 @@ def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Any
     axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
     x = alt.X("cut-off:O", sort=cuts, title=title, axis=axis)
     first = next((cut for cut in cuts if cut.startswith("bottom")), cuts[-1])
-    border = alt.Chart(drawing.ONE_ROW).mark_rule(color=MUTED)
+    border = alt.Chart(ONE_ROW).mark_rule(color=MUTED)
     border = border.encode(x=alt.XDatum(first, bandPosition=0))
     return line_plot(drawn(table), x, border, form="%", **options)
 

@@ -12,7 +12,7 @@ import pandas as pd
 from lmdiag import diagnostics
 from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.drawing import COLORS, OTHERS, distinct, line_plot, meanings
-from lmdiag.report.charts.task_runs import drawn, figure_plots
+from lmdiag.report.charts.kinds import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
