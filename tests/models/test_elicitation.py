@@ -17,8 +17,8 @@ from lmdiag import models
 from lmdiag.elicitation import parse_wording
 from lmdiag.models import LoadOptions
 from lmdiag.questions import Setting
-from lmdiag.report.headline import headline_rows
 from lmdiag.report.selections import ReportFigures
+from lmdiag.report.tables import headline_rows
 from lmdiag.results import load_run
 from lmdiag.runs.asking import predict
 from lmdiag.stimuli import Stimuli

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, product
+from itertools import groupby
 from typing import NamedTuple
 
 from lmdiag import diagnostics
@@ -13,9 +13,9 @@ from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, with_heading
-from lmdiag.report.headline import HeadlineRow
-from lmdiag.report.labels import figure_label, measure_label
+from lmdiag.report.labels import measure_label
 from lmdiag.report.selections import LabelledRun
+from lmdiag.report.tables import HeadlineRow
 from lmdiag.results import FigureKey, Run, cited_signature
 from lmdiag.text import visible
 
@@ -45,19 +45,15 @@ def comparison_row(c: Comparison) -> GridRow:
 def comparison_label(c: Comparison) -> str:
     """Returns the name of what was compared: that of the headline figure, else the usual one."""
     diagnostic = diagnostics.get(c.task)
-    for shown in diagnostic.headlines:
-        if shown.label and (c.by, c.measure, c.level) in product(
-            [shown.by], shown.measures, shown.levels
-        ):
-            return visible(shown.label)
-    return visible(figure_label(diagnostic, c.measure, c.by, c.level))
+    for x in diagnostic.headlines:
+        if x.label and c.by == x.by and c.measure in x.measures and c.level in x.levels:
+            return visible(x.label)
+    level = diagnostic.level_label(c.by, c.level) if c.by else ""
+    return visible(", ".join(filter(None, (measure_label(c.measure), level))))
 
 
 def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str) -> list[Grid]:
-    """Returns the comparisons of two models, in the order of tasks and settings, a table for each.
-
-    `first` and `second` are the headings of the columns of the models.
-    """
+    """Returns a table for each task and setting; `first` and `second` are the models' headings."""
     names = ("n", first, second, "first − second", "p", "p adj.")
     headings = tuple(Heading(name, (), name == "first − second") for name in names)
     return [
@@ -99,31 +95,28 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
     """Returns how the columns of a table of comparisons were computed, and on what."""
     few = "; none for fewer than 8 items" if any(c.n < 8 for c in comparisons) else ""
     n_tests = max((c.n_tests for c in comparisons), default=0)
+    undefined = "the two do not differ in any item, so there is nothing to test"
     tests = {
         "mcnemar": "McNemar's score test where each item is right or wrong (m)",
         "sign-flip": "sign-flip test of a mean over items (s)",
         "permutation": "permutation test of a median or a correlation (p), without an interval",
     }  # the first letter stands beside p
     made = {c.test for c in comparisons}
-    lines = []
-    if any(not math.isnan(c.ci_low) for c in comparisons):
-        lines.append(
-            f"95% intervals have the differences that the test of p does not reject at 5%{few}"
-        )
-    if present := "; ".join(text for name, text in tests.items() if name in made):
-        lines.append(f"p: {present}")
-    if "none" in made:
-        nothing = "the two do not differ in any item, so there is nothing to test"
-        lines.append(f"{numbers.UNDEFINED}: {nothing}")
-    if any(c.p_adjusted < ALPHA for c in comparisons):
-        lines.append("● marks an adjusted p below .05")
-    if n_tests > 1:
-        lines.append(f"p adj.: by Holm's method over the {n_tests} distinct tests")
+    used = "; ".join(text for name, text in tests.items() if name in made)
+    lines = {
+        f"95% intervals have the differences that the test of p does not reject at 5%{few}":
+            any(not math.isnan(c.ci_low) for c in comparisons),
+        f"p: {used}": bool(used),
+        f"{numbers.UNDEFINED}: {undefined}": "none" in made,
+        "● marks an adjusted p below .05": any(c.p_adjusted < ALPHA for c in comparisons),
+        f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
+    }  # fmt: skip
     same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
-    for measure, other in same:
-        names = f"{measure_label(measure)} has the same numbers as {measure_label(other)}"
-        lines.append(f"{names} by construction: one test")
-    return lines
+    return [line for line, is_needed in lines.items() if is_needed] + [
+        f"{measure_label(measure)} has the same numbers as {measure_label(other)} by construction: "
+        "one test"
+        for measure, other in same
+    ]
 
 
 # ---- pairs of runs -------------------------------------------------------------------------------

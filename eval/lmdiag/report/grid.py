@@ -86,8 +86,7 @@ class GridRow(NamedTuple):
         labels: of the row and, where there are several runs, of the model.
         depth: steps by which the first label is indented.
         cells: parallel to the headings of the grid.
-        is_published: whether these are published figures.
-        is_human: whether these are the human baseline.
+        is_published, is_human: whether these are published figures, or the human baseline.
     """
 
     labels: tuple[str, ...]
@@ -111,7 +110,6 @@ class Grid(NamedTuple):
         rows: of the table, published figures in rows of their own.
         unit: after the title, e.g. ", percent".
         source: the table of a paper that has this shape, or "".
-        has_intervals: whether the caption says that figures have intervals.
     """
 
     title: str
@@ -120,12 +118,16 @@ class Grid(NamedTuple):
     rows: tuple[GridRow, ...]
     unit: str = ""
     source: str = ""
-    has_intervals: bool = False
+
+    @property
+    def has_figures(self) -> bool:
+        """Whether it was made of figures, not of texts."""
+        return any(cell.figure for row in self.rows for cell in row.cells)
 
     @property
     def caption(self) -> str:
         """Title, unit and source in one line."""
-        interval = f"{'' if self.unit else ','} with 95% interval" if self.has_intervals else ""
+        interval = f"{'' if self.unit else ','} with 95% interval" if self.has_figures else ""
         source = f" ({self.source})" if self.source else ""
         return f"{self.title}{self.unit}{interval}{source}"
 
@@ -150,32 +152,22 @@ class Grid(NamedTuple):
                 if row.labels[0] != PUBLISHED
                 and (row.is_heading or any(row.cells[i].value for i in part))
             ]
-            columns = part if self.has_intervals else sorted((*facts, *part))
-            half = self._replace(rows=tuple(rows)).of_columns(columns)
-            if self.has_intervals:  # n and chance may be the same within a half
-                names = [heading.label for heading in half.headings]
-                facts_of = [heading.label for heading in half.headings if not heading.is_figure]
-                half = figure_grid(self.title, self.label_headings, names, half.rows)
-                half = half.with_facts_as(facts_of)
-            halves.append(half)
+            half = self._replace(rows=tuple(rows))
+            if not self.has_figures:
+                halves.append(half.of_columns(sorted((*facts, *part))))
+                continue
+            half = half.of_columns(part)  # n and chance may be the same within it
+            names = [heading.label for heading in half.headings]
+            texts = [heading.label for heading in half.headings if not heading.is_figure]
+            halves.append(figure_grid(self.title, self.label_headings, names, half.rows, "", texts))
         return halves
-
-    def with_facts_as(self, labels: Collection[str]) -> Grid:
-        """Returns the table with some columns as facts, which are not figures of a run."""
-        headings = (
-            heading._replace(is_figure=heading.is_figure and heading.label not in labels)
-            for heading in self.headings
-        )
-        return self._replace(headings=tuple(headings))
 
 
 class Layout(NamedTuple):
     """A table, or some of its columns, as it fits a width.
 
-    Attributes:
-        grid: the table.
-        is_beside: whether intervals stand beside their figures, and not below them.
-        room: the width of labels that wrap; None where they do not.
+    `is_beside` says whether intervals stand beside their figures, and not below them; `room` is the
+    width of labels that wrap, None where they do not.
     """
 
     grid: Grid
@@ -188,13 +180,8 @@ def fitted(
 ) -> list[Layout]:
     """Returns the table if it fits, with intervals below figures and labels that wrap if need be.
 
-    Otherwise its columns are divided into parts that each fit.
-
-    Args:
-        grid: the table.
-        width: of a terminal or a page.
-        needed: returns the width that a layout needs.
-        least: the width that labels have at least where they wrap.
+    Otherwise its columns are divided into parts that each fit. `needed` returns the width that a
+    layout needs; `least` is the width that labels have at least where they wrap.
     """
     for room in (None, least):
         for is_beside in (True, False):
@@ -240,12 +227,9 @@ def text_grid(
     rows: Iterable[tuple[tuple[str, ...], Mapping[str, str | CellText]]],
     facts: Collection[str] = (),
 ) -> Grid:
-    """Returns a table of texts.
+    """Returns a table of texts: labels, and heading -> text for the same headings in every row.
 
-    Args:
-        title, label_headings: see `Grid`.
-        rows: labels, and heading -> text for the same headings in every row.
-        facts: headings of columns that are not of figures.
+    `facts` are headings of columns that are not of figures.
     """
     names = list[str]()
     made = []
@@ -263,8 +247,9 @@ def figure_grid(
     columns: Sequence[str],
     rows: Sequence[GridRow],
     source: str = "",
+    texts: Collection[str] = (),
 ) -> Grid:
-    """Returns a table of figures with the headings `columns`.
+    """Returns a table of figures with the headings `columns`, of which `texts` have only texts.
 
     n and the chance level have columns of their own, unless the headings of the columns say all
     that the cells would. Published figures get rows of their own.
@@ -283,12 +268,13 @@ def figure_grid(
     for column, (n, chance) in zip(columns, facts_of, strict=True):
         facts = [] if has_n else [f"n = {number}" for number in n]
         facts += [] if has_chance else [f"chance {level}" for level in chance if level]
-        headings.append(Heading(column, tuple(facts), is_figure=True))
+        headings.append(Heading(column, tuple(facts), column not in texts))
     headings += [Heading("chance")] * has_chance
     shown = []
     for row in rows:
-        n_and_chance = map(_span, _facts(row.cells))
-        shown.append(row._replace(cells=with_facts(row.cells, *n_and_chance)))
+        known = [[*filter(None, texts)] for texts in _facts(row.cells)]
+        ends = ("–".join(texts[:1] + texts[1:][-1:]) for texts in known)  # e.g. 31–33
+        shown.append(row._replace(cells=with_facts(row.cells, *ends)))
         published = [x.figure and numbers.published(x.published, x.figure) for x in row.cells]
         if any(published):
             labels = (PUBLISHED, *[""] * (len(row.labels) - 1))
@@ -296,7 +282,7 @@ def figure_grid(
             shown.append(GridRow(labels, row.depth + 1, cells, is_published=True))
     is_percent = all(x.figure.is_percent for row in rows for x in row.cells if x.figure)
     unit = ", percent" if is_percent else ""
-    return Grid(title, label_headings, tuple(headings), tuple(shown), unit, source, True)
+    return Grid(title, label_headings, tuple(headings), tuple(shown), unit, source)
 
 
 def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
@@ -306,12 +292,6 @@ def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
     levels = {figure.chance for figure in known if figure.value is not None}
     chance = sorted({-1.0 if x is None else round(x, 9) for x in levels})  # means of thirds
     return [f"{x:,}" for x in n], ["" if x < 0 else numbers.number(x, "share") for x in chance]
-
-
-def _span(texts: Sequence[str]) -> str:
-    """The first and the last of some facts, e.g. 31–33."""
-    known = [text for text in texts if text]
-    return "–".join(known[:1] + known[1:][-1:])
 
 
 def chance_legend(figures: Iterable[Figure | None]) -> str:

@@ -11,19 +11,18 @@ from altair.utils import schemapi
 from lmdiag.comparison import not_compared
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.charts.kinds import plots
+from lmdiag.report.charts.kinds import TaskRuns, plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
-from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.comparisons import RunPair, compared, in_detail, notes
 from lmdiag.report.designs import designs_of
-from lmdiag.report.grid import Section
-from lmdiag.report.headline import HeadlineRow, headline_facts, headline_legend, headline_rows
+from lmdiag.report.grid import Section, chance_legend
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import choose, items
 from lmdiag.report.page import environment, frame
 from lmdiag.report.selections import ReportFigures, chosen_run
-from lmdiag.report.tables import sections
+from lmdiag.report.tables import HeadlineRow, headline_rows, sections
 from lmdiag.results import Results, Run, cited_signature
+from lmdiag.results.published import REFERENCES
 from lmdiag.results.run import joined_runs
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, DesignOptions
@@ -93,8 +92,10 @@ class Report:
             having = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in having]
             of_task = [items(run, task) for run in runs]
-            names = [self.figures.sources[i].label for i in self.detailed]
-            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task, names)
+            labels_of = [self.figures.sources[i].label for i in self.detailed]
+            looks = {labels_of[n]: n for n, i in enumerate(self.detailed) if i in having}
+            looks = looks if len(having) > 1 else {}
+            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task, looks)
         return tasks
 
     @cached_property
@@ -151,8 +152,8 @@ class Report:
             close=[source.label for source in close.sources],
             asked=asks, is_table=is_table, most_beside=MOST_BESIDE, views=views,
             trends=self.trends, ranked=self.ranked, comparisons=pairs,
-            legend=headline_legend(rows, asks, n=len(results), is_table=is_table),
-            facts=headline_facts(rows, several=len(results) > 1),
+            legend=_headline_legend(rows, asks, n=len(results), is_table=is_table),
+            facts=_headline_facts(rows, several=len(results) > 1),
             has_scale=any(row.is_percent for row in rows),
             grouped=_columns(figures) if is_table else [],
             **_sizes(results, self.trends),
@@ -160,6 +161,44 @@ class Report:
             comparison_notes=notes(tests) + not_compared(self.runs),
             **frame("report", charts=any(shown)),
         )  # fmt: skip
+
+
+def _headline_facts(rows: Sequence[HeadlineRow], *, several: bool) -> list[str]:
+    """Which facts the table of a few models has columns for."""
+    shown = {"n"}.union(name for row in rows for name, text in row.facts.items() if text)
+    shown -= {"published"} if several else {*REFERENCES.values()} if "published" in shown else set()
+    names = ("n", "chance", "published", *REFERENCES.values(), "human")
+    return [name for name in names if name in shown]
+
+
+def _headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table: bool) -> str:
+    """What the headline figures of `n` models, and the marks beside them, mean.
+
+    `asks` is what the models are asked; many models are in the rows of a table.
+    """
+    cells = [cell for row in rows for cell in row.cells]
+    kinds = {cell.figure.is_percent for cell in cells if cell.figure}
+    units = "surprisal in bits"
+    units += "" if asks == "sentences" else ", and rank as the place among all words"
+    parts = ["A cell is the darker, the higher its value."] * is_table
+    if True not in kinds:
+        parts.append(f"{units.capitalize()}, with 95% intervals.")
+    elif False in kinds:
+        parts.append(f"Percent with 95% intervals; {units}.")
+    else:
+        parts.append("Percent with 95% intervals.")
+    if not is_table and any(cell.published for cell in cells):
+        parts.append(f"◇ is the published figure of {'a' if n > 1 else 'this'} model.")
+    if any(row.facts[name] for row in rows for name in REFERENCES.values()):
+        parts.append("The figures of BERT are those of Ettinger (2020).")
+    if not is_table and any(row.human for row in rows):
+        parts.append("❘ is the human baseline.")
+    if any(row.facts["chance"] for row in rows):
+        chance = "Chance is" if is_table else "The dashed line is chance:"
+        legend = chance_legend(cell.figure for cell in cells)
+        sentence = f"{chance} the expected figure of a model that guesses."
+        parts.append(f"{sentence} {legend}." if legend else sentence)
+    return " ".join(parts)
 
 
 def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:

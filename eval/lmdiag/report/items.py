@@ -32,10 +32,9 @@ MAX_LISTED = 600
 
 
 class Part(NamedTuple):
-    """A word of a sentence, or a region of it.
+    """A word of a sentence, or a region, whose `name` begins with its number; "" for a word.
 
-    `start` is in characters; `bits` is None without a probability and for an empty region; `name`
-    is number and name of a region, "" for a word.
+    `start` is in characters; `bits` is None without a probability and for an empty region.
     """
 
     start: int
@@ -55,10 +54,9 @@ class Choice(NamedTuple):
     Attributes:
         id, context, right_context, target, good, expected, condition, regions: columns of the row;
             `good` is None where rows are not compared. Of a sentence, `context` is all of it.
-        has_blank: whether the row is a word at a blank, and not a sentence.
+        has_blank, is_option: whether the row is a word at a blank, or an option of a forced choice.
         log_prob, rank: of the target, sentence or option, nats; None where unscorable or unknown.
         words, word_log_probs: the most probable words at the blank, and what is known of them.
-        is_option: whether it is an option of a forced choice; `log_prob` is then of its share.
         cased: whether words are compared with `expected` exactly.
         spans: the words of a sentence, empty where not known; None for blanks and options.
         n_tokens: of the words of a sentence that have a probability.
@@ -138,18 +136,13 @@ class Choice(NamedTuple):
     @property
     def parts(self) -> list[Part]:
         """The words of the sentence, or its regions."""
-        found = sentence_parts(
-            self.context, self.spans, self.regions or None, empty_bits=self.empty_bits
-        )
-        return [
-            Part(
-                part.start,
-                self.context[part.start : part.end],
-                None if math.isnan(part.bits) else part.bits,
-                f"{part.number} {part.name}".rstrip() if self.regions else "",
-            )
-            for part in found
-        ]
+        regions = self.regions or None
+        parts = []
+        for x in sentence_parts(self.context, self.spans, regions, empty_bits=self.empty_bits):
+            name = f"{x.number} {x.name}".rstrip() if regions else ""
+            bits = None if math.isnan(x.bits) else x.bits
+            parts.append(Part(x.start, self.context[x.start : x.end], bits, name))
+        return parts
 
     @property
     def said(self) -> list[str]:
@@ -170,8 +163,7 @@ class Item(NamedTuple):
         levels: break-down -> the level it belongs to.
         prefers_good: whether the good row is the most probable; None where this is not known.
         by_threshold: the same by more than the run's threshold.
-        predictions: of an item of a suite, each a formula over the surprisals of regions, and
-            whether it holds; None where a surprisal is not known.
+        predictions: of an item of a suite, each a formula, and whether it holds, None if unknown.
         measures: further measure -> its value for the item, of several rows for the first.
     """
 
@@ -225,16 +217,9 @@ class Item(NamedTuple):
         hold, but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
         """
         first = self.choices[0]
-        n = len(self.predictions)
-        held = self.held
         gap = self.difference
-        if n:
-            if held is None:
-                return "unknown", "cannot be evaluated"
-            text = f"{round(held * n)} of {n} predictions hold"
-            if n == 1:
-                text = f"prediction {'holds' if held else 'does not hold'}"
-            return "right" if held == 1 else "narrow" if held else "wrong", text
+        if self.predictions:
+            return self._verdict_on_predictions()
         if not self.is_compared:
             digits = 1 if first.is_sentence else 2
             return "plain", "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
@@ -245,9 +230,19 @@ class Item(NamedTuple):
             size = f"{numbers.bits(abs(gap))} bits"
         if not self.prefers_good:
             return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
-        is_narrow = self.by_threshold is False
-        only = "only " if is_narrow else ""
-        return "narrow" if is_narrow else "right", f"good preferred by {only}{size}"
+        if self.by_threshold is False:
+            return "narrow", f"good preferred by only {size}"
+        return "right", f"good preferred by {size}"
+
+    def _verdict_on_predictions(self) -> tuple[str, str]:
+        n = len(self.predictions)
+        held = self.held
+        if held is None:
+            return "unknown", "cannot be evaluated"
+        kind = "right" if held == 1 else "narrow" if held else "wrong"
+        if n == 1:
+            return kind, f"prediction {'holds' if held else 'does not hold'}"
+        return kind, f"{round(held * n)} of {n} predictions hold"
 
 
 Chosen = tuple[Choice, Mapping[str, Choice | None]]
@@ -288,23 +283,16 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     found = []
     for name, group in groups.items():
         first = group[0]
-        level_of = {by: of_rows[first] for by, of_rows in levels.items()}
-        predictions = [
-            (formula, holds.get(f"{name}/{number}"))
-            for number, formula in enumerate(formulas[first], start=1)
-        ]
-        measures = dict[str, float]()
-        for measure, values in further.items():
-            defined = [values[i] for i in group if not math.isnan(values[i])]
-            measures |= {measure: defined[0]} if defined else {}
+        numbered = enumerate(formulas[first], start=1)
+        defined = {x: [of[i] for i in group if not math.isnan(of[i])] for x, of in further.items()}
         item = Item(
             name,
             sorted((choices[i] for i in group), key=lambda choice: not choice.good),
-            {by: level for by, level in level_of.items() if level is not None},
+            {by: of_rows[first] for by, of_rows in levels.items() if of_rows[first] is not None},
             prefers_good.get(name),
             by_threshold.get(name),
-            predictions,
-            measures,
+            [(formula, holds.get(f"{name}/{number}")) for number, formula in numbered],
+            {measure: values[0] for measure, values in defined.items() if values},
         )
         found.append(item)
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmdiag.comparison import differing_knobs
-from lmdiag.diagnostics import Diagnostic
 from lmdiag.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.results import Results
@@ -48,12 +47,6 @@ def measure_label(measure: str) -> str:
     name, at, cutoff = measure.partition("@")
     label = _SPELLED.get(name, name.replace("_", " "))
     return f"{label}, {cutoff.replace('=', ' ')}" if "=" in cutoff else f"{label}{at}{cutoff}"
-
-
-def figure_label(diagnostic: Diagnostic, measure: str, by: str, level: str) -> str:
-    """Returns the usual name of a figure: its measure and, of a break-down, the level."""
-    words = diagnostic.level_label(by, level) if by else ""
-    return ", ".join(filter(None, (measure_label(measure), words)))
 
 
 # ---- models --------------------------------------------------------------------------------------

@@ -59,13 +59,10 @@ def remarks_below(task: str, figures: ReportFigures) -> list[str]:
 
 def _without_figures(task: str, figures: ReportFigures, settings: Sequence[str] = ()) -> list[str]:
     """Which measures are not defined, and which rows have no figure, in some or all settings."""
-    lines = list[str]()
-    sources = figures.having(task)
-    several = len(figures.sources) > 1
-    undefined = dict[str, list[str]]()
+    undefined = dict[str, dict[str, None]]()  # why measures are not defined -> their names
     left_out = list[str]()
-    for run, label in sources:
-        by = f" by {label}" if several else ""
+    for run, label in figures.having(task):
+        by = f" by {label}" if len(figures.sources) > 1 else ""
         for setting, content in run.tasks[task].items():
             if settings and setting not in settings:
                 continue
@@ -74,11 +71,10 @@ def _without_figures(task: str, figures: ReportFigures, settings: Sequence[str] 
             for name, measure in content.measures.items():
                 if measure.not_defined:
                     reason = f"{where} not defined: {visible(measure.not_defined)}"
-                    undefined.setdefault(reason, []).append(measure_label(name))
+                    undefined.setdefault(reason, {})[measure_label(name)] = None
             left_out += _left_out(content, f"{by}{where}")
-    for reason, names in undefined.items():
-        lines.append(f"{numbers.UNDEFINED} {', '.join(dict.fromkeys(names))}{reason}")
-    return lines + left_out
+    lines = (f"{numbers.UNDEFINED} {', '.join(x)}{reason}" for reason, x in undefined.items())
+    return [*lines, *left_out]
 
 
 def against_chance(figures: ReportFigures, task: str = "") -> list[str]:
@@ -100,10 +96,7 @@ def against_chance(figures: ReportFigures, task: str = "") -> list[str]:
 
 
 def _left_out(content: SettingResults, where: str) -> Iterator[str]:
-    """How many rows of a setting have no figure, and which.
-
-    `where` is what stands after the reason: model and setting.
-    """
+    """How many rows of a setting have no figure, and which; `where` names model and setting."""
     for state, rows in (("unscorable", content.unscorable), ("censored", content.censored)):
         words = list(dict.fromkeys(visible(row.word) for row in rows))
         if rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 import pandas as pd
@@ -12,7 +13,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection, TableShape
 from lmdiag.evaluation import chosen_measures
 from lmdiag.report.labels import measure_label, run_labels
-from lmdiag.results import Results, Run, SettingResults
+from lmdiag.results import Results, Run
 from lmdiag.results.figures import figure_records, in_patterns
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
@@ -34,13 +35,12 @@ class ReportFigures:
 
     Attributes:
         sources: the runs with their names.
-        table: the columns of `lmdiag.results.figures.figures`, of which `model` is the name of the
-            run, `low` and `high` are the ends of intervals and `published` is in [0, 1]; and `run`
-            (position of the run among the sources), `figure` and `reported` (the figure and the
-            published one as records), `is_percent`, `score` and `cutoff` (the parts of the name of
-            a measure), `address` (measure, break-down and level as one text), `level_rank` and
-            `setting_rank` (positions in the order of the break-down and of the settings), and
-            `measure_label`, `level_label`, `setting_label` and `address_label` (words for these).
+        table: `lmdiag.results.figures.figure_records`, of which `model` is the name of the run,
+            `low` and `high` are the ends of intervals and `published` is in [0, 1]; and
+            `is_percent`, `score` and `cutoff` (the parts of the name of a measure), `address`
+            (measure, break-down and level as one text), `level_rank` and `setting_rank` (positions
+            in the order of the break-down and of the settings), and `measure_label`, `level_label`,
+            `setting_label` and `address_label` (words for these).
     """
 
     sources: Sequence[LabelledRun]
@@ -125,23 +125,17 @@ class ReportFigures:
         Further columns: `by_rank`, `measure_rank`, and `heading`, which is the label of the
         selection or the usual one.
         """
-        if isinstance(selection, TableShape):
-            by = selection.by
-            label = ""
-            has_settings = "setting" in (*selection.rows, selection.columns)
-        else:
-            by = (selection.by,)
-            label = selection.label
-            has_settings = False
-        of_task = self.table[self.table["task"] == task]
-        names = in_patterns(of_task["measure"].unique(), selection.measures)
-        is_selected = of_task["measure"].isin(names) & of_task["by"].isin(by)
-        if selection.levels:
-            is_selected &= (of_task["by"] == "") | of_task["level"].isin(selection.levels)
-        if not has_settings:
-            is_selected &= of_task["setting"].isin(settings or ["none"])
-        table = of_task[is_selected]
+        is_shape = isinstance(selection, TableShape)
+        by = selection.by if is_shape else (selection.by,)
+        label = "" if is_shape else selection.label
         levels = selection.levels
+        table = self.table[self.table["task"] == task]
+        names = in_patterns(table["measure"].unique(), selection.measures)
+        table = table[table["measure"].isin(names) & table["by"].isin(by)]
+        if levels:
+            table = table[(table["by"] == "") | table["level"].isin(levels)]
+        if not (is_shape and "setting" in (*selection.rows, selection.columns)):
+            table = table[table["setting"].isin(settings or ["none"])]
         ranked = table.assign(
             by_rank=rank_in(table["by"], by),
             level_rank=rank_in(table["level"], levels) if levels else table["level_rank"],
@@ -159,8 +153,8 @@ def rank_in(values: pd.Series[str], names: Sequence[str]) -> pd.Series[int]:
 def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     """Returns the headline figures of a task that any run has, in order, then those of choices.
 
-    Where no run has those that the diagnostic declares, they are the usual ones. Further column:
-    `human`, the human baseline as a record, None where the data do not contain it.
+    Where no run has those that the diagnostic declares, they are the usual ones. The column `human`
+    has the human baseline as a record, None where the data do not contain it.
     """
     parts = [figures.select(task, x) for x in figures.diagnostic(task).headlines]
     if all(part.empty for part in parts):
@@ -182,11 +176,10 @@ def figures_of_sets(task: str, figures: ReportFigures) -> pd.DataFrame:
     if sets is None or len(tasks) < 2 or tasks[0] != task:
         return figures.table[:0]
     parts = []
-    for selection in sets.columns:
-        for name in tasks:
-            part = figures.select(name, selection).assign(set=sets.labels[name])
-            # without the name of a level, which the sets have different words for
-            parts.append(part.assign(heading=selection.label or part["measure_label"]))
+    for selection, name in product(sets.columns, tasks):
+        part = figures.select(name, selection).assign(set=sets.labels[name])
+        # without the name of a level, which the sets have different words for
+        parts.append(part.assign(heading=selection.label or part["measure_label"]))
     return pd.concat(parts)
 
 
@@ -201,23 +194,13 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
         if task not in results.tasks:
             known = f"{suggest(task, results.tasks)}: choose from {', '.join(results.tasks)}"
             raise BadInput(f"{run.path} has no task {task}{known}")
-    kept = {
-        task: settings for task, settings in results.tasks.items() if task in (tasks or (task,))
-    }
+    kept = {task: {**results.tasks[task]} for task in results.tasks if task in (tasks or (task,))}
     if measures:
         contents = [content for settings in kept.values() for content in settings.values()]
         names = dict.fromkeys(name for content in contents for name in content.measures)
         chosen = chosen_measures(measures, names)
-        kept = {
-            task: {
-                setting: _with_measures(content, chosen) for setting, content in settings.items()
-            }
-            for task, settings in kept.items()
-        }
+        for settings in kept.values():
+            for setting, content in settings.items():
+                shown = {x: figure for x, figure in content.measures.items() if x in chosen}
+                settings[setting] = replace(content, measures=shown)
     return replace(run, results=replace(results, tasks=kept))
-
-
-def _with_measures(content: SettingResults, names: Sequence[str]) -> SettingResults:
-    """The figures of some measures."""
-    measures = {name: measure for name, measure in content.measures.items() if name in names}
-    return replace(content, measures=measures)

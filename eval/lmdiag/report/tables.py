@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -23,10 +23,9 @@ from lmdiag.report.grid import (
     signs,
     with_heading,
 )
-from lmdiag.report.headline import headline_rows
 from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
-from lmdiag.results import FigureKey, cited_signature
+from lmdiag.results import Figure, FigureKey, cited_signature
 from lmdiag.results.published import REFERENCES, PublishedFigure, reference_figures
 from lmdiag.text import visible
 
@@ -46,34 +45,37 @@ _RANKS = {
 # ---- from shapes to tables -----------------------------------------------------------------------
 
 
-def _pivot(
-    figures: ReportFigures, shape: TableShape, table: pd.DataFrame, *, with_p: bool = False
-) -> Grid:
+def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Grid:
     """Returns selected figures as a printed table."""
     if "setting" in shape.rows:  # the human baseline is the same for all models
         is_repeated = table.duplicated(["setting", "address"]) & (table["setting"] == HUMAN)
         table = table[~is_repeated]
-    sides = (*shape.rows, shape.columns)
-    columns: dict[str, Any] = {side: _in_order(table, side) for side in sides}
+    columns = dict[str, Any]()
+    names_of = dict[str, dict[str, str]]()
+    for side in (*shape.rows, shape.columns):
+        ordered = table.sort_values(_RANKS.get(side, []), kind="stable")[side].unique()
+        columns[side] = pd.Categorical(table[side], ordered)
+        names = table.get(f"{side}_label", table[side])
+        names_of[side] = dict(zip(table[side], names, strict=True)) | {**shape.labels}
     cells = zip(table["figure"], table["reported"], table["score"].isin(shape.plain), strict=True)
-    texts_of = [cell_of(*cell) for cell in cells]
-    columns["cell"] = pd.Series(texts_of, table.index, object)
+    columns["cell"] = pd.Series([cell_of(*cell) for cell in cells], table.index, object)
     table = table.assign(**columns)
-    references = _references(figures, table)
-    pivoted = pd.concat([table, *references.values()]).pivot(
+    n_runs = len(figures.sources)
+    references = _reference_rows(figures, table)
+    parts = [part.assign(run=n_runs + i) for i, part in enumerate(references.values())]
+    pivoted = pd.concat([table, *parts]).pivot(
         index=[*shape.rows, "run"], columns=shape.columns, values="cell"
     )
-    names_of = {side: _labels(table, side) | {**shape.labels} for side in sides}
-    has_models = len(figures.sources) > 1 or not shape.rows
+    has_models = n_runs > 1 or not shape.rows
     rows = []
     for index, *of_row in pivoted.itertuples(name=None):
         *keys, run = index if shape.rows else (index,)
         is_human = HUMAN in keys
         depth = int(len(keys) == 2 and keys[1] != "")
         names = [visible(names_of[shape.rows[depth]][keys[depth]])] if keys else []
-        is_published = run >= len(figures.sources)
+        is_published = run >= n_runs
         if is_published:
-            model = [*references][run - len(figures.sources)]
+            model = f"{[*references][run - n_runs]}, {PUBLISHED}"
             names = [*names, model] if has_models else [model]
             depth += not has_models
         else:
@@ -89,8 +91,8 @@ def _pivot(
     return figure_grid(shape.title, label_headings, headings, rows, shape.source)
 
 
-def _references(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Name of a model of the paper -> the rows of a table with its figures, as those of a run.
+def _reference_rows(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Model of the paper -> the rows of a table that it has figures for, as `cell`.
 
     A model whose own run is shown has its published figures there.
     """
@@ -99,29 +101,15 @@ def _references(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd.Dat
     for task in table["task"].unique():
         known |= reference_figures(figures.having(task)[0].results, task)
     once = table.drop_duplicates(["setting", "address"])
+    keys = [FigureKey(*key) for key in once[[*FigureKey._fields]].itertuples(index=False)]
     references = dict[str, pd.DataFrame]()
     for model, name in REFERENCES.items():
-        keys = once[[*FigureKey._fields]].itertuples(index=False, name=None)
-        found = [known.get((model, FigureKey(*key))) for key in keys]
+        found = [known.get((model, key)) for key in keys]
         texts = [figure and CellText(numbers.reported_value(figure)) for figure in found]
-        cells = pd.Series(texts, once.index, object)
-        if cells.notna().any() and model not in own:
-            run = len(figures.sources) + len(references)
-            part = once.assign(cell=cells, run=run)[cells.notna()]
-            references[f"{name}, {PUBLISHED}"] = part
+        part = once.assign(cell=pd.Series(texts, once.index, object)).dropna(subset="cell")
+        if len(part) and model not in own:
+            references[name] = part
     return references
-
-
-def _labels(table: pd.DataFrame, side: str) -> dict[str, str]:
-    """The usual headings of the values of a side."""
-    names = table.get(f"{side}_label", table[side])
-    return dict(zip(table[side], names, strict=True))
-
-
-def _in_order(table: pd.DataFrame, side: str) -> pd.Categorical:
-    """The values of a side, which are ordered."""
-    ordered = table.sort_values(_RANKS.get(side, []), kind="stable")
-    return pd.Categorical(table[side], ordered[side].unique())
 
 
 def _tables(
@@ -155,18 +143,77 @@ def _tables(
     n_levels = rest.groupby(["measure", "by"])["level"].transform("nunique")
     rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve"])]
     (further if declared else tables).append(_pivot(figures, everywhere, rest))
-    tables += _table_of_sets(task, figures)
+    of_sets = figures_of_sets(task, figures)
+    if (sets := figures.diagnostic(task).extended_sets) and len(of_sets):
+        shape = TableShape(sets.title, sets.source, (), ("set",), "heading")
+        tables.append(_pivot(figures, shape, of_sets))
     return [grid for grid in tables if grid.rows], [grid for grid in further if grid.rows]
 
 
-def _table_of_sets(task: str, figures: ReportFigures) -> list[Grid]:
-    """The table of small and extended sets, a row per set and a column per figure."""
-    table = figures_of_sets(task, figures)
-    sets = figures.diagnostic(task).extended_sets
-    if table.empty or sets is None:
-        return []
-    shape = TableShape(sets.title, sets.source, (), ("set",), "heading")
-    return [_pivot(figures, shape, table)]
+# ---- headline figures ----------------------------------------------------------------------------
+
+
+class HeadlineRow(NamedTuple):
+    """A headline figure of some models.
+
+    Attributes:
+        label, key: its heading, and its address.
+        cells: the figure of each model.
+        human: the human baseline; None where the data do not contain it.
+        facts: n, chance, published, models of the paper and human -> text; "" where unknown.
+    """
+
+    label: str
+    key: FigureKey
+    cells: Sequence[CellText]
+    human: Figure | None
+    facts: dict[str, str]
+
+    @property
+    def is_percent(self) -> bool:
+        """Whether it has a place on a scale from 0 to 100."""
+        return next(cell.figure.is_percent for cell in self.cells if cell.figure)
+
+    @property
+    def values(self) -> list[float | None]:
+        """The value of each model, None where it is not defined."""
+        return [cell.figure.value if cell.figure else None for cell in self.cells]
+
+    @property
+    def shades(self) -> list[int]:
+        """The shade of each cell, 0 to 8: of 100 percent, else between lowest and highest value."""
+        known = [value for value in self.values if value is not None] or [0.0]
+        low, high = (0.0, 1.0) if self.is_percent else (min(known), max(known))
+        span = high - low or 1.0
+        return [0 if value is None else round(8 * (value - low) / span) for value in self.values]
+
+
+def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
+    """Returns the headline figures of a task that any of the runs has."""
+    rows = []
+    table = headlines(task, figures)
+    references = {
+        name: part.set_index("address")["cell"]
+        for name, part in _reference_rows(figures, table).items()
+    }
+    for address, of_figure in table.groupby("address", sort=False):
+        first = of_figure.iloc[0]
+        of_runs = of_figure.set_index("run")
+        cells = {run: cell_of(row["figure"], row["reported"]) for run, row in of_runs.iterrows()}
+        figure = first["figure"]
+        human = first["human"]
+        facts = {
+            "n": "" if figure.n is None else f"{figure.n:,}",
+            "chance": "" if figure.chance is None else numbers.number(figure.chance, "share"),
+            "published": numbers.published(of_runs["reported"].get(0), figure),
+            "human": numbers.value(human) if human else "",
+        }
+        for name in REFERENCES.values():
+            facts[name] = str(references.get(name, {}).get(address, ""))
+        of_models = [cells.get(run, CellText("")) for run in range(len(figures.sources))]
+        key = FigureKey(*first[[*FigureKey._fields]])
+        rows.append(HeadlineRow(first["heading"], key, of_models, human, facts))
+    return rows
 
 
 def overview(figures: ReportFigures) -> Section:
@@ -175,29 +222,21 @@ def overview(figures: ReportFigures) -> Section:
     Up to four models are columns of one table; more are the rows of a table per task.
     """
     results = [source.results for source in figures.sources]
-    title = labels.title(results)
-    if len(results) <= MOST_BESIDE:
-        grids = [_overview_of_few(figures)]
-    else:
-        grids = [_overview_of_task(task, figures) for task in figures.tasks]
+    grids = [_overview_of_few(figures)] if len(results) <= MOST_BESIDE else []
+    for task in figures.tasks if not grids else ():
+        table = headlines(task, figures)
+        table = table.assign(address_label=table["heading"], reported=None)
+        shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
+        grids.append(_pivot(figures, shape, table))
     grids = [grid for grid in grids if grid.rows]
     remarks = [*signs(grids), *remarks_on_overview(figures)]
     signatures = [*dict.fromkeys(cited_signature(run.signature) for run in results)]
-    return Section(title, grids, remarks, signatures=signatures)
-
-
-def _overview_of_task(task: str, figures: ReportFigures) -> Grid:
-    """A row per model and a column per headline figure."""
-    table = headlines(task, figures)
-    table = table.assign(address_label=table["heading"], reported=None)
-    shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
-    return _pivot(figures, shape, table)
+    return Section(labels.title(results), grids, remarks, signatures=signatures)
 
 
 def _overview_of_few(figures: ReportFigures) -> Grid:
     """A row per headline figure and a column per model; of one model, p has a column."""
     rows = []
-    is_one = len(figures.sources) == 1
     for task in figures.tasks:
         of_task = []
         for row in headline_rows(task, figures):
@@ -209,20 +248,18 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
         return Grid("", ("",), (), ())
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
     names = [*(source.label for source in figures.sources), *published]
-    grid = figure_grid("Headline figures", ("",), names, rows).with_facts_as(published)
-    grid = _with_tests(grid) if is_one else grid
+    grid = figure_grid("Headline figures", ("",), names, rows, "", published)
+    if len(figures.sources) == 1:
+        rows = [row._replace(cells=(*row.cells, _p_of(row))) for row in grid.rows]
+        grid = grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
     columns = range(len(grid.headings))
     return grid.of_columns([i for i in columns if any(row.cells[i].value for row in grid.rows)])
 
 
-def _with_tests(grid: Grid) -> Grid:
-    """A table with the p of the test of the first model against chance."""
-    rows = []
-    for row in grid.rows:
-        tests = [x.figure.p_chance for x in row.cells if x.figure]
-        p = numbers.p_value(tests[0]) if tests and tests[0] is not None else ""
-        rows.append(row._replace(cells=(*row.cells, CellText(p))))
-    return grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
+def _p_of(row: GridRow) -> CellText:
+    """The p of the test of the first model against chance."""
+    tests = [cell.figure.p_chance for cell in row.cells if cell.figure]
+    return CellText(numbers.p_value(tests[0]) if tests and tests[0] is not None else "")
 
 
 # ---- the section of a diagnostic -----------------------------------------------------------------

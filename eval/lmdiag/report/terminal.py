@@ -102,30 +102,31 @@ def print_overview(results: Sequence[Results], console: Console) -> None:
     print_section(shown, console)
 
 
-def print_tables(results: Sequence[Results], sections: Sequence[Section], console: Console) -> None:
-    """Prints the overview of runs, or of one what was asked, then the tables of each task."""
-    first = overview(ReportFigures.of(results))
-    if len(results) == 1 and results[0].data.source:
-        _print_model(results[0], console)
-        first = first._replace(title="")
-    if results[0].data.source:
-        print_section(first, console)
-    else:
-        sections = [*sections, Section("", [], first.signatures)]
-    for section in sections:
-        print_section(section, console)
-
-
 def tables_as_text(results: Sequence[Results], sections: Sequence[Section]) -> str:
     """Returns all tables as a terminal shows them, further ones too, without colours."""
     with_further = [x._replace(tables=[*x.tables, *x.further], further=[]) for x in sections]
-    print_tables(results, with_further, output_console(file := io.StringIO()))
+    _print_tables(results, with_further, output_console(file := io.StringIO()))
     return "\n".join(line.rstrip() for line in file.getvalue().strip().splitlines()) + "\n"
 
 
 def print_results(results: Results, console: Console | None = None) -> None:
     """Prints all tables of a run, or of what was measured; standard output by default."""
-    print_tables([results], sections(ReportFigures.of([results])), console or output_console())
+    _print_tables([results], sections(ReportFigures.of([results])), console or output_console())
+
+
+def _print_tables(
+    results: Sequence[Results], sections: Sequence[Section], console: Console
+) -> None:
+    """The overview of runs, or of one what was asked, then the tables of each task."""
+    first = overview(ReportFigures.of(results))
+    shown = [first, *sections]
+    if not results[0].data.source:  # of measures without a run, the signatures
+        shown = [*sections, Section("", [], first.signatures)]
+    elif len(results) == 1:
+        _print_model(results[0], console)
+        shown[0] = first._replace(title="")
+    for section in shown:
+        print_section(section, console)
 
 
 def _print_model(results: Results, console: Console) -> None:
@@ -209,11 +210,7 @@ def print_section(
 ) -> None:
     """Prints tables, each in as many parts as its width needs, and lines below them.
 
-    Args:
-        section: of its tables, the first rows are printed.
-        console: where.
-        most: rows of a table.
-        complete: the option, or the method in Python, that gives all rows.
+    Of a table the first `most` rows are printed; `complete` is the option or method that gives all.
     """
     if section.title:
         console.print()
@@ -253,14 +250,14 @@ def _drawn(layout: Layout) -> Table:
     )  # fmt: skip
     least = None if room is None else _NARROW
     table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=least)
+    columns = []
     for i, heading in enumerate(grid.headings):
-        cells_of = [row.cells[i] for row in grid.rows]
-        widest = max(len(str(cell) if is_beside else cell.value) for cell in cells_of)
+        widest = max(len(str(x.cells[i]) if is_beside else x.cells[i].value) for x in grid.rows)
         lines = wrapped(heading.label, max(widest, HEADING), break_words=room is not None)
-        title = Text("\n".join([*lines, *heading.facts]))
         style = "" if heading.is_figure else "dim"
+        title = Text("\n".join([*lines, *heading.facts]))
         table.add_column(title, justify="right", style=style, no_wrap=True)
-    columns = [_column(grid, i, is_beside) for i in range(len(grid.headings))]
+        columns.append(_column(grid, i, is_beside))
     for row, *cells in zip(grid.rows, *columns, strict=True):
         label = ": ".join(row.labels)
         indent = "  " * row.depth
