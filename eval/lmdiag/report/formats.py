@@ -23,7 +23,6 @@ from lmdiag.report.grid import (
     CellText,
     Grid,
     GridRow,
-    Layout,
     Section,
     fitted,
     signs,
@@ -112,13 +111,13 @@ class _LatexTable(NamedTuple):
     """A table, or a part of one, see `cards/tables.latex.j2`.
 
     Attributes:
-        layout: its texts.
+        grid: its texts.
         columns: of its environment, e.g. `lrr`.
         headings: the lines of the heading of each column.
         caption, label, notes: above and below it.
     """
 
-    layout: Layout
+    grid: Grid
     columns: Markup
     headings: Sequence[Sequence[str]]
     caption: str
@@ -131,8 +130,8 @@ def _latex_tables(sections: Sequence[Section], width: float) -> Iterator[_LatexT
     for section in sections:
         grids = [*section.tables, *section.further]
         for number, grid in enumerate(grids, start=1):
-            layouts = fitted(_grouped(grid), width * _POINTS, _needed, _LABEL)
-            parts = [part for layout in layouts for part in _divided(layout)]
+            fitting = fitted(_grouped(grid), width * _POINTS, _needed, _LABEL)
+            parts = [part for table in fitting for part in _divided(table)]
             title = section.title if section.task else ""
             caption = ". ".join(filter(None, (title, grid.caption)))
             name = f"{name_part(section.task or section.title) or 'table'}-{number}"
@@ -141,7 +140,7 @@ def _latex_tables(sections: Sequence[Section], width: float) -> Iterator[_LatexT
                 notes = [*section.remarks, *section.signatures]
             for i, part in enumerate(parts, start=1):
                 labels = "l" if part.room is None else f"p{{{part.room - _GAP:.0f}pt}}"
-                n = len(part.grid.headings)
+                n = len(part.headings)
                 yield _LatexTable(
                     part,
                     Markup(labels + "r" * n),
@@ -176,28 +175,28 @@ def _grouped(grid: Grid) -> Grid:
     return grid._replace(label_headings=("",), rows=tuple(rows))
 
 
-def _heading_lines(layout: Layout, i: int) -> list[str]:
+def _heading_lines(grid: Grid, i: int) -> list[str]:
     """The lines of the heading of a column, which are short where labels wrap, too."""
-    widest = max(len(row.cells[i].value) for row in layout.grid.rows)
-    least = HEADING if layout.room is None else _SHORT_HEADING
-    heading = layout.grid.headings[i]
+    widest = max(len(row.cells[i].value) for row in grid.rows)
+    least = HEADING if grid.room is None else _SHORT_HEADING
+    heading = grid.headings[i]
     return [*wrapped(heading.label, max(widest, least), break_words=False), *heading.facts]
 
 
-def _width(layout: Layout, i: int) -> float:
+def _width(grid: Grid, i: int) -> float:
     """The points that a column needs."""
-    texts = [_points(line) for line in _heading_lines(layout, i)]
-    for row in layout.grid.rows:
+    texts = [_points(line) for line in _heading_lines(grid, i)]
+    for row in grid.rows:
         cell = row.cells[i]
         parts = (_points(cell.value), _points(cell.interval, 7.0))
-        texts.append(sum(parts) + 3 if layout.is_beside and cell.interval else max(parts))
+        texts.append(sum(parts) + 3 if grid.is_beside and cell.interval else max(parts))
     return max(texts) + _GAP
 
 
-def _needed(layout: Layout) -> float:
+def _needed(grid: Grid) -> float:
     """The points that a table needs."""
-    labels = max(map(_label_width, layout.grid.rows)) if layout.room is None else layout.room
-    return labels + sum(_width(layout, i) for i in range(len(layout.grid.headings)))
+    labels = max(map(_label_width, grid.rows)) if grid.room is None else grid.room
+    return labels + sum(_width(grid, i) for i in range(len(grid.headings)))
 
 
 def _label_width(row: GridRow) -> float:
@@ -205,19 +204,19 @@ def _label_width(row: GridRow) -> float:
     return _points(row.labels[0]) + 10 * row.depth
 
 
-def _divided(layout: Layout) -> Iterator[Layout]:
+def _divided(grid: Grid) -> Iterator[Grid]:
     """Parts of a long table, which end before a heading where there is one."""
-    rows = layout.grid.rows
+    rows = grid.rows
     while rows:
-        heights = [*accumulate(_height(layout, row) for row in rows)]
+        heights = [*accumulate(_height(grid, row) for row in rows)]
         end = max(1, sum(height <= _MOST_LINES for height in heights))
         starts = [i for i in range(end // 2, end + 1) if i < len(rows) and not rows[i].depth]
         end = starts[-1] if end < len(rows) and starts else end
-        yield layout._replace(grid=layout.grid._replace(rows=rows[:end]))
+        yield grid._replace(rows=rows[:end])
         rows = rows[end:]
 
 
-def _height(layout: Layout, row: GridRow) -> int:
+def _height(grid: Grid, row: GridRow) -> int:
     """The lines of a row."""
-    n = 1 if layout.room is None else math.ceil(1.2 * _label_width(row) / layout.room)
-    return max(n, 2 if any(cell.interval for cell in row.cells) and not layout.is_beside else 1)
+    n = 1 if grid.room is None else math.ceil(1.2 * _label_width(row) / grid.room)
+    return max(n, 2 if any(cell.interval for cell in row.cells) and not grid.is_beside else 1)

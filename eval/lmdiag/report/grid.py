@@ -62,7 +62,9 @@ def cell_of(
         return CellText("")
     if is_plain:
         figure = replace(figure, n=None, ci_low=None, ci_high=None)
-    return CellText(numbers.value(figure), numbers.interval(figure), figure, published)
+    interval = numbers.bounds(figure.ci_low, figure.ci_high, figure.statistic)
+    has_interval = figure.sd is None  # which is shown instead
+    return CellText(numbers.value(figure), interval if has_interval else "", figure, published)
 
 
 class Heading(NamedTuple):
@@ -110,6 +112,8 @@ class Grid(NamedTuple):
         rows: of the table, published figures in rows of their own.
         unit: after the title, e.g. ", percent".
         source: the table of a paper that has this shape, or "".
+        is_beside: whether intervals stand beside their figures, and not below them.
+        room: the width of labels that wrap; None where they do not.
     """
 
     title: str
@@ -118,6 +122,8 @@ class Grid(NamedTuple):
     rows: tuple[GridRow, ...]
     unit: str = ""
     source: str = ""
+    is_beside: bool = True
+    room: float | None = None
 
     @property
     def has_figures(self) -> bool:
@@ -163,34 +169,20 @@ class Grid(NamedTuple):
         return halves
 
 
-class Layout(NamedTuple):
-    """A table, or some of its columns, as it fits a width.
-
-    `is_beside` says whether intervals stand beside their figures, and not below them; `room` is the
-    width of labels that wrap, None where they do not.
-    """
-
-    grid: Grid
-    is_beside: bool
-    room: float | None
-
-
-def fitted(
-    grid: Grid, width: float, needed: Callable[[Layout], float], least: float
-) -> list[Layout]:
+def fitted(grid: Grid, width: float, needed: Callable[[Grid], float], least: float) -> list[Grid]:
     """Returns the table if it fits, with intervals below figures and labels that wrap if need be.
 
     Otherwise its columns are divided into parts that each fit. `needed` returns the width that a
-    layout needs; `least` is the width that labels have at least where they wrap.
+    table needs; `least` is the width that labels have at least where they wrap.
     """
     for room in (None, least):
         for is_beside in (True, False):
-            layout = Layout(grid, is_beside, room)
-            free = width - needed(layout)
+            shaped = grid._replace(is_beside=is_beside, room=room)
+            free = width - needed(shaped)
             if free >= 0:
-                return [layout._replace(room=room and room + free)]
+                return [shaped._replace(room=room and room + free)]
     parts = [part for half in grid.halves() for part in fitted(half, width, needed, least)]
-    return parts or [layout]
+    return parts or [shaped]
 
 
 class Section(NamedTuple):

@@ -58,15 +58,8 @@ def value(figure: Figure) -> str:
     return number(figure.value, figure.statistic) + spread + figure.chance_sign
 
 
-def interval(figure: Figure) -> str:
-    """E.g. `[20.3, 61.4]`; "" without one, and where a standard deviation is shown instead."""
-    if figure.sd is not None:
-        return ""
-    return bounds(figure.ci_low, figure.ci_high, figure.statistic)
-
-
 def bounds(low: float | None, high: float | None, statistic: Statistic | None) -> str:
-    """Two bounds in brackets; "" where they are not defined."""
+    """Two bounds in brackets, e.g. `[20.3, 61.4]`; "" where they are not defined."""
     ends = [number(bound, statistic) for bound in (low, high)]
     return "" if UNDEFINED in ends else f"[{', '.join(ends)}]"
 

@@ -25,7 +25,7 @@ from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import HEADING, PUBLISHED, Grid, Layout, Section, fitted, wrapped
+from lmdiag.report.grid import HEADING, PUBLISHED, Grid, Section, fitted, wrapped
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
 from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
@@ -235,39 +235,40 @@ def _parts(grid: Grid, console: Console) -> list[Table]:
     """The table if it fits, or parts of its columns that each fit."""
     unlimited = console.options.update(max_width=_UNLIMITED)
 
-    def needed(layout: Layout) -> float:
-        return console.measure(_drawn(layout), options=unlimited).maximum
+    def needed(part: Grid) -> float:
+        return console.measure(_drawn(part), options=unlimited).maximum
 
-    return [_drawn(layout) for layout in fitted(grid, console.width, needed, _NARROW)]
+    return [_drawn(part) for part in fitted(grid, console.width, needed, _NARROW)]
 
 
-def _drawn(layout: Layout) -> Table:
+def _drawn(grid: Grid) -> Table:
     """The table for rich."""
-    grid, is_beside, room = layout
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="dim",
         padding=(0, 0, 0, 1),  # rich puts one more blank between columns
     )  # fmt: skip
-    least = None if room is None else _NARROW
+    least = None if grid.room is None else _NARROW
     table.add_column(Text(grid.label_headings[0]), overflow="fold", min_width=least)
     columns = []
     for i, heading in enumerate(grid.headings):
-        widest = max(len(str(x.cells[i]) if is_beside else x.cells[i].value) for x in grid.rows)
-        lines = wrapped(heading.label, max(widest, HEADING), break_words=room is not None)
+        widest = max(
+            len(str(x.cells[i]) if grid.is_beside else x.cells[i].value) for x in grid.rows
+        )
+        lines = wrapped(heading.label, max(widest, HEADING), break_words=grid.room is not None)
         style = "" if heading.is_figure else "dim"
         title = Text("\n".join([*lines, *heading.facts]))
         table.add_column(title, justify="right", style=style, no_wrap=True)
-        columns.append(_column(grid, i, is_beside))
+        columns.append(_column(grid, i))
     for row, *cells in zip(grid.rows, *columns, strict=True):
         label = ": ".join(row.labels)
         indent = "  " * row.depth
-        lines = [label] if room is None else wrapped(label, int(room) - len(indent))
+        lines = [label] if grid.room is None else wrapped(label, int(grid.room) - len(indent))
         text = "\n".join(indent + line for line in lines)
         table.add_row(Text(text, style="dim" if row.is_published else ""), *cells)
     return table
 
 
-def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
+def _column(grid: Grid, i: int) -> list[Text]:
     """The texts of a column, each interval beside or below its figure, signs below each other."""
     signs = tuple(CHANCE_SIGNS.values())
     computed = [row.cells[i] for row in grid.rows if not row.is_published]
@@ -280,6 +281,6 @@ def _column(grid: Grid, i: int, is_beside: bool) -> list[Text]:
         if has_signs and value and not value.endswith(signs) and not row.is_published:
             value += " "
         if interval:
-            interval = interval.rjust(space + 1) if is_beside else f"\n{interval}"
+            interval = interval.rjust(space + 1) if grid.is_beside else f"\n{interval}"
         texts.append(Text(value, style=style).append(interval, style="not bold dim"))
     return texts
