@@ -159,12 +159,6 @@ class RunPair(NamedTuple):
         bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
         return (max(bounds, default=1.0) or 1.0) if percent else None
 
-    def _ahead(self, c: Comparison) -> str:
-        """The model with the larger figure."""
-        if c.difference == 0:
-            return _NEITHER
-        return self.a if c.difference > 0 else self.b
-
     @property
     def plots(self) -> list[Plot]:
         """A chart of the differences that are in percent for each task and setting."""
@@ -172,27 +166,29 @@ class RunPair(NamedTuple):
 
         from lmdiag.report.charts.drawing import OTHERS, dot_plot  # loads altair
 
-        rest = "in the colour of the model with the larger figure. Lines are 95% intervals."
         plots = []
         for i, (title, comparisons) in enumerate(_by_setting(self.comparisons.values()), start=1):
-            rows = [
+            percent = [c for c in comparisons if c.statistic in ("proportion", "share")]
+            if not (percent and self.reach):
+                continue
+            rows = DataFrame(
                 {
-                    "label": comparison_label(c), "n": c.n,
-                    "first": c.a, "second": c.b, "series": self._ahead(c),
+                    "label": comparison_label(c), "n": c.n, "first": c.a, "second": c.b,
+                    "series": self.a if c.difference > 0 else self.b if c.difference else _NEITHER,
                     "value": c.difference, "low": c.ci_low, "high": c.ci_high,
                     "p_adjusted": c.p_adjusted, "zero": 0.0,
                 }
-                for c in comparisons
-                if c.statistic in ("proportion", "share")
-            ]  # fmt: skip
-            if rows and self.reach:
-                looks = {self.a: 0, self.b: min(self.number, MOST_BESIDE)}
-                if any(row["series"] == _NEITHER for row in rows):
-                    looks[_NEITHER] = OTHERS
-                ends = [-self.reach, self.reach]
-                chart = dot_plot(DataFrame(rows), form="+%", looks=looks, domain=ends)
-                caption = f"{title}: differences, {self.a} minus {self.b}, {rest}"
-                plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
+                for c in percent
+            )  # fmt: skip
+            looks = {self.a: 0, self.b: min(self.number, MOST_BESIDE)}
+            if _NEITHER in {*rows["series"]}:
+                looks[_NEITHER] = OTHERS
+            chart = dot_plot(rows, form="+%", looks=looks, domain=[-self.reach, self.reach])
+            caption = (
+                f"{title}: differences, {self.a} minus {self.b}, in the colour of the model with "
+                "the larger figure. Lines are 95% intervals."
+            )
+            plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
         return plots
 
 

@@ -92,8 +92,8 @@ class Report:
             having = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in having]
             of_task = [items(run, task) for run in runs]
-            labels_of = [self.figures.sources[i].label for i in self.detailed]
-            looks = {labels_of[n]: n for n, i in enumerate(self.detailed) if i in having}
+            numbered = enumerate(self.figures.of_runs(self.detailed).sources)
+            looks = {x.label: number for number, x in numbered if task in x.results.tasks}
             looks = looks if len(having) > 1 else {}
             tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task, looks)
         return tasks
@@ -212,18 +212,13 @@ def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:
 
 
 def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]:
-    """What stands beside the names of many models: the training step, or the number of parameters.
-
-    Each size is what its column is sorted by, and the text.
-    """
+    """The training step or number of parameters of many models: what sorts a column, and a text."""
     models = [run.model for run in results]
     if trends and trends[0].kind == "steps":
         steps = [model.training_step or 0 for model in models]
         return {"size_heading": "step", "sizes": [(step, f"{step:,}") for step in steps]}
     counts = [model.n_parameters for model in models]
-    sizes = [
-        (count, numbers.count(count)) if count else ("", numbers.UNDEFINED) for count in counts
-    ]
+    sizes = [(n, numbers.count(n)) if n else ("", numbers.UNDEFINED) for n in counts]
     return {"size_heading": "parameters", "sizes": sizes}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.diagnostics import Diagnostic
@@ -49,6 +50,10 @@ def listed(
         for row in rows:
             contexts.setdefault(row[0].sentence, []).append(row)
         is_sentence = first.choices[0].is_sentence
+        values_of = {
+            name: [numbers.decimals(item.measures.get(name), 3) for item in same]
+            for name in dict.fromkeys(name for item in same for name in item.measures)
+        }
         shown.append({
             "item": first,
             "setting": setting,
@@ -63,22 +68,12 @@ def listed(
             "place": expecting and (expecting.place or "none"),
             "verdicts": [item.verdict for item in same],
             "predictions": list(zip(*(item.predictions for item in same), strict=True)),
-            "measures": _measures(same),
+            "measures": [f"{measure_label(x)} {', '.join(of)}" for x, of in values_of.items()],
             "rows": rows,
             "contexts": [] if is_sentence else [*contexts.values()],
             "columns": _columns(rows) if is_sentence else [],
         })  # fmt: skip
     return shown
-
-
-def _measures(same: Sequence[Item]) -> list[str]:
-    """The further measures of an item with their value in each run."""
-    names = dict.fromkeys(name for item in same for name in item.measures)
-    texts = []
-    for name in names:
-        values = [numbers.decimals(item.measures.get(name), 3) for item in same]
-        texts.append(f"{measure_label(name)} {', '.join(values)}")
-    return texts
 
 
 def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:
@@ -125,12 +120,11 @@ def representative(found: Sequence[Item]) -> list[Item]:
     n = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
     shown = []
     for group in groups.values():
-        orders = {item.id: item.order for item in group}
-        known = [item for item in group if orders[item.id] is not None]
-        known = sorted(known, key=lambda item: orders[item.id] or 0.0) or group
-        last = len(known) - 1
-        places = range(len(known)) if last < n else [round(i * last / (n - 1)) for i in range(n)]
-        shown += [known[place] for place in places]
+        pairs = [(order, item) for item in group if (order := item.order) is not None]
+        ordered = [item for _, item in sorted(pairs, key=itemgetter(0))] or group
+        last = len(ordered) - 1
+        ranks = range(last + 1) if last < n else [round(i * last / (n - 1)) for i in range(n)]
+        shown += [ordered[rank] for rank in ranks]
     return shown
 
 

@@ -288,7 +288,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
         item = Item(
             name,
             sorted((choices[i] for i in group), key=lambda choice: not choice.good),
-            {by: of_rows[first] for by, of_rows in levels.items() if of_rows[first] is not None},
+            {by: level for by, of in levels.items() if (level := of[first]) is not None},
             prefers_good.get(name),
             by_threshold.get(name),
             [(formula, holds.get(f"{name}/{number}")) for number, formula in numbered],

@@ -125,16 +125,21 @@ class ReportFigures:
         Further columns: `by_rank`, `measure_rank`, and `heading`, which is the label of the
         selection or the usual one.
         """
-        is_shape = isinstance(selection, TableShape)
-        by = selection.by if is_shape else (selection.by,)
-        label = "" if is_shape else selection.label
+        if isinstance(selection, TableShape):
+            by = selection.by
+            label = ""
+            has_settings = "setting" in (*selection.rows, selection.columns)
+        else:
+            by = (selection.by,)
+            label = selection.label
+            has_settings = False
         levels = selection.levels
         table = self.table[self.table["task"] == task]
         names = in_patterns(table["measure"].unique(), selection.measures)
         table = table[table["measure"].isin(names) & table["by"].isin(by)]
         if levels:
             table = table[(table["by"] == "") | table["level"].isin(levels)]
-        if not (is_shape and "setting" in (*selection.rows, selection.columns)):
+        if not has_settings:
             table = table[table["setting"].isin(settings or ["none"])]
         ranked = table.assign(
             by_rank=rank_in(table["by"], by),

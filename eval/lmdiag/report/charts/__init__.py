@@ -1,8 +1,4 @@
-"""Charts of results with altair, for the report page, files and notebooks.
-
-`kinds`, `models`, `items` and `conditions` make altair charts from runs; `drawing` has what they
-share. `output` sizes and colours charts, writes images and has the script that draws in a page.
-"""
+"""Charts of results with altair, for the report page, files and notebooks."""
 
 from __future__ import annotations
 

@@ -109,11 +109,7 @@ def _means_chart(
 ) -> Any:
     """Means with intervals by the levels of a condition, those of a series beside each other.
 
-    Args:
-        data: level, series, panel, value, low, high, n of each mean; with `item`, a value of an
-            item; `named` is False for levels that a click shows.
-        y, x, legend: titles of values, levels and series.
-        possible: values, beyond which an interval is cut.
+    `named` is False for levels that a click shows; beyond `possible` values, intervals are cut.
     """
     levels = distinct(data, "level")
     is_path = "item" not in data
@@ -124,16 +120,10 @@ def _means_chart(
     ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
     has_same_levels = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
     chart = line_plot(
-        data,
-        alt.X("level:N", sort=levels, title=x or None, axis=axis),
-        title=y,
-        legend=legend,
-        is_beside=True,
-        heights=(200, 150),
-        own="" if has_same_levels or is_path else "x",
-        zero=False,
-        **ends,
-    )
+        data, alt.X("level:N", sort=levels, title=x or None, axis=axis),
+        title=y, legend=legend, is_beside=True, heights=(200, 150),
+        own="" if has_same_levels or is_path else "x", zero=False, **ends,
+    )  # fmt: skip
     if "named" not in data or data["named"].nunique() == 1:
         return chart
     box = alt.binding_checkbox(name="all regions")

@@ -50,7 +50,6 @@ _PAIR_TEXTS = {
     ),
 }  # fmt: skip
 
-
 _PAIR_COLUMNS = (
     *("item", "context", "other context", "good word", "bad word"),
     *("rank of good", "rank of bad", "good", "bad"),
@@ -60,11 +59,7 @@ _CLOZE_COLUMNS = ("item", "context", "word", "rank", "probability", "human cloze
 
 
 def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
-    """Yields good against bad completions, sentences or options, a chart per run.
-
-    On the side of the diagonal with the more probable good rows the good one is preferred; of
-    probabilities, above the dashed curve by more than the threshold of sensitivity@threshold.
-    """
+    """Yields good against bad completions, sentences or options, a chart per run."""
     protocol = data.runs[0].results.protocol
     asks = "choice" if protocol.elicitation == "choice" else data.diagnostic.asks
     texts = _PAIR_TEXTS[asks]

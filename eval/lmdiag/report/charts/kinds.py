@@ -93,7 +93,7 @@ class TaskRuns:
 
     def table(
         self,
-        measures: Sequence[str] = (),
+        measures: Sequence[str] = ("*",),
         by: str = "",
         levels: tuple[str, ...] = (),
         settings: Sequence[str] = ("none",),
@@ -103,7 +103,7 @@ class TaskRuns:
         Columns are those of `ReportFigures.select`, `label` (measure, or level of a break-down) and
         `series` (model, or measure).
         """
-        selection = FigureSelection((*measures,) or ("*",), by, levels)
+        selection = FigureSelection((*measures,), by, levels)
         known = self.figures.table
         settings = settings or known.loc[known["task"] == self.task, "setting"].unique()
         table = self.figures.select(self.task, selection, *settings).dropna(subset="value")
@@ -268,8 +268,7 @@ def _cutoffs(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         by = by.assign(panel=by["label"], series=by["score"].str.upper())
         made = _cutoff_chart(by, None, is_small=True, heights=(80, 80), domain=[0, 1])
         caption = f"MW and EW by cut-off in each {chart.by}; left of the line top, right bottom."
-        name = f"cutoffs-{name_part(chart.by)}s"
-        yield Plot(chart.kind, name, caption, made)
+        yield Plot(chart.kind, f"cutoffs-{name_part(chart.by)}s", caption, made)
 
 
 def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Any:
