@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any
 
 from jinja2 import Environment
 from markupsafe import Markup
@@ -107,26 +107,8 @@ _MOST_LINES = 38
 """Lines of a table; a longer one is divided."""
 
 
-class _LatexTable(NamedTuple):
-    """A table, or a part of one, see `cards/tables.latex.j2`.
-
-    Attributes:
-        grid: its texts.
-        columns: of its environment, e.g. `lrr`.
-        headings: the lines of the heading of each column.
-        caption, label, notes: above and below it.
-    """
-
-    grid: Grid
-    columns: Markup
-    headings: Sequence[Sequence[str]]
-    caption: str
-    label: str
-    notes: Sequence[str]
-
-
-def _latex_tables(sections: Sequence[Section], width: float) -> Iterator[_LatexTable]:
-    """The tables of sections, each no wider than `width` centimetres."""
+def _latex_tables(sections: Sequence[Section], width: float) -> Iterator[dict[str, Any]]:
+    """The tables of sections for the template, each no wider than `width` centimetres."""
     for section in sections:
         grids = [*section.tables, *section.further]
         for number, grid in enumerate(grids, start=1):
@@ -139,16 +121,15 @@ def _latex_tables(sections: Sequence[Section], width: float) -> Iterator[_LatexT
             if section.signatures and number == len(grids):
                 notes = [*section.remarks, *section.signatures]
             for i, part in enumerate(parts, start=1):
-                labels = "l" if part.room is None else f"p{{{part.room - _GAP:.0f}pt}}"
                 n = len(part.headings)
-                yield _LatexTable(
-                    part,
-                    Markup(labels + "r" * n),
-                    [_heading_lines(part, column) for column in range(n)],
-                    f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
-                    f"{name}-{i}" if len(parts) > 1 else name,
-                    notes if i == len(parts) else [],
-                )
+                yield {
+                    "grid": part,
+                    "label_points": part.room and part.room - _GAP,
+                    "headings": [_heading_lines(part, column) for column in range(n)],
+                    "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
+                    "label": f"{name}-{i}" if len(parts) > 1 else name,
+                    "notes": notes if i == len(parts) else [],
+                }
 
 
 def _points(text: str, size: float = 8.0) -> float:

@@ -92,9 +92,8 @@ class Report:
             having = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in having]
             of_task = [items(run, task) for run in runs]
-            numbered = enumerate(self.figures.of_runs(self.detailed).sources)
-            looks = {x.label: number for number, x in numbered if task in x.results.tasks}
-            looks = looks if len(having) > 1 else {}
+            looks = {self.figures.sources[i].label: self.detailed.index(i) for i in having}
+            looks = looks if len(runs) > 1 else {}
             tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task, looks)
         return tasks
 
@@ -180,25 +179,23 @@ def _headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table
     kinds = {cell.figure.is_percent for cell in cells if cell.figure}
     units = "surprisal in bits"
     units += "" if asks == "sentences" else ", and rank as the place among all words"
-    parts = ["A cell is the darker, the higher its value."] * is_table
-    if True not in kinds:
-        parts.append(f"{units.capitalize()}, with 95% intervals.")
-    elif False in kinds:
-        parts.append(f"Percent with 95% intervals; {units}.")
-    else:
-        parts.append("Percent with 95% intervals.")
-    if not is_table and any(cell.published for cell in cells):
-        parts.append(f"◇ is the published figure of {'a' if n > 1 else 'this'} model.")
-    if any(row.facts[name] for row in rows for name in REFERENCES.values()):
-        parts.append("The figures of BERT are those of Ettinger (2020).")
-    if not is_table and any(row.human for row in rows):
-        parts.append("❘ is the human baseline.")
-    if any(row.facts["chance"] for row in rows):
-        chance = "Chance is" if is_table else "The dashed line is chance:"
-        legend = chance_legend(cell.figure for cell in cells)
-        sentence = f"{chance} the expected figure of a model that guesses."
-        parts.append(f"{sentence} {legend}." if legend else sentence)
-    return " ".join(parts)
+    chance = "Chance is" if is_table else "The dashed line is chance:"
+    has_chance = any(row.facts["chance"] for row in rows)
+    legend = chance_legend(cell.figure for cell in cells)
+    sentences = {
+        "A cell is the darker, the higher its value.": is_table,
+        f"{units.capitalize()}, with 95% intervals.": True not in kinds,
+        f"Percent with 95% intervals; {units}.": kinds == {True, False},
+        "Percent with 95% intervals.": kinds == {True},
+        f"◇ is the published figure of {'a' if n > 1 else 'this'} model.":
+            not is_table and any(cell.published for cell in cells),
+        "The figures of BERT are those of Ettinger (2020).":
+            any(row.facts[name] for row in rows for name in REFERENCES.values()),
+        "❘ is the human baseline.": not is_table and any(row.human for row in rows),
+        f"{chance} the expected figure of a model that guesses.": has_chance,
+        f"{legend}.": has_chance and legend != "",
+    }  # fmt: skip
+    return " ".join(sentence for sentence, is_needed in sentences.items() if is_needed)
 
 
 def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:

@@ -47,11 +47,9 @@ def environment() -> Environment:
 
 
 def frame(name: str, *, charts: bool = False) -> dict[str, str]:
-    """Returns the style, the scripts and the policy of a page.
+    """Returns the style, the scripts and the policy of a page, with a library if it has charts.
 
-    Args:
-        name: of the style sheet and the script in `cards/`, without their endings.
-        charts: whether the page draws charts; then it has the script and the theme for them.
+    `name` is that of the style sheet and the script in `cards/`, without their endings.
     """
     files = (f"{name}.js", "base.css", f"{name}.css")
     script, *styles = (resource_path("cards", file).read_text("utf-8") for file in files)
@@ -63,10 +61,11 @@ def frame(name: str, *, charts: bool = False) -> dict[str, str]:
         f"script-src {' '.join(repr(digest(content)) for content in scripts)}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    theme = output.theme() if charts else ""
-    library_text = base64.b64encode(library).decode()
-    parts = {"style": Markup(style), "script": Markup(script), "theme": Markup(theme)}
-    return parts | {"library": library_text, "policy": policy}
+    return {
+        "style": Markup(style), "script": Markup(script), "policy": policy,
+        "theme": Markup(output.theme() if charts else ""),
+        "library": base64.b64encode(library).decode(),
+    }  # fmt: skip
 
 
 def digest(content: bytes) -> str:

@@ -144,7 +144,8 @@ def _tables(
     rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve"])]
     (further if declared else tables).append(_pivot(figures, everywhere, rest))
     of_sets = figures_of_sets(task, figures)
-    if (sets := figures.diagnostic(task).extended_sets) and len(of_sets):
+    sets = figures.diagnostic(task).extended_sets
+    if sets and len(of_sets):
         shape = TableShape(sets.title, sets.source, (), ("set",), "heading")
         tables.append(_pivot(figures, shape, of_sets))
     return [grid for grid in tables if grid.rows], [grid for grid in further if grid.rows]
@@ -193,7 +194,7 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
     rows = []
     table = headlines(task, figures)
     references = {
-        name: part.set_index("address")["cell"]
+        name: dict(zip(part["address"], part["cell"], strict=True))
         for name, part in _reference_rows(figures, table).items()
     }
     for address, of_figure in table.groupby("address", sort=False):
@@ -222,16 +223,22 @@ def overview(figures: ReportFigures) -> Section:
     Up to four models are columns of one table; more are the rows of a table per task.
     """
     results = [source.results for source in figures.sources]
-    grids = [_overview_of_few(figures)] if len(results) <= MOST_BESIDE else []
-    for task in figures.tasks if not grids else ():
-        table = headlines(task, figures)
-        table = table.assign(address_label=table["heading"], reported=None)
-        shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
-        grids.append(_pivot(figures, shape, table))
+    if len(results) <= MOST_BESIDE:
+        grids = [_overview_of_few(figures)]
+    else:
+        grids = [_overview_of_many(task, figures) for task in figures.tasks]
     grids = [grid for grid in grids if grid.rows]
     remarks = [*signs(grids), *remarks_on_overview(figures)]
     signatures = [*dict.fromkeys(cited_signature(run.signature) for run in results)]
     return Section(labels.title(results), grids, remarks, signatures=signatures)
+
+
+def _overview_of_many(task: str, figures: ReportFigures) -> Grid:
+    """A row per model and a column per headline figure of a task."""
+    table = headlines(task, figures)
+    table = table.assign(address_label=table["heading"], reported=None)
+    shape = TableShape(figures.diagnostic(task).title, "", (), (), "address")
+    return _pivot(figures, shape, table)
 
 
 def _overview_of_few(figures: ReportFigures) -> Grid:
