@@ -133,10 +133,7 @@ def encoding_of(content: bytes) -> str:
 
 
 def decoded(content: bytes, where: str) -> str:
-    """Returns bytes as text: UTF-8, or UTF-16 with a byte-order mark.
-
-    `BadInput` has `where` and the line.
-    """
+    """Returns bytes as text: UTF-8, or UTF-16 with a byte-order mark; errors name the line."""
     try:
         return content.decode(encoding_of(content))
     except UnicodeDecodeError as error:
@@ -437,10 +434,7 @@ def find_secret(content: bytes) -> bool:
 
 @contextmanager
 def plain_errors(doing: str) -> Iterator[None]:
-    """Turns a refusal of the Hub, and a Hub that cannot be reached, into `BadInput`.
-
-    `doing` begins the message, e.g. "cannot publish to org/lmdiag".
-    """
+    """Turns what the Hub refuses, or its absence, into `BadInput`; `doing` begins the message."""
     import httpx2
     from huggingface_hub import errors
 

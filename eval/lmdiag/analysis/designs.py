@@ -359,10 +359,7 @@ def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFra
 def _mixed_models(
     formula: str, table: DataFrame, factors: DataFrame, coding: Coding
 ) -> dict[str, LinearFit]:
-    """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`.
-
-    Texts of numbers are numbers, and the columns of the design are categories.
-    """
+    """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`."""
     texts = {name: level_texts(table[name]) for name in table.columns}
     numbers = {name: to_numeric(x, errors="coerce") for name, x in texts.items()}
     typed = {x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts}

@@ -135,12 +135,7 @@ class HumanFit:
 
 
 def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> HumanFit:
-    """Fits the response with and without each model's surprisals, on the same rows.
-
-    Raises:
-        BadInput: a column is missing, not numeric, infinite or constant on the fitted rows; too few
-            rows are left; two sources have one name; the response is not defined.
-    """
+    """Fits the response with and without each model's surprisals, on the same rows."""
     names = [source.name for source in sources]
     if doubled := [name for name in names if names.count(name) > 1]:
         raise BadInput(f"two sets of surprisals are called {doubled[0]}: rename one")

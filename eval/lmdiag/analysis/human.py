@@ -100,10 +100,7 @@ class HumanTable:
         return np.asarray(self.texts(column).isin(MISSING))
 
     def numbers(self, column: str) -> Values:
-        """Returns a column as numbers; NaN where a value is missing, truth values as 1 and 0.
-
-        `BadInput` for text names the row.
-        """
+        """Returns a column as numbers; NaN where a value is missing, truth values as 1 and 0."""
         texts = self.texts(column)
         values = np.asarray(to_numeric(texts.replace(TRUTH), errors="coerce"), float)
         bad = np.flatnonzero(np.isnan(values) & ~self.missing(column))
@@ -122,10 +119,7 @@ class HumanTable:
 
     @cached_property
     def places(self) -> DataFrame:
-        """Text, sentence (if named) and position of each row; the position is last.
-
-        `BadInput` if a column that places the rows is missing, or not given.
-        """
+        """Text, sentence (if named) and position of each row; the position is last."""
         how = self.procedure
         for place in ("text", "position"):
             if not getattr(how, place):
@@ -209,10 +203,7 @@ class HumanTable:
 
     @cached_property
     def word_in_texts(self) -> NDArray[np.intp]:
-        """The place of each word among the words of all running texts, (n words,).
-
-        `BadInput` if a full text has another word at the position of a row.
-        """
+        """The place of each word among the words of all running texts, (n words,)."""
         if self.full_texts is None:
             return np.arange(len(self.first_rows))
         names = self.texts(self.procedure.text)
@@ -244,11 +235,7 @@ class HumanTable:
         raise BadInput(f"{self.where(row)}: {problem}, {shortened(self.full_texts[row])!r}")
 
     def running_texts(self) -> dict[str, str]:
-        """Returns text -> its words joined by blanks, or its full sentences.
-
-        `BadInput` without a column of words, and for a word that is empty, has a blank, or differs
-        between rows.
-        """
+        """Returns text -> its words joined by blanks, or its full sentences."""
         column = self.procedure.word
         if not column:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
@@ -310,10 +297,7 @@ def _read_rows(
 
 
 def own_surprisals(table: HumanTable) -> tuple[HumanTable, list[SurprisalSource]]:
-    """Returns the rows, each once, and the surprisals in the column `surprisal` of each `model`.
-
-    `BadInput` if the models do not have the same rows.
-    """
+    """Returns the rows, each once, and the surprisals in the column `surprisal` of each `model`."""
     frame = table.frame
     source = read_surprisals(table, SURPRISAL)
     if "model" not in frame.columns or any(x.startswith("model") for x in table.procedure.filter):

@@ -180,10 +180,7 @@ def labelled(term: str, labels: Mapping[str, str]) -> str:
 def _coded(
     rows: DataFrame, grouping: Collection[str], coding: Coding
 ) -> tuple[DataFrame, dict[str, Any], dict[str, str]]:
-    """The rows with coded factors, the contrasts of those with more than two levels, and labels.
-
-    Labels are those of the coefficients that `mixedlm` numbers: c.1 -> c[level].
-    """
+    """The rows with coded factors, contrasts of those of more than two levels, and their labels."""
     coded = rows.copy()
     contrasts: dict[str, Any] = {}
     labels = {}
@@ -207,7 +204,7 @@ def _coded(
             named = [f"{high} - {low}" for low, high in pairwise(levels)]
             matrix = DiffContrasts().get_coding_matrix(levels, sparse=False)
             contrasts[name] = matrix.to_numpy()
-        for number, level in enumerate(named, start=1):
+        for number, level in enumerate(named, start=1):  # as mixedlm numbers coefficients
             labels[f"{name}.{number}"] = f"{name}[{level}]"
     return coded, contrasts, labels
 
@@ -291,10 +288,7 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
 
 
 def _check_predictors(x: DataFrame, folds: int) -> Values:
-    """Refuses predictors that determine no fit; returns the root mean square of each.
-
-    Columns on a common scale have products that are well conditioned.
-    """
+    """Refuses predictors that determine no fit; returns the root mean square of each."""
     n, p = x.shape
     if n - math.ceil(n / (folds or n + 1)) <= p:
         raise BadInput(f"{n} rows are too few for {p} coefficients: {', '.join(x.columns)}")
@@ -302,7 +296,7 @@ def _check_predictors(x: DataFrame, folds: int) -> Values:
         if np.ptp(x[name]) == 0:
             value = x[name].iloc[0]
             raise BadInput(f"column {name} is constant ({value:g}) on the fitted rows: drop it")
-    scale = np.sqrt((x**2).mean().to_numpy(float))
+    scale = np.sqrt((x**2).mean().to_numpy(float))  # products of columns are well conditioned
     diagonal = np.abs(np.diag(np.linalg.qr(x.to_numpy(float) / scale, mode="r"))) / math.sqrt(n)
     dependent = np.flatnonzero(diagonal < 1e-10)
     if dependent.size:

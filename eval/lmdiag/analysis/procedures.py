@@ -104,11 +104,7 @@ class Profile(Procedure):
     published_test: Literal["sign permutation"] | None = None
 
     def formulas(self) -> tuple[str, str]:
-        """Returns the full model and the baseline.
-
-        `BadInput` for a formula that cannot be read, two different responses, or a full model that
-        lacks a predictor.
-        """
+        """Returns the full model and the baseline; `BadInput` if they do not fit together."""
         from lmdiag.analysis.regression import names_in, quoted, sides, without_terms
 
         full = self.formula

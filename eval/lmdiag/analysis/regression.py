@@ -55,10 +55,7 @@ def is_mixed(formula: str) -> bool:
 
 
 def sides(formula: str) -> tuple[str, str]:
-    """Returns the response and the terms of a formula.
-
-    `BadInput` if it is not of the form `y ~ a + b`, or has other signs or functions.
-    """
+    """Returns the response and the terms of a formula; `BadInput` for signs that it cannot have."""
     left, tilde, right = formula.partition("~")
     if not (tilde and left.strip() and right.strip()) or "~" in right:
         raise BadInput(f"formula {formula!r}: write it as in time ~ surprisal + length")

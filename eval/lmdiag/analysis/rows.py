@@ -33,10 +33,7 @@ _OWN = {*_RUN_COLUMNS, "suite", *PARTS}
 
 
 def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
-    """Returns a table with the values of a response as numbers, if it is a column.
-
-    `BadInput` for another value names the file or run, and the row by its number in the index.
-    """
+    """Returns a table with a response as numbers, if it is a column; errors name the row."""
     column = column_like(response, table.columns)
     if column not in table:
         return table

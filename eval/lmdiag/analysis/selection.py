@@ -37,10 +37,7 @@ def check_table(table: HumanTable) -> None:
 
 
 def needs_entropy(table: HumanTable) -> bool:
-    """Returns whether a model must be asked for entropies.
-
-    They are a predictor, or a formula names them and the table has no such column.
-    """
+    """Returns whether entropies are a predictor, or named in a formula but no column."""
     is_column = ENTROPY in table.frame.columns and ENTROPY not in table.procedure.predictors
     names = names_in(" + ".join(table.procedure.formulas()))
     return not is_column and any(re.fullmatch(rf"{ENTROPY}(_prev_\d+)?", x) for x in names)
@@ -130,10 +127,7 @@ class Selection:
         self.leave_out(f"not {condition}", ~passed)
 
     def _one_row_per_word(self) -> None:
-        """Averages the response over the rows of a word, unless the formula groups by reader.
-
-        A group of readers is one whose members differ within a word.
-        """
+        """Averages the response over the rows of a word, unless the formula groups by reader."""
         table = self.table
         how = table.procedure
         kept = np.flatnonzero(self.kept)
@@ -143,7 +137,7 @@ class Selection:
         if how.word in table.frame.columns:
             table.check_words()
         sizes = rows.groupby(_WORD)[self._groups].nunique(dropna=False)
-        groups = [name for name in self._groups if (sizes[name] > 1).any()]
+        groups = [name for name in self._groups if (sizes[name] > 1).any()]  # of readers
         if how.reader and not groups:
             table.texts(how.reader)  # refuses an unknown column
         readers = groups or [name for name in [how.reader] if name]

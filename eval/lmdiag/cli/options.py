@@ -168,10 +168,7 @@ def read_models(file: str) -> list[tuple[str, str | None]]:
 
 
 def matching_revisions(model: str, pattern: str) -> list[str]:
-    """Returns the branches and tags of a model that match a pattern, in order of their steps.
-
-    `BadInput` if none matches, or if the model is a folder or cannot be found on the Hub.
-    """
+    """Returns the branches and tags of a model that match a pattern, in order of their steps."""
     if is_folder(user_path(model)) or model.startswith("demo:"):
         raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
     from huggingface_hub import HfApi

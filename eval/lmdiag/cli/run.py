@@ -190,10 +190,7 @@ def _write_page(path: Path, report: Report) -> None:
 
 
 def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
-    """Writes the page that compares the models of a command, and prints their figures.
-
-    Checkpoints are in the order of training, and the first is compared with the last.
-    """
+    """Writes the page that compares the runs, in order of training; prints their figures."""
     from lmdiag.report import labels
     from lmdiag.report.charts import MOST_BESIDE
     from lmdiag.report.html import Report
@@ -244,11 +241,7 @@ class Knobs:
     """with chat, the user's turn before it (default: Complete the sentence.)"""
 
     def values(self, asks: str) -> dict[str, list[dict[str, Any]]]:
-        """Returns knob -> the fields of `LoadOptions` for each of its values, the default first.
-
-        `BadInput` for knobs and texts that do not apply to rows that ask this, see
-        `Diagnostic.asks`.
-        """
+        """Returns knob -> the fields of `LoadOptions` for each of its values, the default first."""
         known = applicable(asks)
         rows = "whole sentences" if asks == "sentence" else "rows with a blank"
         for name in self.knobs:

@@ -311,10 +311,7 @@ def _tables(
 
 
 def _run_of_tables(path: Path, data: str | None, *, needs_rows: bool) -> Run:
-    """A run with its rows, which only effects of own data and chosen items need.
-
-    Where they are not needed and the data are not found, a line says that there are no effects.
-    """
+    """A run with its rows, or without them where only effects need them; a line says so."""
     from lmdiag import diagnostics
     from lmdiag.results import Run, load_run, read_results
 

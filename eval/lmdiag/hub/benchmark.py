@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def columns() -> dict[FigureKey, FigureSelection]:
-    """Returns the address of each figure of the leaderboard, with its selection and heading.
-
-    They are in the order of the diagnostics, and of the tasks in `eval-lmdiag.yaml`.
-    """
+    """Returns the address of each figure of the leaderboard -> its selection, in order."""
     by_address = {}
     for task, diagnostic in diagnostics.built_in().items():
         for selection in diagnostic.leaderboard:

@@ -118,12 +118,7 @@ class Commit:
         return "\n".join([*lines, textwrap.indent(self.description, "  ")]).rstrip()
 
     def publish(self, api: HfApi, *, private: bool) -> tuple[str, bool]:
-        """Creates the repository if it does not exist and commits.
-
-        Returns:
-            The address of the commit, and whether the repository is private: an existing one keeps
-            its visibility.
-        """
+        """Creates the repository if need be and commits; returns address, and if it is private."""
         where: dict[str, Any] = {"repo_id": self.repo_id, "repo_type": self.repo_type}
         with plain_errors(f"cannot publish to {self.repo_id}"):
             api.create_repo(**where, private=private, space_sdk=self.sdk, exist_ok=True)

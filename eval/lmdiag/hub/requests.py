@@ -103,10 +103,7 @@ def request_of(
 
 
 def offer_request(request: RunRequest, results_repo: str, claimed: bytes | None = None) -> Commit:
-    """Returns the pull request on a results repository.
-
-    `claimed` is the `results.json` of a run of the submitter's.
-    """
+    """Returns the pull request on a results repository; `claimed` is a `results.json` beside it."""
     check_repo_id(results_repo, "--results-repo")
     files = {request.path: request.to_yaml().encode()}
     if claimed is not None:

@@ -174,10 +174,7 @@ class Board:
                 files.write_atomically(file, json.dumps([reason, seconds]).encode())
 
     def _run_child(self, request: RunRequest) -> str:
-        """Runs `lmdiag run` for a request; returns what it said last.
-
-        `TimeoutExpired` if it took too long, and was ended.
-        """
+        """Runs a request in a child; returns what it said last, or raises `TimeoutExpired`."""
         limit = _memory_limit(self.device)
         with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as empty:
             data = self.data

@@ -101,10 +101,7 @@ def _weight_files(where: str, model: str, commit: str, sizes: Mapping[str, int])
 
 
 def main(board: str, most: str, model: str, commit: str, *command: str) -> None:
-    """Checks the model of a request, then becomes `lmdiag` with a command.
-
-    It ends with the process of the board, whose id is given.
-    """
+    """Checks the model of a request, then becomes a command, which ends with the board."""
     end_with_parent(int(board))
     if commit:
         try:

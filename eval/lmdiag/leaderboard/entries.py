@@ -121,10 +121,7 @@ def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
 
 
 def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
-    """Yields the requests of models that the owner of a leaderboard lists, in float32.
-
-    `models` are ids on the Hub with a revision or None, local folders and demo models.
-    """
+    """Yields requests in float32 of the models, and revisions, that the owner lists."""
     for model, revision in models:
         if model.startswith("demo:") or is_folder(user_path(model)):
             request = RunRequest.model_construct(model=model, commit="", dtype="float32")
@@ -134,10 +131,7 @@ def listed_models(models: Iterable[tuple[str, str | None]]) -> Iterator[Entry]:
 
 
 def read_requests(places: Iterable[str]) -> Iterator[Entry]:
-    """Yields the requests of results repositories and of folders, and the files that are not one.
-
-    `places` are ids of data set repositories on the Hub, or folders that contain `requests/`.
-    """
+    """Yields the requests of repositories on the Hub and folders, and files that are not one."""
     from huggingface_hub import snapshot_download
 
     for place in places:

@@ -50,10 +50,7 @@ def check_target(out: Path) -> None:
 def write_site(
     out: Path, rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board
 ) -> None:
-    """Writes the site into a directory of its own, completely or not at all.
-
-    `rows` are in order of rank, `others` the entries without a run.
-    """
+    """Writes the site of rows, in order of rank, and other entries, completely or not at all."""
     work, before = (out.with_name(f".{out.name}.{name}") for name in ("building", "before"))
     for folder in (work, before):  # of an interrupted command
         shutil.rmtree(folder, ignore_errors=True)
@@ -140,12 +137,7 @@ def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
 
 
 def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
-    """Returns the chart of one figure; a point's number is the rank of its model.
-
-    Args:
-        column: with the `task_id` and the `chance` of the figure, None without one chance level.
-        rows: at least one of which has the figure.
-    """
+    """Returns the chart of a figure that some row has; points have the ranks of their models."""
     import altair as alt
     import pandas as pd
 

@@ -202,10 +202,7 @@ def start_warning(model: Model, texts: Mapping[str, str]) -> str | None:
 
 
 def control_warning(model: Model, texts: Mapping[str, str]) -> str | None:
-    """Returns one line about the texts with the name of a control token; None for no such text.
-
-    The tokenizer decides what a control token is. `texts` is where a text is -> the text.
-    """
+    """Returns one line about `texts` (place -> text) with the name of a control token, or None."""
     distinct = list(dict.fromkeys(texts.values()))
     names = dict(zip(distinct, model.control_names(distinct), strict=True))
     examples = [f"{names[text][0]} in {place}" for place, text in texts.items() if names[text]]

@@ -63,10 +63,7 @@ class Inputs:
         return replace(results, design=self.design, table=self.table, warnings=warnings)
 
     def asked_by(self, query: QueryOptions) -> Inputs:
-        """Returns the same rows asked with other knobs.
-
-        `BadInput` if a choice is asked of rows that are not compared with each other.
-        """
+        """Returns the same rows asked with other knobs."""
         wording = wording_of(query)
         for task, rows in self.stimuli.items() if wording else ():
             if not rows.compared:

@@ -115,10 +115,7 @@ def run_model(
 
 
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
-    """The inputs with the prompt of a model, and without options that have no effect with it.
-
-    Prints a line for each of these options and, with `warns`, remarks on `bos` and on the model.
-    """
+    """The inputs for a model: its prompt, and no options without effect, which are printed."""
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
     ineffective = without_effect(protocol, model.info, inputs.asks)
@@ -174,10 +171,7 @@ def save(
     n_processes: int,
     seconds: Mapping[str, float],
 ) -> Results:
-    """Writes predictions, one per setting, and their scores; returns the results.
-
-    Both are computed from the predictions as they read back.
-    """
+    """Writes predictions, one per setting, and their scores as they read back; returns results."""
     info = model.info
     protocol = inputs.protocol
     fingerprint = inputs.fingerprint
