@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import combinations, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.comparison import compare_pairs, scored_pair
+from lmdiag.comparison import Comparison, compare_pairs, scored_pair
 from lmdiag.files import has_file
 from lmdiag.printable import Printable
 from lmdiag.protocol import KNOBS
-from lmdiag.results import Figure, FigureKey, Run, read_results
+from lmdiag.results import SCORES, Figure, FigureKey, Run, load_run, read_results
 from lmdiag.results.results import read_record
 from lmdiag.types import BadInput, Kind
 
@@ -32,18 +33,18 @@ if TYPE_CHECKING:
 
 MULTIVERSE = "multiverse.json"
 MULTIVERSE_PAGE = "multiverse.html"
-_STORED = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
-"""Fields of a figure: all but those of break-downs."""
-
 ALPHA = 0.05
 """A test whose p is below this rejects."""
 
+_OF_FIGURE = ("value", "n", "ci_low", "ci_high", "chance", "statistic")
+"""Fields of a figure that the table of a multiverse has."""
+_OF_DIFFERENCE = (
+    "n", "difference", "ci_low", "ci_high", "p", "p_adjusted", "n_tests", "test",
+)  # fmt: skip
+"""Fields of a comparison that the file has."""
 
-class MemberRun(NamedTuple):
-    """A run of a multiverse: its choice of each knob; no run on all processes but the first."""
-
-    choices: dict[str, str]
-    run: Run | None
+MemberPair = tuple[int, int]
+"""Numbers of two members, of the first model and of another one."""
 
 
 @dataclass(frozen=True)
@@ -69,35 +70,8 @@ class Member:
 
 
 @dataclass(frozen=True)
-class MemberDifference:
-    """The same figure of two members, `a` of the first model and `b` of another one.
-
-    The other fields are those of `lmdiag.comparison.Comparison`; p is adjusted over all pairs of
-    these two models for this figure. Undefined is None.
-    """
-
-    a: int
-    b: int
-    n: int
-    difference: float
-    ci_low: float | None
-    ci_high: float | None
-    p: float | None
-    p_adjusted: float | None
-    n_tests: int
-    test: str
-
-
-@dataclass(frozen=True)
-class MultiverseFigure:
-    """A headline figure in all protocols.
-
-    Attributes:
-        task, setting, measure, by, level: its address.
-        label: in words.
-        values: the figure of each member, in their order; None where it is not defined.
-        differences: of the first model and each other one, in ascending order.
-    """
+class Headline:
+    """The address of a headline figure, and its label."""
 
     task: str
     setting: str
@@ -105,29 +79,27 @@ class MultiverseFigure:
     by: str
     level: str
     label: str
-    values: list[Figure | None]
-    differences: list[MemberDifference]
 
     @property
     def key(self) -> FigureKey:
-        """Its address."""
+        """The address."""
         return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
 
 
 @dataclass(frozen=True, repr=False)
 class Multiverse(Printable):
-    """All headline figures of some models in every protocol.
+    """The headline figures of some models in every protocol; they are those of the runs.
 
     Attributes:
         members: the runs, those of the first model first.
-        figures: in the order of a report.
         forms: task -> form of its data, see `lmdiag.stimuli.Stimuli`.
+        figures: which figures, in the order of a report.
         path: directory of the file and of the runs.
     """
 
     members: list[Member]
     forms: dict[str, str]
-    figures: list[MultiverseFigure] = field(default_factory=list)
+    figures: list[Headline]
     schema_version: Literal[1] = 1
     path: Path = Path()
 
@@ -139,6 +111,13 @@ class Multiverse(Printable):
     def models(self) -> list[str]:
         """Labels of the models; the first is the one that the others are compared with."""
         return [*dict.fromkeys(member.model for member in self.members)]
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """The run of each member, without its rows, which are not needed where it has scores."""
+        folders = [self.path / member.path for member in self.members]
+        runs = [Run(folder, read_results(folder), {}) for folder in folders]
+        return [run if SCORES in run.results.files else load_run(run.path) for run in runs]
 
     def numbers_of(self, model: str) -> list[int]:
         """Returns the numbers of the members of a model, that of the default protocol first."""
@@ -152,40 +131,80 @@ class Multiverse(Printable):
                 choices[knob][choice] = None
         return {knob: [*values] for knob, values in choices.items() if len(values) > 1}
 
-    def curve(self, figure: MultiverseFigure, model: str) -> list[tuple[int, Figure]]:
+    def curve(self, headline: Headline, model: str) -> list[tuple[int, Figure]]:
         """Returns the specification curve of a model: members and figures in ascending order."""
-        known = [(number, figure.values[number]) for number in self.numbers_of(model)]
-        defined = [(n, value) for n, value in known if value and value.value is not None]
+        numbers = self.numbers_of(model)
+        figures = [(number, self.runs[number].results.figure(headline.key)) for number in numbers]
+        defined = [(n, figure) for n, figure in figures if figure and figure.value is not None]
         return sorted(defined, key=lambda entry: (entry[1].value, entry[0]))
 
-    def range_of(self, figure: MultiverseFigure, model: str) -> dict[str, Any]:
+    def range_of(self, headline: Headline, model: str) -> dict[str, Any]:
         """Returns lowest, median and highest value, and `effects`; {} where none is defined."""
-        curve = self.curve(figure, model)
+        curve = self.curve(headline, model)
         if not curve:
             return {}
-        values = [known.value or 0.0 for _, known in curve]
+        values = [figure.value or 0.0 for _, figure in curve]
         effects = effects_of([self.members[number].choices for number, _ in curve], values)
         median = statistics.median(values)
         return {"lowest": values[0], "median": median, "highest": values[-1], "effects": effects}
 
-    def differences(self, figure: MultiverseFigure, second: str) -> list[MemberDifference]:
-        """Returns the differences of the first model and another one, in ascending order."""
-        return [pair for pair in figure.differences if self.members[pair.b].model == second]
+    @cached_property
+    def _compared(self) -> dict[FigureKey, dict[MemberPair, Comparison]]:
+        """The differences of each figure, in ascending order.
+
+        Members are compared that have the same choice of every knob that is open for both models;
+        a knob that is open for one of the two only takes each of its values.
+        """
+        compared = {}
+        first, *others = self.models
+        for key in (headline.key for headline in self.figures):
+            found: dict[MemberPair, Comparison] = {}
+            for second in others:
+                shared = self.choices(first).keys() & self.choices(second).keys()
+                pairs = {
+                    (a, b): pair
+                    for a, b in product(self.numbers_of(first), self.numbers_of(second))
+                    if all(self.members[a].choices[x] == self.members[b].choices[x] for x in shared)
+                    and (pair := scored_pair(self.runs[a], self.runs[b], key))
+                }
+                found |= zip(pairs, compare_pairs([*pairs.values()], seed=0), strict=True)
+            defined = [pair for pair, x in found.items() if x.n and not math.isnan(x.difference)]
+            ordered = sorted(defined, key=lambda pair: (found[pair].difference, pair))
+            compared[key] = {pair: found[pair] for pair in ordered}
+        return compared
+
+    def differences(self, headline: Headline, second: str) -> dict[MemberPair, Comparison]:
+        """Returns the differences of the first model and another one, in ascending order.
+
+        p is adjusted over all pairs of these two models for this figure.
+        """
+        compared = self._compared[headline.key]
+        return {pair: x for pair, x in compared.items() if self.members[pair[1]].model == second}
 
     def to_json(self) -> dict[str, Any]:
-        """Returns plain JSON values; `ranges` and `comparisons` follow from those of a figure."""
+        """Returns plain JSON values, with the figures and differences of the runs."""
+        from pydantic_core import to_jsonable_python
+
         document = asdict(self)
         del document["path"]
         first, *others = self.models
-        for figure, content in zip(self.figures, document["figures"], strict=True):
-            content["values"] = [value and value.to_json() for value in figure.values]
-            ranges = {model: self.range_of(figure, model) for model in (first, *others)}
+        for headline, content in zip(self.figures, document["figures"], strict=True):
+            figures = [run.results.figure(headline.key) for run in self.runs]
+            content["values"] = [
+                figure and replace(figure, not_defined=None).to_json() for figure in figures
+            ]
+            content["differences"] = [
+                {"a": a, "b": b} | {name: getattr(comparison, name) for name in _OF_DIFFERENCE}
+                for (a, b), comparison in self._compared[headline.key].items()
+            ]
+            ranges = {model: self.range_of(headline, model) for model in (first, *others)}
             content["ranges"] = [{"model": model} | x for model, x in ranges.items() if x]
             content["comparisons"] = [
-                {"second": second} | counts_of(self.differences(figure, second))
+                {"second": second} | counts_of(self.differences(headline, second).values())
                 for second in others
             ]
-        return document
+        plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
+        return plain
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per headline figure and protocol.
@@ -197,11 +216,11 @@ class Multiverse(Printable):
 
         return DataFrame(
             {"model": model, **self.members[number].choices}
-            | {"run": str(self.path / self.members[number].path), **figure.key._asdict()}
-            | {name: getattr(known, name) for name in _STORED}
-            for figure in self.figures
+            | {"run": str(self.path / self.members[number].path), **headline.key._asdict()}
+            | {name: figure[name] for name in _OF_FIGURE}
+            for headline in self.figures
             for model in self.models
-            for number, known in self.curve(figure, model)
+            for number, figure in self.curve(headline, model)
         )
 
     def show(self, console: Console) -> None:
@@ -219,63 +238,51 @@ class Multiverse(Printable):
 
     @classmethod
     def read(cls, folder: str | Path) -> Multiverse:
-        """Reads what `lmdiag multiverse` wrote; keys that are not known are ignored.
+        """Reads what `lmdiag multiverse` wrote; figures and differences are those of the runs.
 
         Args:
             folder: the directory with `multiverse.json`, its `--output`.
 
         Raises:
             BadInput: the file is missing, not JSON or of another version, a value is missing or of
-                the wrong type, a number of a member is not one, or a member is not the run at its
-                path, with the same figures; names file and field.
+                the wrong type, or a member is not the run at its path; names file and field.
         """
         folder = Path(folder)
         if not has_file(folder / MULTIVERSE):
             raise BadInput(f"{folder} has no {MULTIVERSE}; `lmdiag multiverse` writes it")
         multiverse = replace(read_record(cls, folder / MULTIVERSE), path=folder)
-        for number, member in enumerate(multiverse.members):
-            run = read_results(folder / member.path)
-            is_same = (run.signature, run.model.commit) == (member.signature, member.commit)
-            for figure in multiverse.figures:
-                of_run = run.figure(figure.key)
-                value = figure.values[number]
-                is_same &= (of_run and of_run.value) == (value and value.value)
-            if not is_same:
-                made = f"{folder / MULTIVERSE} was not made of the run in {folder / member.path}"
-                raise BadInput(f"{made}: run `lmdiag multiverse` again")
+        for member, run in zip(multiverse.members, multiverse.runs, strict=True):
+            made = run.results.signature, run.results.model.commit
+            if made != (member.signature, member.commit):
+                where = f"{folder / MULTIVERSE} was not made of the run in {run.path}"
+                raise BadInput(f"{where}: run `lmdiag multiverse` again")
         return multiverse
 
     def validation_errors(self) -> Iterator[str]:
         """Yields what is wrong beyond the types of the values, with the field."""
-        numbers = {*range(len(self.members))}
-        if not numbers:
+        if not self.members:
             yield "members: there are none"
         for member in self.members:
             if unknown := member.choices.keys() - KNOBS.keys():
                 yield f"members: there is no knob {sorted(unknown)[0][:100]!r}"
             if Path(member.path).is_absolute() or ".." in Path(member.path).parts:
                 yield f"members: the path {member.path[:100]!r} leads out of the folder"
-        for figure in self.figures:
-            if len(figure.values) != len(numbers):
-                yield f"figures: {figure.label[:100]}: a member has no value"
-            if not {n for pair in figure.differences for n in (pair.a, pair.b)} <= numbers:
-                yield f"figures: {figure.label[:100]}: a difference has no member"
 
 
-def counts_of(differences: Sequence[MemberDifference]) -> dict[str, int]:
+def counts_of(differences: Collection[Comparison]) -> dict[str, int]:
     """Returns in how many protocols the first model is ahead, behind or equal, and where p < .05.
 
     `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols, whose distinct
     tests `n_tests` counts.
     """
-    values = [pair.difference for pair in differences]
+    values = [comparison.difference for comparison in differences]
     return {
         "ahead": sum(value > 0 for value in values),
         "behind": sum(value < 0 for value in values),
         "equal": sum(value == 0 for value in values),
-        "rejected": sum(x.p is not None and x.p < ALPHA for x in differences),
-        "adjusted": sum(x.p_adjusted is not None and x.p_adjusted < ALPHA for x in differences),
-        "n_tests": max((x.n_tests for x in differences), default=0),
+        "rejected": sum(comparison.p < ALPHA for comparison in differences),
+        "adjusted": sum(comparison.p_adjusted < ALPHA for comparison in differences),
+        "n_tests": max((comparison.n_tests for comparison in differences), default=0),
     }
 
 
@@ -311,66 +318,25 @@ def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) ->
 
 
 def multiverse_of(
-    models: Mapping[str, Sequence[MemberRun]], headlines: DataFrame, folder: Path
+    models: Mapping[str, Sequence[tuple[dict[str, str], Run]]], headlines: DataFrame, folder: Path
 ) -> Multiverse:
-    """Returns the headline figures of all members, and where several models differ.
+    """Returns the multiverse of some runs on the same rows.
 
     Args:
-        models: label of each model -> its runs, that of the default protocol first, all on the
-            same rows.
+        models: label of each model -> choices and run of its members, that of the default protocol
+            first.
         headlines: figures of all these runs, see `lmdiag.report.selections.headlines`.
         folder: that holds the run directories.
     """
-    members = list[Member]()
-    runs = list[Run]()
+    members = []
+    forms = dict[str, str]()
     for label, of_model in models.items():
         for choices, run in of_model:
-            if run:
-                info = run.results.model
-                path = run.path.relative_to(folder).as_posix()
-                facts = info.id, info.revision, info.commit, info.kind
-                members.append(Member(label, *facts, choices, path, run.results.signature))
-                runs.append(run)
-    forms = {task: facts.form for task, facts in runs[0].results.data.tasks.items()}
-    multiverse = Multiverse(members, forms, path=folder)
-    for (*address, label), rows in headlines.groupby([*FigureKey._fields, "heading"], sort=False):
-        key = FigureKey(*address)
-        values: list[Figure | None] = [None] * len(runs)
-        for number, figure in zip(rows["run"], rows["figure"], strict=True):
-            values[number] = Figure(**{name: figure[name] for name in _STORED})
-        differences = _differences(multiverse, runs, key)
-        multiverse.figures.append(MultiverseFigure(*key, label, values, differences))
-    return multiverse
-
-
-def _differences(
-    multiverse: Multiverse, runs: Sequence[Run], key: FigureKey
-) -> list[MemberDifference]:
-    """One figure of the first model and each other one, in the protocols that they share.
-
-    Members are compared that have the same choice of every knob that is open for both models; a
-    knob that is open for one of the two only takes each of its values.
-    """
-    differences = []
-    members = multiverse.members
-    first, *others = multiverse.models
-    for second in others:
-        shared = multiverse.choices(first).keys() & multiverse.choices(second).keys()
-        matched = [
-            (a, b, pair)
-            for a in multiverse.numbers_of(first)
-            for b in multiverse.numbers_of(second)
-            if all(members[a].choices[knob] == members[b].choices[knob] for knob in shared)
-            and (pair := scored_pair(runs[a], runs[b], key)) is not None
-        ]
-        compared = compare_pairs([pair for *_, pair in matched], seed=0)
-        for (a, b, _), of in zip(matched, compared, strict=True):
-            if of.n and not math.isnan(of.difference):
-                uncertain = (of.ci_low, of.ci_high, of.p, of.p_adjusted)
-                low, high, p, adjusted = (None if math.isnan(x) else x for x in uncertain)
-                differences.append(
-                    MemberDifference(
-                        a, b, of.n, of.difference, low, high, p, adjusted, of.n_tests, of.test
-                    )
-                )
-    return sorted(differences, key=lambda pair: (pair.difference, pair.a, pair.b))
+            info = run.results.model
+            path = run.path.relative_to(folder).as_posix()
+            facts = info.id, info.revision, info.commit, info.kind
+            members.append(Member(label, *facts, choices, path, run.results.signature))
+            forms |= {task: facts.form for task, facts in run.results.data.tasks.items()}
+    addresses = headlines[[*FigureKey._fields, "heading"]].drop_duplicates()
+    figures = [Headline(*address) for address in addresses.itertuples(index=False, name=None)]
+    return Multiverse(members, forms, figures, path=folder)

@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +21,6 @@ from lmdiag.text import suggest, visible
 from lmdiag.types import AS_IT_IS, FOUND_DESIGN, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
-    from lmdiag.multiverse import MemberRun
     from lmdiag.report.html import Report
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
@@ -309,7 +307,7 @@ def multiverse_command(
             _finish_multiverse(members, running)
 
 
-def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
+def _finish_multiverse(models: list[list[tuple[dict[str, str], Run]]], running: Running) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from pandas import concat
 
@@ -323,12 +321,12 @@ def _finish_multiverse(models: list[list[MemberRun]], running: Running) -> None:
     from lmdiag.results.results import with_digest
 
     output = running.output
-    finished = [[member.run for member in members if member.run] for members in models]
-    for run in chain.from_iterable(finished):
+    runs = [run for members in models for _, run in members]
+    for run in runs:
         if not (run.path / REPORT).exists():
             _write_page(run.path / REPORT, Report(run))
-    labels = run_labels([runs[0].results for runs in finished])
-    figures = ReportFigures.of([run.results for run in chain.from_iterable(finished)])
+    labels = run_labels([members[0][1].results for members in models])
+    figures = ReportFigures.of([run.results for run in runs])
     shown = concat([headlines(task, figures) for task in figures.tasks])
     of_all = multiverse_of(dict(zip(labels, models, strict=True)), shown, output)
     document = of_all.to_json()

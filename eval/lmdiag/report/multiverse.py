@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from pandas import DataFrame
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics import Diagnostic
-from lmdiag.multiverse import ALPHA, Multiverse, MultiverseFigure, counts_of, effects_of
+from lmdiag.multiverse import ALPHA, Headline, Multiverse, counts_of, effects_of
 from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
 from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.page import environment, frame
-from lmdiag.results import REPORT, FigureKey, cited_signature
+from lmdiag.results import REPORT, Figure, FigureKey, cited_signature
 from lmdiag.results.models import short_commit
 from lmdiag.text import visible
 
@@ -34,7 +35,7 @@ def render(multiverse: Multiverse) -> str:
     members = multiverse.members
     knobs = multiverse.choices(*models)
     defaults = {model: multiverse.numbers_of(model)[0] for model in models}
-    plots: dict[Any, list[Plot]] = {figure.key: [] for figure in multiverse.figures}
+    plots: dict[Any, list[Plot]] = {headline.key: [] for headline in multiverse.figures}
     for key, plot in multiverse_plots(multiverse):
         plots[key].append(plot)
     facts = {
@@ -82,7 +83,7 @@ class MultiverseSection(NamedTuple):
     """
 
     diagnostic: Diagnostic
-    figures: list[MultiverseFigure]
+    figures: list[Headline]
     ranges: list[Grid]
     differences: list[Grid]
 
@@ -90,46 +91,46 @@ class MultiverseSection(NamedTuple):
 def multiverse_sections(multiverse: Multiverse) -> list[MultiverseSection]:
     """Returns the diagnostics of a multiverse."""
     sections = []
-    for task in dict.fromkeys(figure.task for figure in multiverse.figures):
-        figures = [figure for figure in multiverse.figures if figure.task == task]
+    for task, of_task in groupby(multiverse.figures, key=lambda headline: headline.task):
+        figures = [*of_task]
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
         ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
         gaps = [_gap_grid(multiverse, figures, second) for second in multiverse.models[1:]]
-        shown = [grid for grid in gaps if grid.rows]
-        sections.append(MultiverseSection(diagnostic, figures, ranges, shown))
+        gaps = [grid for grid in gaps if grid.rows]
+        sections.append(MultiverseSection(diagnostic, figures, ranges, gaps))
     return sections
 
 
-def _range_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], model: str) -> Grid:
+def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str) -> Grid:
     """The range of each figure of a model, and how far each knob moves it."""
     knobs = [*multiverse.choices(model)]
     default = multiverse.numbers_of(model)[0]
     rows = []
-    for figure in figures:
-        if known := multiverse.range_of(figure, model):
-            asked = figure.values[default]
-            effects = known.pop("effects")
-            values = {"default": asked and asked.value, **known} | {
-                x: effects.get(x) for x in knobs
-            }
-            statistic = multiverse.curve(figure, model)[0][1].statistic
+    for headline in figures:
+        curve = dict(multiverse.curve(headline, model))
+        if curve:
+            values = multiverse.range_of(headline, model)
+            effects = values.pop("effects")
+            values |= {knob: effects.get(knob) for knob in knobs}
+            asked = curve[default].value if default in curve else None
+            statistic = next(iter(curve.values())).statistic
             cells = {
-                name: "" if x is None else numbers.number(x, statistic)
-                for name, x in values.items()
+                name: "" if value is None else numbers.number(value, statistic)
+                for name, value in ({"default": asked} | values).items()
             }
-            rows.append(((figure.label,), cells))
+            rows.append(((headline.label,), cells))
     title = visible(model) if len(multiverse.models) > 1 else ""
     return text_grid("", (title,), rows, knobs)
 
 
-def _gap_grid(multiverse: Multiverse, figures: Sequence[MultiverseFigure], second: str) -> Grid:
+def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], second: str) -> Grid:
     """In how many protocols the first model is ahead of another one."""
+    headings = ("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
     rows = []
-    for figure in figures:
-        if pairs := multiverse.differences(figure, second):
-            headings = ("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
-            counts = map(str, counts_of(pairs).values())
-            rows.append(((figure.label,), dict(zip(headings, counts, strict=True))))
+    for headline in figures:
+        if differences := multiverse.differences(headline, second):
+            counts = map(str, counts_of(differences.values()).values())
+            rows.append(((headline.label,), dict(zip(headings, counts, strict=True))))
     title = f"{visible(multiverse.models[0])} minus {visible(second)}"
     return text_grid("", (title,), rows)
 
@@ -145,62 +146,66 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]
 
     A curve for each model, and one of the differences from the first model of each other one.
     """
-    first, *others = multiverse.models
-    for figure in multiverse.figures:
-        parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in figure.key if part)
+    models = multiverse.models
+    for headline in multiverse.figures:
+        parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part)
         name = "-".join(parts)
-        known = [x for x in figure.values if x and x.value is not None]
-        percent = all(x.is_percent for x in known)
-        ends = [y for x in known for y in (x.value, x.ci_low, x.ci_high) if y is not None]
-        for number, model in enumerate(multiverse.models):
-            if rows := _model_rows(multiverse, figure, model):
+        label = visible(headline.label)
+        curves = {model: multiverse.curve(headline, model) for model in models}
+        figures = [figure for curve in curves.values() for _, figure in curve]
+        percent = all(figure.is_percent for figure in figures)
+        bounds = [bound for x in figures for bound in (x.value, x.ci_low, x.ci_high)]
+        ends = [bound for bound in bounds if bound is not None]
+        for number, (model, curve) in enumerate(curves.items()):
+            if curve:
+                rows = _model_rows(multiverse, curve, model)
                 color = COLORS[number % len(COLORS)]
                 chart = _chart(rows, multiverse.choices(model), color, percent, ends)
-                caption = f"{visible(figure.label)}, {visible(model)}. {_LARGE_POINT}"
+                caption = f"{label}, {visible(model)}. {_LARGE_POINT}"
                 if any(row["chance"] is not None for row in rows):
                     caption += "; the dashed line is chance, and a hollow point is not "
                     caption += "distinguishable from chance"
-                yield figure.key, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
-        for number, second in enumerate(others, start=2):
-            if rows := _difference_rows(multiverse, figure, second):
-                knobs = multiverse.choices(first) | multiverse.choices(second)
+                yield headline.key, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
+        for number, second in enumerate(models[1:], start=2):
+            if rows := _difference_rows(multiverse, headline, second):
+                knobs = multiverse.choices(models[0]) | multiverse.choices(second)
                 chart = _chart(rows, knobs, INK, percent)
-                pair = f"{visible(first)} minus {visible(second)}"
-                caption = f"{visible(figure.label)}, {pair}. {_LARGE_POINT}; a filled point has "
+                pair = f"{visible(models[0])} minus {visible(second)}"
+                caption = f"{label}, {pair}. {_LARGE_POINT}; a filled point has "
                 caption += "p < .05, not adjusted."
-                yield figure.key, Plot("curve", f"{name}-difference-{number}", caption, chart)
+                yield headline.key, Plot("curve", f"{name}-difference-{number}", caption, chart)
 
 
 def _model_rows(
-    multiverse: Multiverse, figure: MultiverseFigure, model: str
+    multiverse: Multiverse, curve: Sequence[tuple[int, Figure]], model: str
 ) -> list[dict[str, Any]]:
     """The points of the curve of a model, with the choices of each."""
     default, *_ = multiverse.numbers_of(model)
     return [
         {
-            "value": x.value, "low": x.ci_low, "high": x.ci_high, "chance": x.chance,
-            "n": x.n, "versus_chance": x.versus_chance,
-            "solid": x.versus_chance != "not distinguishable",
+            "value": figure.value, "low": figure.ci_low, "high": figure.ci_high,
+            "chance": figure.chance, "n": figure.n, "versus_chance": figure.versus_chance,
+            "solid": figure.versus_chance != "not distinguishable",
             "default": member == default, "choices": multiverse.members[member].choices,
         }
-        for member, x in multiverse.curve(figure, model)
+        for member, figure in curve
     ]  # fmt: skip
 
 
 def _difference_rows(
-    multiverse: Multiverse, figure: MultiverseFigure, second: str
+    multiverse: Multiverse, headline: Headline, second: str
 ) -> list[dict[str, Any]]:
     """The differences between the first model and another one, with the choices of each."""
     first = multiverse.models[0]
     knobs = multiverse.choices(first)
-    defaults = [multiverse.numbers_of(model)[0] for model in (first, second)]
-    rows: list[dict[str, Any]] = []
-    for x in multiverse.differences(figure, second):
-        a, b = (multiverse.members[number].choices for number in (x.a, x.b))
+    defaults = (multiverse.numbers_of(first)[0], multiverse.numbers_of(second)[0])
+    rows = []
+    for pair, x in multiverse.differences(headline, second).items():
+        a, b = (multiverse.members[number].choices for number in pair)
         rows.append({
             "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
             "n": x.n, "p": x.p, "p_adjusted": x.p_adjusted,
-            "solid": x.p is not None and x.p < ALPHA, "default": [x.a, x.b] == defaults,
+            "solid": x.p < ALPHA, "default": pair == defaults,
             "choices": a | b | {knob: choice for knob, choice in a.items() if knob in knobs},
         })  # fmt: skip
     return rows

@@ -15,7 +15,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.multiverse import MemberRun
 from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict
 from lmdiag.questions import distinct_questions
 from lmdiag.runs.journal import Journal
@@ -24,6 +23,7 @@ from lmdiag.types import BadInput, ModelInfo
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
+    from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.processes import Processes
 
@@ -38,7 +38,7 @@ def run_members(
     values: KnobValues,
     run_options: RunOptions,
     processes: Processes,
-) -> list[MemberRun]:
+) -> list[tuple[dict[str, str], Run]]:
     """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
 
     Args:
@@ -47,6 +47,9 @@ def run_members(
         inputs: what is asked; likewise.
         values: what varies; a knob that does not apply to the model is left out.
 
+    Returns:
+        choices of the knobs that apply, and run of each; () on all processes but the first.
+
     Raises:
         BadInput: see `run_model`; a combination cannot be asked.
     """
@@ -54,7 +57,7 @@ def run_members(
     open_knobs = _open_knobs(model.info, inputs.asks, values, options, processes)
     slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
     shared = run_options.output / slug / "shared"
-    runs = list[MemberRun]()
+    members = list[tuple[dict[str, str], Run]]()
     known_choices = list[dict[str, str]]()
     asked = set[tuple[str, ...]]()
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
@@ -72,7 +75,7 @@ def run_members(
                 asked_so = inputs.asked_by(chosen)
                 keys = _keys(variant, asked_so)
         except BadInput as error:
-            if fields.get("bos") == "always" and runs:
+            if fields.get("bos") == "always" and asked:
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             asked_with = f"asked with {_texts(fields)}; --knobs leaves knobs out"
             raise type(error)(f"{error} ({asked_with})") from None
@@ -84,12 +87,12 @@ def run_members(
             print(f"lmdiag: {_texts(choices) or 'the one protocol'}", file=sys.stderr)
         owner = json.dumps([results.identity(variant.info, inputs.protocol, "")])
         journal = Journal(shared, processes.rank, owner)
-        how: dict[str, Any] = {"loaded": variant, "warns": not runs, "journal": journal}
-        run = run_model(model_id, chosen, asked_so, run_options, processes, **how)
-        runs.append(MemberRun(choices, run))
+        how: dict[str, Any] = {"loaded": variant, "warns": len(asked) == 1, "journal": journal}
+        if run := run_model(model_id, chosen, asked_so, run_options, processes, **how):
+            members.append((choices, run))
     if processes.first:
         shutil.rmtree(shared, ignore_errors=True)
-    return runs
+    return members
 
 
 def _open_knobs(
