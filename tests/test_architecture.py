@@ -55,8 +55,8 @@ ALONE = {
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets", "pyarrow"}
 HEAVY |= {"pandas", "numpy", "scipy", "altair", "huggingface_hub", "jinja2"}
 """Libraries that no `--help` waits for."""
-SAME_ROLE = {"main", "Options", "DIAGNOSTIC", "render", "load"}
-"""Names that several modules define in the same role: commands, diagnostics, formats, and `load`,
+SAME_ROLE = {"main", "Options", "render", "load"}
+"""Names that several modules define in the same role: commands, formats, and `load`,
 which is always used with its room, as `models.load` and `stimuli.load`."""
 
 

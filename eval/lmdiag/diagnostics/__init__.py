@@ -1,7 +1,6 @@
-"""The diagnostics, one file each, and `custom` for a user's own items.
+"""The diagnostics, each in a file with its extended sets, and `forms` for data of any name.
 
-A module of this package with a `Diagnostic` named `DIAGNOSTIC` is a diagnostic: nothing else has to
-know of it.
+Every `Diagnostic` that a module of this package defines is one: nothing else has to know of it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,8 @@ def declared() -> dict[str, Diagnostic]:
     """Returns name -> diagnostic for all modules of this package, in their order."""
     names = [module.name for module in pkgutil.iter_modules(__path__)]
     modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    declared = [module.DIAGNOSTIC for module in modules if hasattr(module, "DIAGNOSTIC")]
+    values = [value for module in modules for value in vars(module).values()]
+    declared = [value for value in values if isinstance(value, Diagnostic)]
     ordered = sorted(declared, key=lambda diagnostic: (diagnostic.position, diagnostic.name))
     return {diagnostic.name: diagnostic for diagnostic in ordered}
 

@@ -53,7 +53,7 @@ _FIGURES = ("mw", "ew", "tse", "sensitivity")
 _LABELS = {"mw": "MW", "ew": "EW", "tse": "TSE", "sensitivity": "all pairs"}
 _OF_CUTOFFS = {"mw": "MW", "ew": "EW", "mass": "mass of verbs", "left_out": "contexts left out"}
 
-DIAGNOSTIC = Diagnostic(
+AGREEMENT = Diagnostic(
     name="agreement",
     title="Agreement: subject and verb",
     short_title="Agreement",

@@ -1,8 +1,8 @@
 """What a diagnostic declares: its columns, what is measured on it, and how the results are shown.
 
-A diagnostic is one file of this package with a `Diagnostic` named `DIAGNOSTIC`. Everything that is
-special to it is declared there; stimuli, measures, tables, charts, the comparison, verification and
-the leaderboard read the declaration. Nothing here imports numpy when it is loaded.
+A diagnostic is a `Diagnostic` in a file of this package. Everything that is special to it is
+declared there; stimuli, measures, tables, charts, the comparison and the leaderboard read the
+declaration. Nothing here imports numpy when it is loaded.
 """
 
 from __future__ import annotations

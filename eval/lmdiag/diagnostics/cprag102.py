@@ -44,7 +44,7 @@ def _changed(
 
 _SENTENCES = ("sentence_1", "sentence_2")
 
-DIAGNOSTIC = Diagnostic(
+CPRAG102 = Diagnostic(
     name="cprag102",
     title="CPRAG-102: commonsense and pragmatic inference",
     short_title="CPRAG-102",
