@@ -659,6 +659,9 @@ def compare(
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
     if len({isinstance(model, Measures) for model in given}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")
-    models = [model if isinstance(model, Measures | Run) else load_run(model) for model in given]
-    compared = compare_runs(*models, seed=seed, across=across, tasks=tasks, measures=measures)
-    return Comparisons(compared, [model.results for model in models])
+    runs = [
+        x.run if isinstance(x, Measures) else x if isinstance(x, Run) else load_run(x)
+        for x in given
+    ]
+    compared = compare_runs(*runs, seed=seed, across=across, tasks=tasks, measures=measures)
+    return Comparisons(compared, [run.results for run in runs])

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -94,21 +94,6 @@ class Comparison:
         return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
 
 
-class ComparedModel(Protocol):
-    """What is compared: a finished run, or the measures of predictions."""
-
-    @property
-    def results(self) -> Results:
-        """Its figures and facts."""
-
-    @property
-    def contents(self) -> Mapping[str, str]:
-        """Task -> what its rows are under any name of the task."""
-
-    def mean_scores(self, task: str, setting: str) -> MeasureScores:
-        """Returns measure -> its per-item scores in a setting, means over its shuffles."""
-
-
 class ScoredPair(NamedTuple):
     """The scores of two models behind a figure; see `Comparison`."""
 
@@ -119,7 +104,7 @@ class ScoredPair(NamedTuple):
 
 
 def compare_runs(
-    *models: ComparedModel,
+    *runs: Run,
     seed: int = 0,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
@@ -133,36 +118,38 @@ def compare_runs(
     sides. Which of two sentences a model prefers is compared in any case.
 
     Args:
-        models: what is compared, two or more.
+        runs: what is compared, two or more.
         seed: of random signs and permutations; each measure draws from a generator of its own.
         across: keys of `KNOBS` in which they may differ.
-        tasks: what to compare, by the names of the first model; all if empty.
+        tasks: what to compare, by the names of the first run; all if empty.
         measures: what to compare in all settings, before p-values are adjusted; the headline
             figures if empty. Names are those of `chosen_measures`, or "all".
 
     Raises:
         BadInput: see `refuse_different`; or a task or measure is not among what can be compared.
     """
-    first, *others = models
-    refuse_different(models, across)
-    of_tasks = first.results.tasks
+    reference, *others = runs
+    refuse_different(runs, across)
+    settings_of = reference.results.tasks
     for task in tasks:
-        if task not in of_tasks:
-            choices = f"{suggest(task, of_tasks)}: choose from {', '.join(of_tasks)}"
+        if task not in settings_of:
+            choices = f"{suggest(task, settings_of)}: choose from {', '.join(settings_of)}"
             raise BadInput(f"the runs have no task {task}{choices}")
     family = _all_figures if measures else _headlines
     keys = [
         FigureKey(task, setting, *address)
-        for task in of_tasks
-        for setting in (of_tasks[task] if measures or NONE not in of_tasks[task] else [NONE])
-        for address in family(first.results.diagnostic(task), first.mean_scores(task, setting))
-        if task in (tasks or of_tasks)
+        for task, settings in settings_of.items()
+        for setting in (settings if measures or NONE not in settings else [NONE])
+        for address in family(
+            reference.results.diagnostic(task), reference.mean_scores(task, setting)
+        )
+        if task in (tasks or settings_of)
     ]
     pairs = [
         pair
         for second, other in enumerate(others, start=1)
         for key in keys
-        if (pair := scored_pair(first, other, key, second))
+        if (pair := scored_pair(reference, other, key, second))
     ]
     if measures and "all" not in measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
@@ -203,24 +190,25 @@ def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[st
 
 def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]:
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
-    same = _same_by_construction(pairs)
+    same_as = _same_by_construction(pairs)
     comparisons = []
     for number, pair in enumerate(pairs):
         items, (a, b) = on_common_items((pair.a, pair.b))
         statistic = pair.a.statistic
-        values = stats.point(a, statistic), stats.point(b, statistic)
+        value_a = stats.point(a, statistic)
+        value_b = stats.point(b, statistic)
         test, outcome = _paired_test(a, b, statistic, _generator(pair.key, seed))
-        comparison = Comparison(
-            *pair.key, statistic, len(items), *values, values[0] - values[1], outcome.ci_low,
-            outcome.ci_high, outcome.p, math.nan, "none" if np.array_equal(a, b) else test,
-            pair.second, pairs[same[number]].key.measure if number in same else "",
-        )  # fmt: skip
-        comparisons.append(comparison)
-    p_values = [math.nan if i in same else x.p for i, x in enumerate(comparisons)]
+        comparisons.append(Comparison(
+            *pair.key, statistic, len(items), value_a, value_b, value_a - value_b,
+            outcome.ci_low, outcome.ci_high, outcome.p, math.nan,
+            "none" if np.array_equal(a, b) else test, pair.second,
+            pairs[same_as[number]].key.measure if number in same_as else "",
+        ))  # fmt: skip
+    p_values = [math.nan if i in same_as else x.p for i, x in enumerate(comparisons)]
     adjusted = stats.holm(p_values)
     n_tests = sum(not math.isnan(p) for p in p_values)
     return [
-        replace(comparison, p_adjusted=adjusted[same.get(number, number)], n_tests=n_tests)
+        replace(comparison, p_adjusted=adjusted[same_as.get(number, number)], n_tests=n_tests)
         for number, comparison in enumerate(comparisons)
     ]
 
@@ -256,12 +244,8 @@ def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
     return np.random.default_rng([seed, zlib.crc32("/".join(filter(None, key)).encode())])
 
 
-def refuse_different(models: Sequence[ComparedModel], across: Sequence[str] = ()) -> None:
-    """Refuses models whose signature differs from the first one's, but for the knobs `across`.
-
-    Args:
-        models: what is compared.
-        across: keys of `KNOBS`.
+def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
+    """Refuses runs whose signature differs from the first one's, but for the knobs `across`.
 
     Raises:
         BadInput: signatures differ (the parts are named), or a name in `across` is not a knob.
@@ -271,41 +255,40 @@ def refuse_different(models: Sequence[ComparedModel], across: Sequence[str] = ()
         if name not in KNOBS:
             raise BadInput(f"across {name!r}{suggest(name, KNOBS)}: choose from {', '.join(KNOBS)}")
     option_of = {knob.key: option for option, knob in KNOBS.items()}
-    first, *others = models
+    reference, *others = runs
     for number, other in enumerate(others, start=2):
-        parts = differing(first.results, other.results)
-        if "data" in parts and {*first.contents.values()} == {*other.contents.values()}:
+        parts = differing(reference.results, other.results)
+        if "data" in parts and {*reference.contents.values()} == {*other.contents.values()}:
             del parts["data"]
         remedy = "use the same data and options for both"
         if parts.keys() <= option_of.keys():
             remedy += f", or compare them with --across {','.join(option_of[x] for x in parts)}"
         if refused := [text for key, text in parts.items() if option_of.get(key) not in across]:
             raise BadInput(
-                f"{_name_of(first, 1)} and {_name_of(other, number)} cannot be compared: their "
+                f"{_name_of(reference, 1)} and {_name_of(other, number)} cannot be compared: their "
                 f"signatures differ in {'; '.join(refused)}; {remedy}"
             )
 
 
-def _name_of(model: ComparedModel, number: int) -> str:
+def _name_of(run: Run, number: int) -> str:
     """What messages call a run, or the measures that were given in this place."""
-    path = getattr(model, "path", None)
-    return str(path) if path else f"number {number} ({model_label(model.results.model)})"
+    return str(run.path) if run.path.name else f"number {number} ({model_label(run.results.model)})"
 
 
 def differing(a: Results, b: Results) -> dict[str, str]:
     """Returns key -> text with both values, of the parts in which two signatures differ."""
-    lines = [x.signature.split("|") for x in (a, b)]
-    first, second = (dict(part.partition(":")[::2] for part in line) for line in lines)
-    parts = {
-        key: f"{key} ({first.get(key, '-')} and {second.get(key, '-')})"
-        for key in first | second
-        if first.get(key) != second.get(key)
-    }
+    values_a, values_b = (
+        dict(part.partition(":")[::2] for part in x.signature.split("|")) for x in (a, b)
+    )
     knobs = differing_knobs(a.protocol, b.protocol)
-    return {key: knobs.get(key, text) for key, text in parts.items()}
+    return {
+        key: knobs.get(key, f"{key} ({values_a.get(key, '-')} and {values_b.get(key, '-')})")
+        for key in values_a | values_b
+        if values_a.get(key) != values_b.get(key)
+    }
 
 
-def differing_knobs(first: QueryOptions, second: QueryOptions) -> dict[str, str]:
+def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
     """Returns key -> text with both values, in words, of the knobs that two protocols differ in.
 
     >>> differing_knobs(QueryOptions(), QueryOptions(chat=True, prompt="<s>{context}"))
@@ -313,54 +296,48 @@ def differing_knobs(first: QueryOptions, second: QueryOptions) -> dict[str, str]
     """
     texts = {}
     for option, knob in KNOBS.items():
-        if getattr(first, knob.name) != getattr(second, knob.name):
-            choices = dict.fromkeys(shortened(knob.words(asked), 60) for asked in (first, second))
+        if getattr(a, knob.name) != getattr(b, knob.name):
+            choices = dict.fromkeys(shortened(knob.words(asked), 60) for asked in (a, b))
             alike = "each its own " * (len(choices) == 1)
             texts[knob.key] = f"{option} ({alike}{' and '.join(choices)})"
     return texts
 
 
-def scored_pair(
-    a: ComparedModel, b: ComparedModel, key: FigureKey, second: int = 1
-) -> ScoredPair | None:
+def scored_pair(a: Run, b: Run, key: FigureKey, second: int = 1) -> ScoredPair | None:
     """Returns the scores of both models behind a figure; None where they cannot be compared.
 
     The names of `key` are those of the first model; the second one may call the same data by
     another name.
     """
-    kinds = [model.results.model.kind for model in (a, b)]
-    unlike = (*CONTEXTUAL, PER_WORD, "slor")
-    if kinds.count("causal") == 1 and key.measure.partition("@")[0] in unlike:
+    if key.measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD, "slor") and unlike_first([a, b]):
         return None
     other_task = _name_of_data(b, key.task, a)
-    if key.setting not in b.results.tasks.get(other_task, {}):
+    scores = [run.mean_scores(task, key.setting) for run, task in ((a, key.task), (b, other_task))]
+    if any(key.measure not in of_run for of_run in scores):
         return None
-    found = []
-    for model, task in ((a, key.task), (b, other_task)):
-        scores = model.mean_scores(task, key.setting).get(key.measure)
-        found.append(scores.at(key.by, key.level) if scores else None)
-    first, other = found
-    if not (first and other and len(first.items) and len(other.items)):
-        return None
+    scores_a, scores_b = (of_run[key.measure].at(key.by, key.level) for of_run in scores)
     if _fingerprint(a, key.task) != _fingerprint(b, other_task):  # ids begin with the task
         start = f"{other_task}-"
-        items = [
-            x.replace(start, f"{key.task}-", 1) if x.startswith(start) else x for x in other.items
+        renamed = [
+            f"{key.task}-{item.removeprefix(start)}" if item.startswith(start) else item
+            for item in scores_b.items
         ]
-        other = replace(other, items=objects(items))
-    return ScoredPair(key, first, other, second)
+        scores_b = replace(scores_b, items=objects(renamed))
+    is_scored = len(scores_a.items) and len(scores_b.items)
+    return ScoredPair(key, scores_a, scores_b, second) if is_scored else None
 
 
-def _fingerprint(model: ComparedModel, task: str) -> str:
-    return model.results.data.tasks[task].fingerprint
+def _fingerprint(run: Run, task: str) -> str:
+    return run.results.data.tasks[task].fingerprint
 
 
-def _name_of_data(model: ComparedModel, task: str, first: ComparedModel) -> str:
-    """The name that a model has for the data of a task of the first model."""
-    tasks = model.results.tasks
-    names = [name for name in tasks if _fingerprint(model, name) == _fingerprint(first, task)]
+def _name_of_data(run: Run, task: str, reference: Run) -> str:
+    """The name that a run has for the data of a task of another one."""
+    tasks = run.results.tasks
+    names = [name for name in tasks if _fingerprint(run, name) == _fingerprint(reference, task)]
     if not names and task not in tasks:
-        names = [name for name, rows in model.contents.items() if rows == first.contents[task]]
+        contents = reference.contents[task]
+        names = [name for name, content in run.contents.items() if content == contents]
     return task if task in names or not names else names[0]
 
 
@@ -376,68 +353,70 @@ def unlike_first(runs: Sequence[Run]) -> list[int]:
 
 def not_compared(runs: Sequence[Run]) -> list[str]:
     """Returns a line for each measure that some runs cannot be compared in with the first one."""
-    first = runs[0].results
     unlike = unlike_first(runs)
+    if not unlike:
+        return []
+    reference = runs[0].results
     labels = model_labels([run.results.model for run in runs])
     pair = f"{labels[0]} and {', '.join(labels[number] for number in unlike)}"
-    lines = {
-        f"{' and '.join(CONTEXTUAL)} of {pair}: only one of the models sees what is right of the "
-        "blank": any(first.diagnostic(task).has_verbs for task in first.tasks),
-        f"{PER_WORD} of {pair}: {PSEUDO}": any(
-            first.measure(task, "none", PER_WORD) for task in first.tasks
-        ),
-    }
-    return [line for line, applies in lines.items() if unlike and applies]
+    lines = []
+    if any(reference.diagnostic(task).has_verbs for task in reference.tasks):
+        why = "only one of the models sees what is right of the blank"
+        lines.append(f"{' and '.join(CONTEXTUAL)} of {pair}: {why}")
+    if any(reference.measure(task, NONE, PER_WORD) for task in reference.tasks):
+        lines.append(f"{PER_WORD} of {pair}: {PSEUDO}")
+    return lines
+
+
+Outcome = tuple[float, float, float, float]
+"""Difference, lower and upper end of its 95% interval, and p before it is adjusted."""
 
 
 def compare_all(
     runs: Sequence[Run], keys: Collection[FigureKey]
-) -> dict[FigureKey, dict[tuple[int, int], tuple[float, ...]]]:
-    """Compares every two runs, with the numbers of `compare_runs` before p is adjusted.
+) -> dict[FigureKey, dict[tuple[int, int], Outcome]]:
+    """Compares every two runs, with the numbers of `compare_runs`.
 
     Args:
         runs: on the same rows.
-        keys: of the figures; those that not all runs have are left out.
+        keys: of the figures.
 
     Returns:
-        for each figure, numbers of two runs -> difference, first minus second; lower and upper end
-        of its 95% interval; p. Pairs that cannot be compared are left out.
+        for each figure, numbers of two runs -> outcome of the first minus the second. Pairs that
+        cannot be compared are left out.
     """
     numbers = [*permutations(range(len(runs)), 2)]
     compared = {}
     for key in keys:
-        if any(key.setting not in run.results.tasks.get(key.task, ()) for run in runs):
-            continue
         pairs = {(i, j): x for i, j in numbers if (x := scored_pair(runs[i], runs[j], key))}
         compared[key] = _with_shared_draws(pairs)
-        for pair in [pair for pair in pairs if pair not in compared[key]]:
-            (only,) = compare_pairs([pairs[pair]], seed=0)
-            compared[key][pair] = only.difference, only.ci_low, only.ci_high, only.p
+        for numbers_of_pair in [numbers for numbers in pairs if numbers not in compared[key]]:
+            (only,) = compare_pairs([pairs[numbers_of_pair]], seed=0)
+            compared[key][numbers_of_pair] = only.difference, only.ci_low, only.ci_high, only.p
     return compared
 
 
 def _with_shared_draws(
     pairs: Mapping[tuple[int, int], ScoredPair],
-) -> dict[tuple[int, int], tuple[float, ...]]:
-    """The results of `compare_all` for means over the same items, if they need random draws.
+) -> dict[tuple[int, int], Outcome]:
+    """The outcomes for means over the same items, if they need random draws.
 
     Sums of items with random signs are linear: those of the values of a run are computed once for
     all its pairs.
     """
-    with_items: dict[tuple[str, ...], dict[int, ScoredPair]] = {}
-    for i, pair in {i: pair for (i, _), pair in pairs.items()}.items():
+    runs_with: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
+    for (i, _), pair in pairs.items():
         if pair.a.statistic in ("share", "mean") and len(pair.a.items) > stats.MOST_EXACT:
-            with_items.setdefault(tuple(pair.a.items), {})[i] = pair
-    results: dict[tuple[int, int], tuple[float, ...]] = {}
-    for pair_of_run in with_items.values():
-        values = np.column_stack([pair.a.values for pair in pair_of_run.values()])
-        rng = _generator(next(iter(pair_of_run.values())).key)
+            runs_with.setdefault(tuple(pair.a.items), {})[i] = pair.a
+    outcomes: dict[tuple[int, int], Outcome] = {}
+    for scores_of in runs_with.values():
+        values = np.column_stack([scores.values for scores in scores_of.values()])
+        rng = _generator(next(iter(pairs.values())).key)
         sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
-        for (a, i), (b, j) in permutations(enumerate(pair_of_run), 2):
-            d = values[:, a] - values[:, b]
-            if (i, j) in pairs and d.any():
+        for (a, i), (b, j) in permutations(enumerate(scores_of), 2):
+            differences = values[:, a] - values[:, b]
+            if (i, j) in pairs and differences.any():
                 pair_sums = np.column_stack([sums[:, a] - sums[:, b], sums[:, -1]])
-                outcome = stats.flip_test(pair_sums, d)
-                difference = float(d.mean())
-                results[i, j] = difference, outcome.ci_low, outcome.ci_high, outcome.p
-    return results
+                test = stats.flip_test(pair_sums, differences)
+                outcomes[i, j] = float(differences.mean()), test.ci_low, test.ci_high, test.p
+    return outcomes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lmdiag import evaluation
@@ -13,10 +14,10 @@ from lmdiag.printable import Printable
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.report import terminal
 from lmdiag.report.charts.output import notebook
-from lmdiag.results import Figure, Results, of_setting
+from lmdiag.results import Figure, Results, Run, of_setting
 from lmdiag.results.figures import figures
 from lmdiag.results.models import model_label, model_labels, weights_text
-from lmdiag.results.scores import MeasureScores, item_scores
+from lmdiag.results.scores import item_scores
 from lmdiag.text import suggest
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Measures(Printable, dict[str, Figure]):
         scores: measure -> the values of the single items behind it.
         cased: whether words were compared exactly, else case-blind.
         signature: makes two of them comparable exactly when equal.
-        results: the measures as the results of a run.
+        results, run: the measures as the results of a run, and as a run.
         unscorable: rows whose word the tokenizer cannot represent, as id and word.
         not_computed: a line for each measure that cannot be computed, and why.
     """
@@ -57,6 +58,8 @@ class Measures(Printable, dict[str, Figure]):
         found = evaluation.evaluate(stimuli, [predictions], protocol, cased, kind, known)
         super().__init__(found.measures)
         self.results = of_setting(stimuli, predictions.perturbation, found, model)
+        computed = {stimuli.task: {(predictions.perturbation, predictions.run): self.scores}}
+        self.run = Run(Path(), self.results, {stimuli.task: stimuli}, computed=computed)
         self.signature = found.signature
         self.unscorable = found.unscorable
         self.not_computed = found.not_computed
@@ -67,15 +70,6 @@ class Measures(Printable, dict[str, Figure]):
     def __repr__(self) -> str:
         names = ", ".join(self)
         return f"<Measures of {self.name} on {self.stimuli.task}: {names}; {self.signature}>"
-
-    @property
-    def contents(self) -> dict[str, str]:
-        """The content of the rows, as `lmdiag.results.Run.contents` has it."""
-        return {self.stimuli.task: self.stimuli.content}
-
-    def mean_scores(self, task: str, setting: str) -> MeasureScores:
-        """Returns the scores, as `lmdiag.results.Run.mean_scores` does."""
-        return self.scores
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""

@@ -226,12 +226,14 @@ class Run:
         results: its figures and facts.
         stimuli: task -> its rows, unperturbed.
         parts: runs on different tasks that this one joins; see `joined_runs`.
+        computed: its scores, where they are not in a file.
     """
 
     path: Path
     results: Results
     stimuli: dict[str, Stimuli]
     parts: Sequence[Run] = ()
+    computed: ScoreTable | None = None
 
     @cached_property
     def predictions(self) -> dict[str, dict[SettingKey, Predictions]]:
@@ -260,6 +262,8 @@ class Run:
         Where there is no `scores.parquet` they are computed, and written unless the folder cannot
         be written.
         """
+        if self.computed is not None:
+            return self.computed
         if self.parts:
             return {task: table for part in self.parts for task, table in part.scores.items()}
         if _has_scores(self.path, self.results):
