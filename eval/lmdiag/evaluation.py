@@ -44,19 +44,15 @@ def evaluate(
         predictions: in the order of the rows; one for each shuffle of a shuffled setting.
         protocol, cased, kind: see `item_scores`.
         scores: of these predictions, where they are known.
-
-    Raises:
-        BadInput: predictions do not belong to the rows.
     """
-    diagnostic = stimuli.diagnostic
-    shuffles = scores or [item_scores(stimuli, part, protocol, cased, kind) for part in predictions]
+    scores = scores or [item_scores(stimuli, part, protocol, cased, kind) for part in predictions]
     figures = [
-        {name: _figure(measure, diagnostic) for name, measure in shuffle.items()}
-        for shuffle in shuffles
+        {name: _figure(measure, stimuli.diagnostic) for name, measure in shuffle.items()}
+        for shuffle in scores
     ]
     measures = figures[0]
     if is_shuffled(stimuli.task, predictions[0].perturbation):
-        measures = {name: _mean([x[name] for x in figures if name in x]) for name in figures[0]}
+        measures = {name: _mean([x[name] for x in figures if name in x]) for name in measures}
     number = min(part.run for part in predictions)  # 0 but for a single shuffle
     first_words = [words[0] for part in predictions for words in part.words if words]
     return SettingResults(
@@ -65,8 +61,8 @@ def evaluate(
         signature(protocol, stimuli.fingerprint, run=number, asks_words=stimuli.asks_words),
         censored=_unscored(stimuli.columns(), predictions, "censored"),
         without_first=sum(word.log_prob is None and word.n_tokens > 0 for word in first_words),
-        equal_contrasts=max((x.equal for shuffle in shuffles for x in shuffle.values()), default=0),
-        not_computed=_not_computed(stimuli, predictions[0], protocol, shuffles[0]),
+        equal_contrasts=max((x.equal for shuffle in scores for x in shuffle.values()), default=0),
+        not_computed=_not_computed(stimuli, predictions[0], protocol, scores[0]),
     )
 
 
@@ -111,24 +107,18 @@ def _mean(shuffles: Sequence[Figure]) -> Figure:
 
 
 def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Returns the known measures that the names stand for, in their own order.
+    """Returns the known measures that some names stand for, in their own order.
 
-    Args:
-        asked: names of measures; `accuracy` stands for every `accuracy@k`, and `sensitivity`,
-            which is a measure itself, for this one alone.
-        known: measures to choose from.
-
-    Raises:
-        BadInput: a name stands for no measure.
+    `accuracy` stands for every `accuracy@k`, and `sensitivity`, which is a measure itself, for this
+    one alone. `BadInput` if a name stands for no measure.
     """
     names = list(known)
     chosen: set[str] = set()
     for name in asked:
-        matches = {name} & {*names} or {known for known in names if known.startswith(f"{name}@")}
+        matches = {name} & {*names} or {x for x in names if x.startswith(f"{name}@")}
         if not matches:
-            raise BadInput(
-                f"there is no measure {name}{suggest(name, names)}: choose from {', '.join(names)}"
-            )
+            choices = f"{suggest(name, names)}: choose from {', '.join(names)}"
+            raise BadInput(f"there is no measure {name}{choices}")
         chosen |= matches
     return [name for name in names if name in chosen]
 
@@ -148,11 +138,8 @@ def evaluate_complete(
 
     Args:
         missing: ids of the rows that have no prediction.
-        asked: see `chosen_measures`; all if empty.
+        asked: see `chosen_measures`; all if empty. `BadInput` if one cannot be computed, or none.
         where: names the predictions in messages.
-
-    Raises:
-        BadInput: one of the measures asked for cannot be computed, or none can.
     """
     measured = evaluate(stimuli, runs, protocol, cased, kind)
     reasons = [*measured.not_computed]
@@ -168,8 +155,8 @@ def evaluate_complete(
         reasons.insert(0, f"{needing}: {ids(missing)} missing, and they need these rows")
     wanted = chosen_measures(asked, names) if asked else names
     complete = {
-        name: measured.measures[name]
-        for name in measured.measures
+        name: figure
+        for name, figure in measured.measures.items()
         if name in wanted and name not in incomplete
     }
     lacking = [name for name in wanted if name not in complete]
@@ -189,85 +176,87 @@ def _n_items(
     regions = rows["regions"] if stimuli.diagnostic.has_regions else []
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
     present = [None if row in missing else 1 for row in rows["id"]]
-    run = Predictions(
+    predictions = Predictions(
         id=list(rows["id"]), log_prob=[x and -1.0 for x in present], rank=present,
         n_tokens=present, top_words=[["-"] * protocol.top if x else None for x in present],
         top_log_probs=[None] * len(present),
         words=[words if x else None for x, words in zip(present, spans, strict=False)],
     )  # fmt: skip
-    scores = item_scores(stimuli, run, protocol, True, kind)
+    scores = item_scores(stimuli, predictions, protocol, True, kind)
     return {name: len(measure.items) for name, measure in scores.items()}
 
 
-def _unscored(rows: Columns, runs: Sequence[Predictions], state: WordState) -> list[UnscoredWord]:
+def _unscored(
+    rows: Columns, predictions: Sequence[Predictions], state: WordState
+) -> list[UnscoredWord]:
     """The rows whose word is in a state without a log-probability, each once.
 
     Of a sentence, the words are named that the tokenizer cannot represent, or its beginning.
     Predictions with neither a log-probability nor a number of tokens say nothing of any word.
     """
-    runs = [run for run in runs if {*run.log_prob, *run.n_tokens} - {None}]
+    known = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
     unscored = []
-    for i in sorted({i for run in runs for i in range(len(run.id)) if run.state(i) == state}):
+    for i in sorted({i for part in known for i in range(len(part.id)) if part.state(i) == state}):
         name = rows["target" if "target" in rows else "sentence"][i]
         if "target" not in rows:
-            spans = [x for run in runs if run.words for x in run.words[i] or ()]
-            lost = [x for x in spans if x.log_prob is None and not x.n_tokens]
-            words = dict.fromkeys(name[x.start : x.end] for x in lost)
+            spans = [span for part in known if part.words for span in part.words[i] or ()]
+            lost = [span for span in spans if span.log_prob is None and not span.n_tokens]
+            words = dict.fromkeys(name[span.start : span.end] for span in lost)
             name = truncated(", ".join(words) or name)
         unscored.append(UnscoredWord(rows["id"][i], name))
     return unscored
 
 
 def _not_computed(
-    stimuli: Stimuli, run: Predictions, protocol: Protocol, scored: Mapping[str, Scores]
+    stimuli: Stimuli, predictions: Predictions, protocol: Protocol, scores: Mapping[str, Scores]
 ) -> list[str]:
-    """A line for each measure that rows and predictions do not allow to compute, and why.
-
-    `scored` has the measures that they allow.
-    """
-    if run.labels:  # choices have no other measures
+    """A line for each measure that rows and predictions do not allow to compute, and why."""
+    if predictions.labels:  # choices have no other measures
         return []
-    diagnostic = stimuli.diagnostic
-    has_words = diagnostic.asks == "word"
+    has_words = stimuli.diagnostic.asks == "word"
+    has_regions = stimuli.diagnostic.has_regions
+    has_verbs = stimuli.diagnostic.has_verbs
     is_compared = stimuli.compared
     columns = ("log_prob", "n_tokens", "top_words")
-    lacks = {name for name in columns if all(value is None for value in getattr(run, name))}
-    ranks = zip(run.log_prob, run.rank, strict=True)
+    lacks = {name for name in columns if not any(x is not None for x in getattr(predictions, name))}
+    ranks = zip(predictions.log_prob, predictions.rank, strict=True)
     n_unranked = sum(p is not None and rank is None for p, rank in ranks)
-    suites = scored.get("prediction_accuracy")
+    suites = scores.get("prediction_accuracy")
     n_left_out = len(suites.left_out) if suites else 0
     n_items = n_left_out + len(suites.items) if suites else 0
-    too_short = beyond_lists(stimuli.columns(), run, protocol.k) if has_words else []
+    too_short = beyond_lists(stimuli.columns(), predictions, protocol.k) if has_words else []
     reasons = {
         "sensitivity: the rows have no columns good and contrast, so no rows are compared": (
-            not is_compared and not diagnostic.has_regions
+            not is_compared and not has_regions
         ),
         "all measures of probabilities: the predictions have no log_prob": "log_prob" in lacks,
         "sensitivity_mean: the predictions have no n_tokens": (
             not has_words and is_compared and "n_tokens" in lacks
         ),
         "formulas on regions: the predictions have no words, which `lmdiag run` has": (
-            diagnostic.has_regions and not any(run.words)
+            has_regions and not any(predictions.words)
         ),
         f"prediction_accuracy: {n_left_out} of {n_items} predictions on items read a region "
         "without a probability": n_left_out > 0,
-        f"rank: {n_unranked} of {len(run.id)} words have none; in unit word and on a server, only "
-        "words of the top list have one": has_words and not is_compared and n_unranked > 0,
+        f"rank: {n_unranked} of {len(predictions.id)} words have none; in unit word and on a "
+        "server, only words of the top list have one": (
+            has_words and not is_compared and n_unranked > 0
+        ),
         "all measures of the top words: the predictions have no top_words": (
             has_words and "top_words" in lacks
         ),
         **dict.fromkeys(too_short, True),
-        "tse: the predictions have no n_tokens": diagnostic.has_verbs and "n_tokens" in lacks,
+        "tse: the predictions have no n_tokens": has_verbs and "n_tokens" in lacks,
         "ew and mw: they need the whole distribution, which only a local run has": (
-            diagnostic.has_verbs and not any(run.agreement)
+            has_verbs and not any(predictions.agreement)
         ),
     }
     return [line for line, applies in reasons.items() if applies]
 
 
-def beyond_lists(rows: Columns, run: Predictions, k: Sequence[int]) -> list[str]:
+def beyond_lists(rows: Columns, predictions: Predictions, k: Sequence[int]) -> list[str]:
     """Returns a line for the accuracy@k that the lists of top words are too short for, if any."""
-    given = [(run.top_words[row], row) for row in measures.with_expected(rows)]
+    given = [(predictions.top_words[row], row) for row in measures.with_expected(rows)]
     lengths = [(len(words), row) for words, row in given if words is not None]
     n, row = min(lengths, default=(max(k), 0))
     names = ", ".join(f"accuracy@{rank}" for rank in k if rank > n)

@@ -3,11 +3,10 @@
     [(6;%mismatch%) > (6;%match%)] & [(7;%mismatch%) - (7;%match%) > 0.5]
 
 `(6;%match%)` is the surprisal of region 6 in the condition `match`, in bits, and `(*;%match%)` that
-of the whole sentence. From the tightest to the loosest bind numbers, `+ -` (left to right),
-`< > =`, `&`, `|`. Parentheses and square brackets group alike. `=` holds within a tolerance.
+of the whole sentence. From the tightest to the loosest bind `+ -` (left to right), `< > =`, `&`,
+`|`. Parentheses and square brackets group alike. `=` holds within a tolerance.
 
-A formula is translated to a Python expression (`and`, `or`, a name per region) and parsed by `ast`;
-every node that is not one of the above is refused.
+A formula is translated to a Python expression and parsed by `ast`; other nodes are refused.
 
 Source: the grammar of SyntaxGym (Gauthier et al. 2020); see docs/specification.md.
 """
@@ -51,12 +50,7 @@ class FormulaError(ValueError):
 
 
 class RegionOf(NamedTuple):
-    """What a formula reads.
-
-    Attributes:
-        number: of a region; None for the whole sentence.
-        condition: of the item.
-    """
+    """What a formula reads: a region, or the whole sentence (None), in a condition."""
 
     number: int | None
     condition: str
@@ -71,32 +65,20 @@ Surprisals = Mapping[RegionOf, float]
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """A prediction on the surprisals of an item.
-
-    Attributes:
-        text: as it is written.
-        regions: that it reads, each once, in order of first appearance.
-    """
+    """A prediction on the surprisals of an item; `regions` are those that it reads, each once."""
 
     text: str
     regions: tuple[RegionOf, ...]
     _value: Callable[[Surprisals], Any]
 
     def holds(self, surprisals: Surprisals) -> bool | None:
-        """Returns whether the prediction is true; None where a surprisal is undefined.
-
-        Args:
-            surprisals: of all `regions`, in bits; NaN or infinite where undefined.
-        """
+        """Returns whether the prediction is true; None where a surprisal (bits) is not finite."""
         is_defined = all(math.isfinite(surprisals[region]) for region in self.regions)
         return bool(self._value(surprisals)) if is_defined else None
 
 
 def parse_formula(text: str) -> Formula:
-    """Returns the formula that a text is.
-
-    Raises:
-        FormulaError: it is not one; the message names the character.
+    """Returns the formula that a text is; raises `FormulaError`, which names the character.
 
     >>> parse_formula("(1;%a%) < [(1;%b%) - 0.5]").holds({(1, "a"): 3.0, (1, "b"): 3.6})
     True

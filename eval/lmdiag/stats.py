@@ -1,7 +1,7 @@
 """How certain a number is: intervals, paired tests, adjustment for multiple testing.
 
-Pure functions; random draws come from a generator that the caller passes in. scipy does much of the
-arithmetic and is imported where it is used, because it loads slowly. Undefined is NaN.
+Pure functions; random draws come from a generator that the caller passes in. scipy is imported
+where it is used, because it loads slowly. Undefined is NaN.
 """
 
 from __future__ import annotations
@@ -33,13 +33,7 @@ _UNDEFINED = (math.nan, math.nan)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A measure's value and its 95% interval.
-
-    Attributes:
-        value: NaN where there is nothing to measure.
-        n: number of items.
-        ci_low, ci_high: bounds of the interval; NaN where undefined.
-    """
+    """The value of a measure over n items and the bounds of its 95% interval."""
 
     value: float
     n: int
@@ -53,12 +47,11 @@ class Estimate:
 def point(values: Values, statistic: str) -> float:
     """Returns the value of a measure from its items' values.
 
+    NaN for no items, and for a correlation of fewer than two or of constant values.
+
     Args:
         values: (n,), or (n, 2) for the correlations.
         statistic: "proportion", "share" or "mean" (all means), "median", "spearman" or "pearson".
-
-    Returns:
-        The value; NaN for no items, and for a correlation of fewer than two or of constant values.
     """
     return float(_points(values[np.newaxis], statistic)[0]) if len(values) else math.nan
 
@@ -89,16 +82,13 @@ def _ranks(samples: Values) -> Values:
 
 
 def estimate(values: Values, statistic: str) -> Estimate:
-    """Returns value, n and interval: Wilson, t, order statistics, or Fisher's z.
+    """Returns value, n and interval: Wilson, t, order statistics, or Fisher's z; see `point`.
 
     The interval of a median is between two order statistics, because the number of values below the
-    median of the population is binomial, whatever the distribution; it is NaN for fewer than six
-    values, whose whole range covers the median with less than 95%. That of a correlation r is
-    z ± 1.96 SE for z = atanh r, with SE = 1 / sqrt(n - 3) for Pearson and
-    sqrt((1 + r²/2) / (n - 3)) for Spearman; it is NaN for fewer than four.
-
-    Args:
-        values, statistic: see `point`; a "share" is a mean of values in [0, 1].
+    median of the population is binomial; it is NaN for fewer than six values, whose whole range
+    covers the median with less than 95%. That of a correlation r is z ± 1.96 SE for z = atanh r,
+    with SE = 1 / sqrt(n - 3) for Pearson and sqrt((1 + r²/2) / (n - 3)) for Spearman; it is NaN for
+    fewer than four.
 
     Source: Conover (1999), Practical Nonparametric Statistics, section 3.2, for the median; Bonett
         and Wright (2000), Psychometrika 65, for Spearman.
@@ -151,21 +141,19 @@ def wilson(successes: float, n: int) -> Interval:
 
 
 def mean_interval(values: Values, within: Interval | None = None) -> Interval:
-    """Returns Student's t interval of a mean; NaN for fewer than two values.
+    """Returns Student's t interval of a mean, clipped to what it can be at all (`within`).
 
-    Args:
-        values: (n,).
-        within: what the mean can be at all, e.g. (0, 1) for shares; the bounds are clipped to it.
+    NaN for fewer than two values.
     """
     if len(values) < 2:
         return _UNDEFINED
     from scipy.special import stdtrit
 
-    margin = float(
-        stdtrit(len(values) - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(len(values))
-    )
+    n = len(values)
+    mean = float(values.mean())
+    margin = float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
     low, high = within or (-math.inf, math.inf)
-    return max(low, float(values.mean()) - margin), min(high, float(values.mean()) + margin)
+    return max(low, mean - margin), min(high, mean + margin)
 
 
 # ---- against the chance level -------------------------------------------------------------------
@@ -175,11 +163,9 @@ def mean_interval(values: Values, within: Interval | None = None) -> Interval:
 def chance_p(value: float, n: int, chance: float) -> float:
     """Returns the two-sided p of the exact binomial test of a proportion of n items.
 
-    The sum of the probabilities of all counts that are at most as probable as the observed one: the
-    same as `scipy.stats.binomtest`, whose import takes longer than to score a run. A fractional
-    count, such as a mean over shuffles, is rounded towards chance. Where the probability that
-    guessing is right differs between items, `chance` is its mean, with which the test is
-    conservative (Hoeffding 1956).
+    As `scipy.stats.binomtest`, whose import takes longer than to score a run. A fractional count,
+    such as a mean over shuffles, is rounded towards chance. Where the probability that guessing is
+    right differs between items, `chance` is its mean, and the test conservative (Hoeffding 1956).
     """
     from scipy.special import gammaln, xlog1py, xlogy
 
@@ -198,12 +184,9 @@ def chance_p(value: float, n: int, chance: float) -> float:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """A test of a paired difference, and the differences that it does not reject.
+    """The two-sided p of a paired difference, and the 95% interval that it does not reject.
 
-    Attributes:
-        p: two-sided; NaN where undefined.
-        ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05; NaN
-            for fewer than eight items and where undefined.
+    The interval excludes 0 exactly where p < .05; NaN for fewer than eight items.
     """
 
     p: float
@@ -214,18 +197,12 @@ class PairedTest:
 def mcnemar(first: Values, second: Values) -> PairedTest:
     """Returns McNemar's score test of paired verdicts, and Tango's interval.
 
-    Only items on which the two disagree count for the test: with b items that only the first has
-    right and c that only the second has right, z = (b - c) / sqrt(b + c). The interval has all
-    differences of proportions that the same score test does not reject.
+    With b items that only the first has right and c that only the second has right,
+    z = (b - c) / sqrt(b + c); p is NaN where the two do not differ in any item. The interval has
+    all differences of proportions that the same score test does not reject.
 
     Args:
-        first, second: (n,), each value 0 or 1.
-
-    Returns:
-        p is NaN where the two do not differ in any item.
-
-    Raises:
-        ValueError: values other than 0 and 1, or not paired.
+        first, second: (n,), each value 0 or 1; otherwise a `ValueError` is raised.
 
     Source: McNemar (1947); Tango (1998), Statistics in Medicine 17, section 3; recommended together
         by Fagerland, Lydersen and Laake (2014), Statistics in Medicine 33.
@@ -246,9 +223,7 @@ def mcnemar(first: Values, second: Values) -> PairedTest:
 def tango(won: int, lost: int, n: int) -> Interval:
     """Returns Tango's score interval of the difference of two paired proportions, (won - lost) / n.
 
-    Args:
-        won, lost: items that only the first, and that only the second has right.
-        n: all items.
+    Of n items, `won` are those that only the first has right, `lost` that only the second has.
     """
     from scipy.optimize import brentq
     from scipy.special import ndtri
@@ -287,20 +262,16 @@ def sign_flip(
 ) -> PairedTest:
     """Returns a sign-flip test that paired differences have a mean of 0, and its interval.
 
-    Without a difference between the two, each item's difference is as likely to have the other
-    sign. p is the share of sign patterns whose sum is at least as far from 0 as the observed sum:
-    of all 2^n patterns for up to 16 items, else of random ones, with one added to both counts so
-    that p is never 0. The interval has all values that can be subtracted from the differences
-    without that the test rejects.
+    p is the share of sign patterns whose sum is at least as far from 0 as the observed sum: of all
+    2^n patterns for up to 16 items, else of random ones, with one added to both counts so that p is
+    never 0. The interval has all values that can be subtracted from the differences without that
+    the test rejects. p is NaN where all differences are 0, where there are none, and where one is
+    not finite; the interval also where all are equal.
 
     Args:
         differences: first minus second, (n,).
         rng: where random patterns come from; None for a generator with seed 0.
         flips: how many random patterns.
-
-    Returns:
-        p is NaN where all differences are 0, where there are none, and where one is not finite; the
-        interval also where all differences are equal.
 
     Source: Fisher (1935), The Design of Experiments, section 21; the bounds are order statistics of
         means of subsets of items (Hartigan 1969, Using Subsample Values as Typical Values).
@@ -351,17 +322,10 @@ def flip_test(sums: Values, differences: Values, *, is_exact: bool = False) -> P
 
 
 def random_flips(values: Values, rng: np.random.Generator, flips: int = 100_000) -> Values:
-    """Returns the sums of items' values with random signs, the same signs in each column.
+    """Returns the sums of values, (n,) or (n, columns), with random signs: (flips[, columns]).
 
-    The sums of a difference of two columns are the difference of their sums.
-
-    Args:
-        values: (n,) or (n, columns).
-        rng: where the signs come from.
-        flips: how many patterns of signs.
-
-    Returns:
-        (flips,) or (flips, columns).
+    The signs are the same in each column: the sums of a difference of two columns are the
+    difference of their sums.
     """
     sums = np.zeros((flips, *values.shape[1:]))
     drawn = np.empty_like(sums)
@@ -389,12 +353,12 @@ def swap_test(
 ) -> float:
     """Returns the two-sided p of a permutation test of the difference of a median or correlation.
 
-    Without a difference between the two, it does not matter which of them an item's two values are
-    of. p is the share of ways to swap the two values of some items that leave a difference at
-    least as large as the observed one: of all 2^n ways for up to 12 items, else of random ones,
-    with one added to both counts. Before the swaps of a correlation, the first variable, which may
-    have another scale in each sample, is ranked within the sample (Spearman) or standardised
-    (Pearson). The second variable is the same in both samples.
+    p is the share of ways to swap the two values of some items that leave a difference at least as
+    large as the observed one: of all 2^n ways for up to 12 items, else of random ones, with one
+    added to both counts. NaN where the difference is undefined, and where no item differs. Before
+    the swaps of a correlation, the first variable, which may have another scale in each sample, is
+    ranked within the sample (Spearman) or standardised (Pearson); the second one is the same in
+    both samples.
 
     Args:
         first, second: (n,) or (n, 2), paired.
@@ -402,21 +366,11 @@ def swap_test(
         rng: where random swaps come from; None for a generator with seed 0.
         swaps: how many random ways.
 
-    Returns:
-        p; NaN where the difference is undefined, and where no item differs.
-
     Source: Noreen (1989), Computer-Intensive Methods for Testing Hypotheses; for correlations
         Deutsch, Dror and Roth (2021), A Statistical Analysis of Summarization Evaluation Metrics.
     """
-    scaled = []
-    for values in (first, second):
-        values = values.astype(np.float64)
-        if statistic == "spearman" and len(values):
-            values[:, 0] = _ranks(values[np.newaxis])[0, :, 0]
-        elif statistic == "pearson" and len(values) and (sd := values[:, 0].std()) > 0:
-            values[:, 0] = (values[:, 0] - values[:, 0].mean()) / sd
-        scaled.append(values)
-    first, second = scaled
+    first = _on_one_scale(first, statistic)
+    second = _on_one_scale(second, statistic)
     observed = point(first, statistic) - point(second, statistic)
     if math.isnan(observed) or np.array_equal(first, second):
         return math.nan
@@ -424,8 +378,8 @@ def swap_test(
     is_exact = n <= 12
     n_ways = 2**n if is_exact else swaps
     at_once = max(1, 4_000_000 // n)  # to bound the memory
-    all_drawn = []
     rng = np.random.default_rng(0) if rng is None else rng
+    parts = []
     for start in range(0, n_ways, at_once):
         size = min(at_once, n_ways - start)
         if is_exact:
@@ -433,14 +387,23 @@ def swap_test(
         else:
             ways = rng.random((size, n)) < 0.5
         ways = ways[..., np.newaxis] if statistic in CORRELATIONS else ways
-        a = np.where(ways, second, first)
-        b = np.where(ways, first, second)
-        all_drawn.append(_points(a, statistic) - _points(b, statistic))
-    drawn = np.concatenate(all_drawn)
+        a = _points(np.where(ways, second, first), statistic)
+        parts.append(a - _points(np.where(ways, first, second), statistic))
+    drawn = np.concatenate(parts)
     drawn = np.abs(drawn[~np.isnan(drawn)])
     is_far = drawn >= abs(observed) * (1 - 1e-9)  # equal but for rounding counts as equal
     added = 0 if is_exact else 1
     return float((is_far.sum() + added) / (len(drawn) + added))
+
+
+def _on_one_scale(values: Values, statistic: str) -> Values:
+    """The values; of correlations, with the first variable as ranks or standardised."""
+    values = values.astype(np.float64)
+    if statistic == "spearman" and len(values):
+        values[:, 0] = _ranks(values[np.newaxis])[0, :, 0]
+    elif statistic == "pearson" and len(values) and (sd := values[:, 0].std()) > 0:
+        values[:, 0] = (values[:, 0] - values[:, 0].mean()) / sd
+    return values
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -10,7 +10,7 @@ from invented_runs import model_info, predictions_of
 from suites import BITS, suite
 
 import lmdiag
-from lmdiag import comparison, stimuli
+from lmdiag import stimuli
 from lmdiag.analysis.items import measure_columns
 from lmdiag.comparison import PER_WORD
 from lmdiag.evaluation import evaluate
@@ -247,7 +247,7 @@ def test_surprisals_are_compared_within_a_kind(second, compared):
         lmdiag.measure(replace(of(rows, bits), model=model_info(kind=kind)), rows)
         for kind, bits in (("causal", [(1, 2), (1, 3)]), (second, [(2, 2), (2, 3)]))
     ]
-    figures = comparison.compare_runs(*models)
+    figures = lmdiag.compare(*models)
     assert [figure.measure for figure in figures] == compared
 
 

@@ -1,4 +1,4 @@
-"""The diagnostics, each in a file with its extended sets, and `forms` for data of any name.
+"""The diagnostics, each in a file with its extended sets, and `own_data` for data of any name.
 
 Every `Diagnostic` that a module of this package defines is one: nothing else has to know of it.
 """

@@ -20,7 +20,7 @@ from lmdiag.measures.contrasts import (
     share_correlation,
     within_category_boost,
 )
-from lmdiag.measures.regions import SentencePart, part_bits, sentence_parts
+from lmdiag.measures.regions import EMPTY_REGION_BITS, part_bits, sentence_parts, suite_measures
 from lmdiag.measures.rows import (
     accuracy,
     cloze_correlations,
@@ -33,12 +33,11 @@ from lmdiag.measures.rows import (
     with_expected,
 )
 from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, Trials, quartiles
-from lmdiag.measures.suites import EMPTY_REGION_BITS, suite_measures
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "EMPTY_REGION_BITS", "Columns", "Labels", "Scores",
-    "SentencePart", "Statistic", "Trials", "accuracy", "agreement", "choice_measures",
-    "cloze_correlations", "correlations", "determiner_match", "human", "human_shares", "part_bits",
+    "Statistic", "Trials", "accuracy", "agreement", "choice_measures", "cloze_correlations",
+    "correlations", "determiner_match", "human", "human_shares", "part_bits",
     "probability_difference", "quartiles", "rank", "sensitivity", "sentence_measures",
     "sentence_parts", "share_correlation", "slor", "suite_measures", "surprisal",
     "surprisal_per_word", "with_expected", "within_category_boost",

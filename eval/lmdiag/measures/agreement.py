@@ -1,13 +1,11 @@
-"""Subject-verb agreement: TSE over minimal pairs, EW and MW over contexts (Newman et al. 2021).
+"""Subject-verb agreement: TSE over minimal pairs, EW and MW over contexts.
 
 EW (equally weighted): the share of all verbs whose right form is more probable than the wrong
-form: does the model conjugate any verb correctly? MW (model-weighted): the probability mass on
-right forms divided by the mass on all forms: does it conjugate correctly what it is likely to say?
+form. MW (model-weighted): the probability mass on right forms divided by the mass on all forms.
 Both are computed by `lmdiag.models` while the distribution over the vocabulary is available; here
 they are averaged.
 
-Source: Newman, Ang, Gong and Hewitt (2021), sections on EW, MW and on high and low probability
-verbs.
+Source: Newman, Ang, Gong and Hewitt (2021).
 """
 
 from __future__ import annotations
@@ -73,41 +71,48 @@ def agreement(trials: Trials) -> list[Scores]:
     numbers: dict[tuple[str, ...], int] = {}  # of the distinct contexts
     contexts = np.array([numbers.setdefault(x, len(numbers)) for x in zip(*texts, strict=True)])
     good = np.flatnonzero(trials.rows["good"])
-
-    def first_rows(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The first good row of each context among some rows, in their order."""
-        kept = np.intersect1d(rows, good, assume_unique=True)
-        return kept[np.sort(np.unique(contexts[kept], return_index=True)[1])]
-
-    all_first = first_rows(good)
-    first_of_levels = {
-        by: {level: first_rows(rows) for level, rows in positions(labels).items()}
+    first_rows = _first_of_each(contexts, good)
+    items = trials.ids[first_rows]
+    item_of = np.full(len(numbers), -1)
+    item_of[contexts[first_rows]] = np.arange(len(items))
+    levels = {
+        by: {
+            level: item_of[contexts[_first_of_each(contexts, np.intersect1d(rows_of, good))]]
+            for level, rows_of in positions(labels).items()
+        }
         for by, labels in trials.levels.items()
     }
 
-    def mean(name: str, values: Floats, statistic: Statistic = "share") -> Scores:
-        is_missing = np.isnan(values[all_first])
-        counted = all_first[~is_missing]
-        position = np.full(len(numbers), -1)  # of each context among those that are counted
-        position[contexts[counted]] = np.arange(len(counted))
-        levels: dict[str, dict[str, NDArray[np.intp]]] = {}
-        for by, of_levels in first_of_levels.items():
-            for level, rows in of_levels.items():
-                defined = rows[~np.isnan(values[rows])]
-                if len(defined):
-                    levels.setdefault(by, {})[level] = position[contexts[defined]]
-        chance = np.full(len(values), 0.5) if name.startswith(("ew", "mw")) else None
-        scores = Scores(name, trials.ids, values, statistic, chance=chance).take(counted)
-        left_out = tuple(trials.ids[all_first[is_missing]])
-        return replace(scores, levels=levels, left_out=left_out)
+    def mean(name: str, column: Floats, statistic: Statistic = "share") -> Scores:
+        values = column[first_rows]
+        is_defined = ~np.isnan(values)
+        position = np.cumsum(is_defined) - 1  # of a defined item among those
+        kept = {
+            by: {
+                level: position[where[is_defined[where]]]
+                for level, where in of_levels.items()
+                if is_defined[where].any()
+            }
+            for by, of_levels in levels.items()
+        }
+        chance = np.full(len(items), 0.5) if name.startswith(("ew", "mw")) else None
+        scores = Scores(name, items, values, statistic, chance=chance).take(is_defined)
+        left_out = tuple(items[~is_defined])
+        kept = {by: of_levels for by, of_levels in kept.items() if of_levels}
+        return replace(scores, levels=kept, left_out=left_out)
 
     scores += [mean(name, columns[name]) for name in ("ew", "mw")]
     for cutoff in CUTOFFS:
         names = (f"ew@{cutoff}", f"mw@{cutoff}", f"mass@{cutoff}")
-        missing = np.isnan(columns[names[0]]).astype(np.float64)
+        is_missing = np.isnan(columns[names[0]]).astype(np.float64)
         scores += [mean(name, columns[name]) for name in names]
-        scores.append(mean(f"left_out@{cutoff}", missing, "proportion"))
+        scores.append(mean(f"left_out@{cutoff}", is_missing, "proportion"))
     return scores
+
+
+def _first_of_each(contexts: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The first of some rows, in ascending order, with each context."""
+    return rows[np.sort(np.unique(contexts[rows], return_index=True)[1])]
 
 
 def _tse(trials: Trials) -> list[Scores]:

@@ -1,13 +1,21 @@
-"""The surprisal of a part of a sentence: a word, or a region of a test suite or of own data."""
+"""The surprisal of a word or a region of a sentence, and what test suites predict of it."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from lmdiag.formulas import parse_formula
+from lmdiag.measures.scores import Scores, Statistic, Trials, build, objects
 from lmdiag.types import SentenceAnswer, WordSpan
+
+EMPTY_REGION_BITS = 0.0
+"""Surprisal of a region of a test suite that has no words."""
 
 
 class SentencePart(NamedTuple):
@@ -78,3 +86,66 @@ def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
     inside = (word for word in words or () if start <= word.start < end)
     log_prob = SentenceAnswer(tuple(inside)).log_prob
     return math.nan if log_prob is None else 0.0 - log_prob / math.log(2)
+
+
+# ---- test suites ---------------------------------------------------------------------------------
+
+
+def suite_measures(trials: Trials) -> list[Scores]:
+    """Returns suite_accuracy and prediction_accuracy.
+
+    prediction_accuracy: over items and predictions, whether the prediction holds for the item, by
+    `SUITE/NUMBER` of the prediction. suite_accuracy: over items, the share of the predictions of
+    its suite that hold, by suite. A prediction is left out of an item where a region that it reads
+    has no surprisal; see `part_bits`. No chance level is defined: it depends on the formula.
+
+    Source: Hu et al. (2020), section 3.
+    """
+    if not (trials.has("log_prob") or trials.has("words")):
+        return []
+    rows = trials.rows
+    items: dict[str, dict[str, int]] = {}  # -> condition -> row
+    for row, (item, condition) in enumerate(zip(rows["item"], rows["condition"], strict=True)):
+        items.setdefault(item, {})[condition] = row
+    first_rows = [next(iter(conditions.values())) for conditions in items.values()]
+    parse = cache(parse_formula)  # formulas are repeated on each row of a suite
+
+    def verdict(text: str, conditions: Mapping[str, int]) -> float:
+        formula = parse(text)
+        bits = {r: _bits(trials, conditions[r.condition], r.number) for r in formula.regions}
+        holds = formula.holds(bits)
+        return math.nan if holds is None else float(holds)
+
+    shares = []
+    verdicts = list[float]()
+    ids = list[str]()
+    predictions = list[str]()
+    for (item, conditions), row in zip(items.items(), first_rows, strict=True):
+        of_item = [verdict(text, conditions) for text in rows["formulas"][row]]
+        defined = [value for value in of_item if not math.isnan(value)]
+        shares.append(sum(defined) / len(defined) if defined else math.nan)
+        verdicts += of_item
+        numbers = range(1, len(of_item) + 1)
+        ids += [f"{item}/{number}" for number in numbers]
+        predictions += [f"{rows['suite'][row]}/{number}" for number in numbers]
+    levels = {name: [labels[row] for row in first_rows] for name, labels in trials.levels.items()}
+    kind: Statistic = "proportion" if len(verdicts) == len(items) else "share"
+    by = {"prediction": predictions}
+    return [
+        build("suite_accuracy", objects([*items]), np.array(shares), kind, levels, over="item"),
+        build(
+            "prediction_accuracy", objects(ids), np.array(verdicts), "proportion", by,
+            over="prediction",
+        ),
+    ]  # fmt: skip
+
+
+def _bits(trials: Trials, row: int, number: int | None) -> float:
+    """The surprisal of a region of a row in bits, 0 for an empty one, or of the whole sentence."""
+    if number is None:
+        return -float(trials.log_prob[row]) / math.log(2)
+    region = next(r for r in trials.rows["regions"][row] if r["number"] == number)
+    if region["start"] == region["end"]:
+        return EMPTY_REGION_BITS
+    words = trials.predictions["words"][row] if trials.has("words") else None
+    return part_bits(words, region["start"], region["end"])

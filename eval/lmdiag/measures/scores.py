@@ -40,9 +40,8 @@ Items = NDArray[np.object_]
 Labels = Sequence[str | None]
 """Level of each item in a break-down; None for an item that is in none of its levels."""
 
-
 LevelPositions = Mapping[str, Mapping[str, NDArray[np.intp]]]
-"""Break-down -> level -> positions of its items, (n of the level,)."""
+"""Break-down -> level -> positions of its items; an item is in one level, in several or none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +52,7 @@ class Scores:
         name: e.g. "accuracy@1", "sensitivity@0.01".
         items: ids of what was counted, (n,): rows, contrasts, or the first row of a context.
         values: one value per item, (n,), or (n, 2) for correlations.
-        statistic: how the values become one number.
-        levels: of the items; an item is in one level of a break-down, or in several or none.
+        statistic, levels: see `Statistic` and `LevelPositions`.
         over: column of the rows that has the ids, or "prediction".
         left_out: ids of items that could not be scored (an unscorable word, no verb kept).
         chance: probability that guessing counts an item as right, (n,); None for a measure without
@@ -150,11 +148,14 @@ def quartiles(values: Sequence[float | None]) -> Labels:
     bins are closed on the right, as in table 8 of Ettinger (2020).
     """
     numbers = floats(values)
-    known = ~np.isnan(numbers)
-    if not known.any():
+    is_missing = np.isnan(numbers)
+    if is_missing.all():
         return [None] * len(numbers)
-    bins = np.searchsorted(np.percentile(numbers[known], [25, 50, 75]), numbers, side="left") + 1
-    return [str(number) if is_known else None for number, is_known in zip(bins, known, strict=True)]
+    bounds = np.percentile(numbers[~is_missing], [25, 50, 75])
+    bins = np.searchsorted(bounds, numbers, side="left") + 1
+    return [
+        None if missing else str(number) for number, missing in zip(bins, is_missing, strict=True)
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,10 +167,9 @@ class Trials:
         predictions: `log_prob` (nats, None where unscorable), `rank`, `n_tokens`, `top_words`,
             `agreement`, `words`; each may be missing or all None.
         levels: break-down -> level of each row.
-        left_only: whether the model saw the left context alone, which decides what contexts are
-            distinct.
-        cased: whether the tokenizer distinguishes capital letters, likewise; else words are
-            compared case-blind.
+        left_only: whether the model saw the left context alone.
+        cased: whether the tokenizer distinguishes capital letters; else words are compared
+            case-blind.
     """
 
     rows: Columns
@@ -202,11 +202,11 @@ class Trials:
         Raises:
             ValueError: a contrast has several good rows.
         """
-        rows = self.rows
         place = dict[str, int]()
-        group = np.array([place.setdefault(name, len(place)) for name in rows["contrast"]], np.intp)
+        numbers = [place.setdefault(name, len(place)) for name in self.rows["contrast"]]
+        group = np.array(numbers, dtype=np.intp)
         ids = objects([*place])
-        is_good = np.array(rows["good"], dtype=bool)
+        is_good = np.array(self.rows["good"], dtype=bool)
         several = np.bincount(group[is_good], minlength=len(ids)) > 1
         if several.any():
             name = ids[several][0]
@@ -216,25 +216,26 @@ class Trials:
         bad = np.flatnonzero(~is_good)
         levels: dict[str, Labels] = {}
         for by, labels in self.levels.items():
-            shared: dict[int, str | None] = {}
-            for contrast, label in zip(group.tolist(), labels, strict=True):
-                shared[contrast] = label if shared.setdefault(contrast, label) == label else None
-            of_good = [None if row < 0 else labels[row] for row in good.tolist()]
-            of_contrasts: Labels = of_good if by == "condition" else [*shared.values()]
-            if any(of_contrasts):
-                levels[by] = of_contrasts
+            level_of: dict[int, str | None] = {}
+            for contrast, label in zip(numbers, labels, strict=True):
+                level_of[contrast] = (
+                    label if level_of.setdefault(contrast, label) == label else None
+                )
+            if by == "condition":
+                level_of = {i: labels[row] for i, row in enumerate(good.tolist()) if row >= 0}
+            if any(level_of.values()):
+                levels[by] = [level_of.get(i) for i in range(len(ids))]
         same = np.zeros(len(ids), dtype=bool)
         for row, contrast in zip(bad.tolist(), group[bad].tolist(), strict=True):
             same[contrast] |= good[contrast] >= 0 and self._asks_the_same(row, good[contrast])
-        why = SAME_QUESTION if "target" in rows else SAME_SENTENCE
+        why = SAME_QUESTION if "target" in self.rows else SAME_SENTENCE
         return Contrasts(ids, good, bad, group[bad], levels, same, why)
 
     def _asks_the_same(self, row: int, other: int) -> bool:
-        """Whether two rows ask a model the same.
+        """Whether two rows ask a model the same, as far as texts and log-probabilities show it.
 
-        Tokens are not known here. They are the same where the texts are, for a tokenizer without
-        capital letters where the texts differ in these alone, and where the texts differ in case,
-        accents or white space alone and the log-probabilities are the same.
+        Without capital letters, texts that differ in these alone are the same tokens; so are texts
+        that differ in case, accents or white space alone and have the same log-probability.
         """
         names = ("target", "context", "right_context")[: 2 if self.left_only else 3]
         columns = [self.rows[n] for n in (names if "target" in self.rows else ("sentence",))]
@@ -258,8 +259,7 @@ class Contrasts:
         bad_of: position in `ids` of the contrast of each bad row, (m,).
         levels: break-down -> level of each contrast.
         same: whether a bad row asks the model exactly what the good row asks, (n,), as texts or as
-            tokens. Such a contrast is not a comparison: its rows have the same probability by
-            construction.
+            tokens. Such a contrast is not a comparison.
         why_same: says so, for readers.
     """
 
@@ -274,8 +274,7 @@ class Contrasts:
     def pairs(self, values: Floats) -> tuple[Floats, Floats]:
         """Returns the value of the good row and the highest of the bad rows, (n,) each.
 
-        NaN where a row has none or is missing, as at the end of a table that was cut short, and
-        where the contrast is not a comparison (`same`).
+        NaN where a row has none or is missing, and where the contrast is not a comparison.
         """
         good = np.where((self.good < 0) | self.same, np.nan, values[self.good])
         highest = np.full(len(self.ids), -np.inf)

@@ -38,8 +38,7 @@ class PublishedFigure:
         table: number of the table, of the section for figures of the text, or name of the files.
         model: Hub id.
         key: address of the same figure in the results of a run.
-        value: percent, as printed, or as the count in the text gives it.
-        sd: percentage points, where the paper gives a standard deviation over runs.
+        value, sd: percent, and percentage points over runs where the paper gives them.
         n: number of items that the figure is a share of.
         others: figures of further sources that differ from it.
     """

@@ -49,15 +49,7 @@ CHANCE_LEGEND = (
 
 
 class FigureKey(NamedTuple):
-    """The address of a figure.
-
-    Attributes:
-        task: config of the data set.
-        setting: perturbation, "none" for the unperturbed setting.
-        measure: e.g. "accuracy@5".
-        by: break-down, "" for the measure as a whole.
-        level: level of the break-down, "" for the measure as a whole.
-    """
+    """The address of a figure; break-down and level are "" for a measure as a whole."""
 
     task: str
     setting: str
@@ -68,16 +60,15 @@ class FigureKey(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """A value and how certain it is.
+    """A value and how certain it is; what is undefined is None.
 
     Attributes:
-        value: in its own unit, a proportion or share in [0, 1]; None where undefined.
+        value: in its own unit, a proportion or share in [0, 1].
         n: number of items (rows, contrasts or contexts) that it is over.
-        ci_low, ci_high: 95% interval; None where undefined.
-        chance: value that guessing gives; None for a measure without a chance level.
-        sd: standard deviation over the runs of a shuffled setting; None elsewhere.
-        runs: number of these runs; None elsewhere.
-        not_defined: why no item has a value; None where some have.
+        ci_low, ci_high: 95% interval.
+        chance: value that guessing gives.
+        sd, runs: standard deviation over the shuffles of a shuffled setting, and their number.
+        not_defined: why no item has a value.
         statistic: how the values of the items became this value.
         by: break-down -> level -> its figure; {} for a level.
     """
@@ -104,11 +95,7 @@ class Figure:
 
     @property
     def versus_chance(self) -> VersusChance | None:
-        """Where it lies against its chance level; None without a value or a chance level.
-
-        A mean of shares has a t test instead of `p_chance`, which rejects the chance level exactly
-        where the t interval leaves it out.
-        """
+        """Where it lies against its chance level; of a mean of shares, by its t interval."""
         if self.value is None or self.chance is None or not self.n:
             return None
         if self.p_chance is not None:
@@ -123,10 +110,7 @@ class Figure:
 
     @property
     def p_chance(self) -> float | None:
-        """Two-sided p of the exact binomial test of a proportion against its chance level.
-
-        None without a value or a chance level, and for a mean of shares.
-        """
+        """Two-sided p of the exact binomial test of a proportion against its chance level."""
         if self.value is None or self.chance is None or not self.n:
             return None
         is_counted = self.statistic != "share" or self.value in (0, 1)
@@ -142,31 +126,20 @@ class Figure:
         return self.by.get(by, {}).get(level) if by else self
 
     def to_json(self, *, is_level: bool = True) -> dict[str, Any]:
-        """Returns plain JSON values; what only some figures have is left out where it is None.
-
-        `by` is that of a whole measure, which has the key even without break-downs.
-        """
+        """Returns plain JSON values; what only some figures have is left out where it is None."""
+        by = {
+            name: {level: figure.to_json() for level, figure in levels.items()}
+            for name, levels in self.by.items()
+        }
+        facts = vars(self) | {"by": None if is_level else by}
+        facts |= {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
         always = ("value", "n", "ci_low", "ci_high", "chance")
-        facts = vars(self) | {"versus_chance": self.versus_chance, "p_chance": self.p_chance}
-        facts["by"] = (
-            None
-            if is_level
-            else {
-                by: {level: figure.to_json() for level, figure in levels.items()}
-                for by, levels in self.by.items()
-            }
-        )
         return {name: fact for name, fact in facts.items() if name in always or fact is not None}
 
 
 @dataclass(frozen=True)
 class UnscoredWord:
-    """A row whose word or sentence has no log-probability.
-
-    Attributes:
-        id: of the row.
-        word: its target; of a sentence, the words that the tokenizer cannot represent.
-    """
+    """A row without a log-probability: its id, and its target or unknown words of its sentence."""
 
     id: str
     word: str
@@ -178,16 +151,14 @@ class SettingResults:
 
     Attributes:
         measures: name -> figure over all items, with its break-downs.
-        unscorable: rows that were left out, because the tokenizer cannot represent the word.
+        unscorable: rows left out because the tokenizer cannot represent the word.
         signature: what makes the figures comparable; see `lmdiag.results.signature`.
-        censored: rows that were left out, because the word is less probable than every word that
-            the model returns.
+        censored: rows left out because the model returns more probable words only.
         without_first: number of whole sentences whose first word has no probability, since nothing
             stands before it; it is left out of their sums.
-        equal_contrasts: number of contrasts that were left out, because a good and a bad row have
-            the same text or the same tokens.
-        not_computed: a line for each measure that rows and predictions do not allow to compute, and
-            why.
+        equal_contrasts: number of contrasts left out because a good and a bad row have the same
+            text or the same tokens.
+        not_computed: a line for each measure that cannot be computed, and why.
     """
 
     measures: dict[str, Figure]
@@ -209,10 +180,8 @@ class SettingResults:
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values."""
         always = ("signature", "measures", "unscorable")
-        document = asdict(replace(self, measures={}))
-        document["measures"] = {
-            name: figure.to_json(is_level=False) for name, figure in self.measures.items()
-        }
+        measures = {name: figure.to_json(is_level=False) for name, figure in self.measures.items()}
+        document = asdict(replace(self, measures={})) | {"measures": measures}
         names = dict.fromkeys((*always, *document))
         return {key: document[key] for key in names if key in always or document[key]}
 
@@ -231,14 +200,7 @@ class TaskData:
 
 @dataclass(frozen=True)
 class DataInfo:
-    """The data set of a run.
-
-    Attributes:
-        source: as the user named it.
-        revision: commit; None where there is none.
-        fingerprint: of all tasks together.
-        tasks: task -> its rows.
-    """
+    """The data set of a run, as the user named it, its commit, and the fingerprint of all tasks."""
 
     source: str
     revision: str | None
@@ -261,20 +223,15 @@ class Results:
     Attributes:
         signature: makes two runs comparable exactly when it is equal.
         model, data, protocol: what was evaluated, on what, and how.
-        tasks: task -> setting -> its figures.
-        identity: what must be equal for two runs to share a directory.
-        versions: package -> version.
-        device: that the run ran on.
-        seconds: step -> duration.
-        finished: date and time, ISO 8601.
+        versions, device, seconds, finished: packages, machine, duration of steps, ISO 8601 date.
         n_contexts: number of distinct contexts that were asked.
+        tasks: task -> setting -> its figures.
         n_verbs: number of verbs that EW and MW are over, whose two forms are both single tokens;
-            None where they were not asked for, and for a model behind a server, which has none.
+            None where there are none.
+        identity: what must be equal for two runs to share a directory.
         files: name -> SHA-256 of the files that the figures were computed from.
-        design: how the items of the user's own data are analysed, as far as it was given.
-        table: how a table of the user's own data was read, likewise.
+        design, table: how the user's own data are analysed and were read, as far as it was given.
         warnings: what looks wrong in the user's own data, see `lmdiag.stimuli.design`.
-        schema_version: of `results.json`; no other one is read.
     """
 
     signature: str
@@ -343,12 +300,12 @@ class Results:
         for task, facts in self.data.tasks.items():
             if facts.form and facts.form not in diagnostics.forms():
                 yield f"data.tasks.{task}.form: {facts.form!r:.60} is not a form of data"
-        names = set[FigureKey]()
+        addresses = set[FigureKey]()
         for key, figure in self.figures():
             where = f"tasks.{key.task}.{key.setting}.measures.{key.measure}"
-            if key in names or bool(key.by) != bool(key.level):
+            if key in addresses or bool(key.by) != bool(key.level):
                 yield f"{where}.by: a break-down or one of its levels has no name"
-            names.add(key)
+            addresses.add(key)
             if figure.statistic is None:
                 yield f"{where}.statistic: field required"
             most = self.data.tasks[key.task].n
@@ -366,8 +323,7 @@ Record = TypeVar("Record", bound=Any)
 def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Record:
     """Reads a JSON file of at most so many bytes, e.g. `results.json`; unknown keys are ignored.
 
-    `BadInput` names file and field where the file is missing, not JSON or of another version, a
-    value is missing or of the wrong type, or the record has `validation_errors`.
+    `BadInput` names file and field if it is not such a file, or the record has `validation_errors`.
     """
     from pydantic import TypeAdapter, ValidationError
 
@@ -407,14 +363,11 @@ def advice_to_overwrite() -> Iterator[None]:
 def of_setting(
     stimuli: Stimuli, setting: str, content: SettingResults, model: ModelInfo | None = None
 ) -> Results:
-    """Returns results with the figures of one setting alone, which are of no run.
-
-    `model` is None for predictions that another program made.
-    """
+    """Returns results with the figures of one setting alone; no model: of another program."""
     task = stimuli.task
     info = model or ModelInfo("", None, "", "masked", "", "", "", True, 0, 0, None)
-    data_of_task = TaskData(stimuli.fingerprint, len(stimuli), stimuli.form)
-    data = DataInfo("", None, stimuli.fingerprint, {task: data_of_task})
+    rows = {task: TaskData(stimuli.fingerprint, len(stimuli), stimuli.form)}
+    data = DataInfo("", None, stimuli.fingerprint, rows)
     protocol = Protocol(tasks=(task,))
     tasks = {task: {setting: content}}
     return Results(content.signature, info, data, protocol, {}, Device("", 0), {}, "", 0, tasks)

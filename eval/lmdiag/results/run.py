@@ -74,16 +74,13 @@ class RunDirectory:
     def open(self, identity: Mapping[str, Any], *, overwrite: bool) -> bool:
         """Takes the directory for a run; returns whether a finished one is already there.
 
-        A finished run whose predictions are gone counts as unfinished: it is made again. What a
-        killed process left behind (temporary files, the journal of a finished run) is removed.
-
-        Raises:
-            BadInput: another process is at work here, the directory belongs to another run, or
-                its files are damaged.
+        A finished run whose predictions are gone counts as unfinished. What a killed process left
+        behind is removed. `BadInput` if another process is at work here, the directory belongs to
+        another run, or its files are damaged.
         """
         self.path.mkdir(parents=True, exist_ok=True)
-        busy = f"another lmdiag run is at work in {self.path}: "
-        busy += "wait for it, or choose another --output"
+        remedy = "wait for it, or choose another --output"
+        busy = f"another lmdiag run is at work in {self.path}: {remedy}"
         self._lock.enter_context(files.take_lock(self.path / LOCK, busy))
         files.clear_drafts(self.path)
         if overwrite:
@@ -176,11 +173,9 @@ def _has_scores(path: Path, results: Results) -> bool:
 
 
 def run_folders(paths: Iterable[Path]) -> list[Path]:
-    """Returns directories of runs, with those in a folder in its place.
+    """Returns paths, in place of a folder of runs (of a model, or `--output`) its run directories.
 
-    Args:
-        paths: run directories, or folders that have some: of a model, or `--output`. The runs of a
-            folder are in the order of their names. Any other path stays.
+    These are in the order of their names.
     """
     folders = []
     for path in paths:
@@ -194,14 +189,13 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
 def read_results(path: Path) -> Results:
     """Returns the results of a run directory: the one way to open it.
 
-    Raises:
-        BadInput: there are none, they are damaged (see `read_record`), or were not computed from
-            the predictions beside them.
+    `BadInput` if there are none, they are damaged (see `read_record`), or were not computed from
+    the predictions beside them.
     """
     if not files.has_file(path / RESULTS):
-        first = run_folders([path])[0]
-        if first != path:
-            raise BadInput(f"{path} has several runs: name one of them, as {first}")
+        folder = run_folders([path])[0]
+        if folder != path:
+            raise BadInput(f"{path} has several runs: name one of them, as {folder}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     results = _read(path)
     check_files(path, results)
@@ -240,9 +234,9 @@ class Run:
         """Task -> (perturbation, run) -> its predictions, in the order of the stimuli."""
         if self.parts:
             return {task: rows for part in self.parts for task, rows in part.predictions.items()}
-        model = self.results.model
         protocol = self.results.protocol
         asked = query_options(protocol) | {"seed": protocol.seed, "verbs": protocol.verbs}
+        asked["model"] = self.results.model
         predictions = read_run(self.path / PREDICTIONS, self.stimuli)
         for task, settings in self.results.tasks.items():
             if lacking := [name for name in settings if (name, 0) not in predictions[task]]:
@@ -251,7 +245,7 @@ class Run:
                     f"{lacking[0]}: run again with --overwrite"
                 )
         return {
-            task: {key: replace(part, model=model, **asked) for key, part in parts.items()}
+            task: {key: replace(part, **asked) for key, part in parts.items()}
             for task, parts in predictions.items()
         }
 
@@ -294,13 +288,11 @@ class Run:
 
     def mean_scores(self, task: str, setting: str = NONE) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting, means over its shuffles."""
-        key = task, setting
-        if key not in self._means:
+        if (task, setting) not in self._means:
             settings = self.scores.get(task, {})
-            shuffles = [settings[name] for name in sorted(settings) if name[0] == setting]
-            single = shuffles[0] if shuffles else {}
-            self._means[key] = mean_scores(shuffles) if len(shuffles) > 1 else single
-        return self._means[key]
+            shuffles = [settings[key] for key in sorted(settings) if key[0] == setting]
+            self._means[task, setting] = mean_scores(shuffles)
+        return self._means[task, setting]
 
     @cached_property
     def _means(self) -> dict[tuple[str, str], MeasureScores]:
@@ -346,10 +338,8 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     Args:
         path: run directory, or a folder with a single one.
         data: where the data set is; None for where it was when the run was made. A relative path
-            is looked for here, then in the folders above the run directory.
-
-    Raises:
-        BadInput: no finished run, or the data set is not the one it was made on.
+            is looked for here, then in the folders above the run directory. `BadInput` if it is
+            another data set.
     """
     from lmdiag import stimuli
 
@@ -362,16 +352,16 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
         near = [Path(source), *(folder / source for folder in files.real_path(path).parents)]
         source = str(next((x for x in near if files.exists(x) and stimuli.is_data(x)), source))
     revision = results.data.revision if data is None else None
-    loaded = {}
     how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": protocol.seed}
     how |= {"allow_duplicates": True, **results.table.stored()}
+    loaded = {}
     for task, facts in results.data.tasks.items():
         loaded[task] = stimuli.load(source, task, **how)
-        fingerprint = loaded[task].fingerprint
-        if fingerprint != facts.fingerprint:
+        if loaded[task].fingerprint != facts.fingerprint:
+            other = f"{loaded[task].fingerprint}, the run's is {facts.fingerprint}"
             raise BadInput(
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
-                f"{fingerprint}, the run's is {facts.fingerprint}; name the right one by --data"
+                f"{other}; name the right one by --data"
             )
     run = Run(path, results, loaded)
     _ = run.scores
@@ -389,12 +379,11 @@ def joined_runs(runs: Sequence[Run]) -> list[Run]:
     """
     groups: list[list[Run]] = []
     for run in runs:
-        for group in groups:
-            if all(_can_join(other.results, run.results) for other in group):
-                group.append(run)
-                break
-        else:
-            groups.append([run])
+        joinable = (x for x in groups if all(_can_join(of.results, run.results) for of in x))
+        group = next(joinable, [])
+        if not group:
+            groups.append(group)
+        group.append(run)
     return [_joined(group) if len(group) > 1 else group[0] for group in groups]
 
 
@@ -406,16 +395,11 @@ def _can_join(a: Results, b: Results) -> bool:
 
 
 def _joined(runs: Sequence[Run]) -> Run:
-    """The runs as one."""
-    stimuli = {task: rows for run in runs for task, rows in run.stimuli.items()}
-    return Run(runs[0].path, _joined_results([run.results for run in runs]), stimuli, runs)
-
-
-def _joined_results(parts: Sequence[Results]) -> Results:
-    """The parts as one; what was recorded once per run is added up, or taken from the first."""
-    first = parts[0]
+    """The runs as one; what was recorded once per run is added up, or taken from the first."""
+    parts = [run.results for run in runs]
+    base = parts[0]
     protocol = replace(
-        first.protocol,
+        base.protocol,
         tasks=tuple(task for part in parts for task in part.protocol.tasks),
         perturb=tuple(dict.fromkeys(name for part in parts for name in part.protocol.perturb)),
         verbs=next((part.protocol.verbs for part in parts if part.protocol.verbs), None),
@@ -424,10 +408,10 @@ def _joined_results(parts: Sequence[Results]) -> Results:
     fingerprint = combine({task: facts.fingerprint for task, facts in tasks.items()})
     asks_words = any(part.diagnostic(task).asks == "word" for part in parts for task in part.tasks)
     sources = dict.fromkeys(part.data.source for part in parts)
-    revision = first.data.revision if len(sources) == 1 else None
-    seconds = {step: sum(part.seconds.get(step, 0.0) for part in parts) for step in first.seconds}
-    return replace(
-        first,
+    revision = base.data.revision if len(sources) == 1 else None
+    seconds = {step: sum(part.seconds.get(step, 0.0) for part in parts) for step in base.seconds}
+    results = replace(
+        base,
         signature=signature(protocol, fingerprint, asks_words=asks_words),
         data=DataInfo(", ".join(sources), revision, fingerprint, tasks),
         protocol=protocol,
@@ -439,3 +423,5 @@ def _joined_results(parts: Sequence[Results]) -> Results:
         identity={},
         files={},
     )
+    stimuli = {task: rows for run in runs for task, rows in run.stimuli.items()}
+    return Run(runs[0].path, results, stimuli, runs)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,21 +55,17 @@ def item_scores(
     cased: bool,
     kind: Kind = "masked",
 ) -> dict[str, Scores]:
-    """Returns measure -> its per-item scores, computed from predictions.
-
-    The human baseline is left out where the rows were perturbed.
+    """Returns measure -> its per-item scores; of perturbed rows, without the human baseline.
 
     Args:
         stimuli: the rows, unperturbed.
-        predictions: of them, in the order of the rows.
+        predictions: of them, in the order of the rows; otherwise `BadInput` is raised.
         protocol: of which `k`, `threshold` and, in shuffled settings, `seed` are used.
         cased: compare words with `expected` exactly, else case-blind.
         kind: of the model; a causal model saw the left context alone.
-
-    Raises:
-        BadInput: predictions do not belong to the rows.
     """
-    if predictions.perturbation != NONE:
+    is_perturbed = predictions.perturbation != NONE
+    if is_perturbed:
         stimuli = perturb(stimuli, predictions.perturbation, predictions.run, protocol.seed)
     rows = stimuli.columns()
     if list(rows["id"]) != predictions.id:
@@ -81,7 +77,7 @@ def item_scores(
         rows, vars(predictions), k=protocol.k, threshold=protocol.threshold, cased=cased,
         left_only=kind == "causal",
     )  # fmt: skip
-    skipped = () if predictions.perturbation == NONE else HUMAN_MEASURES
+    skipped = HUMAN_MEASURES if is_perturbed else ()
     return {scores.name: scores for scores in computed if not scores.name.startswith(skipped)}
 
 
@@ -95,25 +91,27 @@ def without_curves(scores: MeasureScores) -> dict[str, Scores]:
     return {name: measure for name, measure in scores.items() if not is_curve_point(name)}
 
 
-def mean_scores(shuffles: Sequence[MeasureScores]) -> dict[str, Scores]:
+def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:
     """Returns measure -> the mean over shuffles of each item that all of them have."""
+    if len(shuffles) < 2:
+        return shuffles[0] if shuffles else {}
     means = {}
-    for name, first in shuffles[0].items():
+    for name, of_first in shuffles[0].items():
         items, values = on_common_items([scores[name] for scores in shuffles if name in scores])
-        statistic = "share" if first.statistic == "proportion" else first.statistic
+        statistic = "share" if of_first.statistic == "proportion" else of_first.statistic
         means[name] = Scores(name, objects(items), np.mean(values, axis=0), statistic)
     return means
 
 
 def on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[Floats]]:
     """Returns the items that all scores have, in the order of the first, and the values of each."""
-    first = several[0]
-    if all(np.array_equal(scores.items, first.items) for scores in several):
-        return list(first.items), [scores.values for scores in several]
-    positions_of = [{item: i for i, item in enumerate(scores.items)} for scores in several]
-    items = [item for item in first.items if all(item in known for known in positions_of)]
-    pairs = zip(several, positions_of, strict=True)
-    return items, [scores.values[[known[item] for item in items]] for scores, known in pairs]
+    in_order = several[0].items
+    if all(np.array_equal(scores.items, in_order) for scores in several):
+        return list(in_order), [scores.values for scores in several]
+    places = [{item: i for i, item in enumerate(scores.items)} for scores in several]
+    items = [item for item in in_order if all(item in place for place in places)]
+    rows_of = [[place[item] for item in items] for place in places]
+    return items, [scores.values[rows] for scores, rows in zip(several, rows_of, strict=True)]
 
 
 # ---- scores.parquet ------------------------------------------------------------------------------
@@ -121,17 +119,16 @@ def on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[Floats]]
 
 @cache
 def schema_of_scores() -> pa.Schema:
-    """Returns the columns of `scores.parquet` with their Arrow types.
+    """Returns the columns of `scores.parquet`, see `Scores`, with their Arrow types.
 
-    task, setting, shuffle, measure, item; the `statistic`, column of the items (`over`) and
-    `levels` of `Scores`, these as JSON text; the value, which is null for an item that was left
-    out, the second value of a correlation (`covariate`), and the chance level of the item.
+    `levels` are JSON text; the value is null for an item that was left out, and `covariate` is the
+    second value of a correlation.
     """
     import pyarrow as pa
 
-    fields: list[Any] = [(name, pa.string()) for name in _TEXTS]
-    fields.insert(2, ("shuffle", pa.int32()))
-    return pa.schema([*fields, *((name, pa.float64()) for name in _NUMBERS)])
+    names = ("task", "setting", "shuffle", *_TEXTS[2:], *_NUMBERS)
+    types = {"shuffle": pa.int32()} | dict.fromkeys(_NUMBERS, pa.float64())
+    return pa.schema((name, types.get(name, pa.string())) for name in names)
 
 
 def write_scores(path: Path, table: ScoreTable) -> None:
@@ -177,18 +174,14 @@ def _rows_of(task: str, setting: str, shuffle: int, scores: Scores) -> pa.Table:
 
 def _level_texts(scores: Scores) -> list[str | None]:
     """The levels of each item as JSON, break-down -> levels; None without any."""
-    addresses = [(by, level) for by, levels in scores.levels.items() for level in levels]
-    codes = objects([0] * len(scores.items))  # bit i: whether the item is in level i
-    for number, (by, level) in enumerate(addresses):
-        codes[scores.levels[by][level]] += 1 << number
-    texts: dict[int, str | None] = {}
-    for code in {*codes}:
-        levels: dict[str, list[str]] = {}
-        for number, (by, level) in enumerate(addresses):
-            if code >> number & 1:
-                levels.setdefault(by, []).append(level)
-        texts[code] = json.dumps(levels, ensure_ascii=False) if addresses else None
-    return [texts[code] for code in codes]
+    if not scores.levels:
+        return [None] * len(scores.items)
+    levels_of: list[dict[str, list[str]]] = [{} for _ in scores.items]
+    for by, of_levels in scores.levels.items():
+        for level, where in of_levels.items():
+            for position in where.tolist():
+                levels_of[position].setdefault(by, []).append(level)
+    return [json.dumps(levels, ensure_ascii=False) for levels in levels_of]
 
 
 class _StoredScores(Mapping[str, Scores]):
@@ -224,10 +217,9 @@ def read_scores(path: Path) -> dict[str, dict[SettingKey, MeasureScores]]:
             f"{path} cannot be read ({shortened(error)}): run again with --overwrite"
         ) from None
     keys = table.select(_BLOCK).to_pandas()
-    is_first = (keys != keys.shift()).any(axis=1)
-    bounds = [*np.flatnonzero(is_first).tolist(), len(keys)]
+    starts = np.flatnonzero((keys != keys.shift()).any(axis=1)).tolist()
     rows_of: dict[str, dict[SettingKey, dict[str, pa.Table]]] = {}
-    for start, end in pairwise(bounds):
+    for start, end in pairwise([*starts, len(keys)]):
         task, setting, shuffle, measure = keys.iloc[start]
         measures = rows_of.setdefault(task, {}).setdefault((setting, int(shuffle)), {})
         if measure in measures:
@@ -247,16 +239,18 @@ def _scores_of(name: str, rows: pa.Table) -> Scores:
     is_pair = not np.isnan(covariate).all()
     values = np.column_stack([value, covariate]) if is_pair else value
     has_chance = not np.isnan(chance[is_defined]).all()
-    levels: dict[str, dict[str, list[NDArray[np.intp]]]] = {}
+    where_of: dict[str, dict[str, list[NDArray[np.intp]]]] = {}
     texts = objects(rows["levels"].to_pylist())[is_defined]
     for text, where in positions(texts).items():
         for by, of_items in json.loads(text).items():
             for level in of_items:
-                levels.setdefault(by, {}).setdefault(level, []).append(where)
+                where_of.setdefault(by, {}).setdefault(level, []).append(where)
+    levels = {
+        by: {level: np.sort(np.concatenate(parts)) for level, parts in of_levels.items()}
+        for by, of_levels in where_of.items()
+    }
     return Scores(
-        name, items[is_defined], values[is_defined], rows["statistic"][0].as_py(),
-        {by: {x: np.sort(np.concatenate(parts)) for x, parts in of_by.items()}
-         for by, of_by in levels.items()},
+        name, items[is_defined], values[is_defined], rows["statistic"][0].as_py(), levels,
         rows["over"][0].as_py(), tuple(items[~is_defined]),
         chance[is_defined] if has_chance else None,
     )  # fmt: skip

@@ -27,8 +27,8 @@ def signature(
         protocol: what was asked, and how it is scored.
         fingerprint: of the data.
         run: number of the shuffle, for a single one; 0 for the first, or for all of a run.
-        asks_words: whether any of the data asks for words at a blank. Whole sentences have no top
-            words, no threshold and no shuffles, so these choices cannot move their numbers.
+        asks_words: whether any of the data asks for words at a blank; top words, threshold and
+            shuffles cannot move the numbers of whole sentences.
 
     >>> signature(Protocol(), "1a2b3c4d")
     'lmdiag:0.2|data:1a2b3c4d|unit:token|k:1,5|t:0.01|shuf:100|seed:0'
@@ -80,15 +80,10 @@ _DEVICE = r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\.|$)"
 
 
 def model_slug(model_id: str, revision: str | None, name: str | None = None) -> str:
-    """Returns the folder name of a model.
+    """Returns the folder name of a model; `name` (`--name`) takes the place of the id.
 
     `org/name` becomes org--name, and so does a relative path of a local folder. Of an absolute path
     it is the last name, with the folder above it where the last name is only a training step.
-
-    Args:
-        model_id: Hub id or local folder, as given.
-        revision: branch, tag or commit, as given.
-        name: what the user calls the model (`--name`); takes the place of the id.
     """
     text = name or model_id
     folder = user_path(model_id)
@@ -107,10 +102,7 @@ def model_slug(model_id: str, revision: str | None, name: str | None = None) -> 
 
 
 def run_folder(folder: Path, protocol: Protocol) -> Path:
-    """Returns the directory of a run in the folder of its model.
-
-    A run of an earlier version keeps its name, in which `chat` has a digest.
-    """
+    """Returns the directory of a run; one of an earlier version has a digest of `chat`."""
     path = folder / protocol_slug(protocol)
     earlier = folder / protocol_slug(protocol, has_digests=True)
     return earlier if earlier.exists() and not path.exists() else path
