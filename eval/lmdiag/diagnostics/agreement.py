@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics.base import (
-    Chart,
-    Column,
-    Diagnostic,
-    FigureSelection,
-    TableShape,
-)
+from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, TableShape
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Labels

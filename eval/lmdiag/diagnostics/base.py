@@ -61,7 +61,6 @@ class Column:
     """A column of the data.
 
     Attributes:
-        name: of the column.
         type: how its values are read from a text file.
         required: rows without this column are not rows of the diagnostic.
         default: of a core column, where the data have no value; None if a value must be given.
@@ -119,9 +118,8 @@ FigureColumn = Literal[
 ]
 """Column of the table of figures that is a side of a printed table.
 
-`score` and `cutoff` are the two parts of the name of a measure with a cut-off, as `mw@top=0.1`;
-`address` (measure, break-down and level), `heading` and `set` are for headline figures, extended
-sets and tables of all measures.
+`score` and `cutoff` are the parts of a name as `mw@top=0.1`; `address` is measure, break-down and
+level; `heading` and `set` are for headline figures and extended sets.
 """
 
 
@@ -133,10 +131,9 @@ class FigureSelection:
         measures: names, in order; a `*` stands for any characters.
         by: break-down; "" for the figures over all items.
         levels: of the break-down, in order; none of them for all.
-        label: heading; "" for the usual name of the measure and the level, on the leaderboard for
-            the measure alone.
-        is_overview: on the leaderboard, whether they are in its first table; the first of all
-            figures there orders the leaderboard.
+        label: heading; "" for the usual name.
+        is_overview: whether they are in the first table of the leaderboard, which the first of all
+            figures there orders.
     """
 
     measures: tuple[str, ...]
@@ -158,14 +155,12 @@ class TableShape:
     the table.
 
     Attributes:
-        title: what the figures are.
         source: the table of the paper that has this shape; "" for one of our own.
-        measures: see `FigureSelection`.
+        measures, levels: see `FigureSelection`.
         rows: one or two columns of the figures; the second one has rows of its own below each row
             of the first, indented.
         columns: column of the figures.
         by: break-downs, in the order of their rows; "" for the figures over all items.
-        levels: of the break-downs; none of them for all.
         labels: value of `rows` or `columns` -> heading, where it is not the usual one.
         published: level -> heading on the rows that the paper reports on, and their number.
         plain: measures whose values stand without n and interval, which add nothing.
@@ -212,10 +207,10 @@ class Chart:
 
     Attributes:
         kind: one of `CHART_KINDS`.
-        title: of the chart; "" for the usual one.
+        title: "" for the usual one.
         by, levels: the break-down that it shows, or the levels that it is restricted to (in
-            `scatter`, a `*` stands for any part of a name); without `levels`, all that there are.
-        measures: that it shows; a `*` at the end stands for everything that begins so.
+            `scatter`, a `*` stands for any part of a name).
+        measures: see `FigureSelection`.
     """
 
     kind: str
@@ -237,23 +232,21 @@ class Diagnostic:
     """A set of items and everything that is special to it.
 
     Attributes:
-        name: of the config.
-        title: in headings; of a form, the name of the task takes its place.
-        short_title: where there is little room; likewise.
+        name: of the config; of a form, the name of the task takes its place and that of titles.
+        title, short_title: in headings, and where there is little room.
         about: what it asks and how it is scored, for readers of a report.
         position: place among the diagnostics, from 1.
         columns: beyond the core columns.
-        own_levels: break-downs that are made of its columns; further columns are added as factors.
+        own_levels: break-downs that are made of its columns.
         accuracy_levels: further break-downs of accuracy alone.
         further_measures: measures beyond those that every diagnostic with blanks has; for whole
             sentences, all measures. Names of functions in `lmdiag.measures`, as `human` or
             `contrasts.human`, or such functions.
         perturbations: in the order of the paper's tables.
-        tables: in the order of the report; measures that none of them has are in a further one.
-        charts: likewise.
-        headlines: figures of the unperturbed setting that stand for the diagnostic in a report.
+        tables, charts: in the order of the report; measures without a table are in a further one.
+        headlines: figures that stand for the diagnostic in a report.
         extended_sets: larger and smaller sets that ask the same, this one included.
-        leaderboard: the columns of the leaderboard; measures and levels are named in full.
+        leaderboard: its columns; measures and levels are named in full.
         in_data_set: whether the rows are in the data set that lmdiag publishes; the leaderboard
             takes no other ones.
         level_labels: break-down -> level -> words for it; levels appear in this order.
@@ -267,13 +260,11 @@ class Diagnostic:
         capitalise: whether contexts are given in lower case and start with a capital for models
             that distinguish case.
         asks: what a row asks: the word at a blank, or all words of a sentence.
-        has_regions: whether a sentence is a row of regions, in the column `regions`; a sample then
-            takes whole items.
+        has_regions: whether a sentence is a row of regions; a sample then takes whole items.
         item_within: column within which the numbers of items are unique; "" for all rows.
         breakdowns: its columns that are break-downs, further ones that are even if they have many
             levels, and core columns that are if they have a few.
-        is_form: whether it is for data of any name, a user's own or in a form that others publish.
-            A task of such data keeps its name; `Stimuli.form` says which form it has.
+        is_form: whether it is for data of any name; see `Stimuli.form`.
     """
 
     name: str
@@ -306,11 +297,7 @@ class Diagnostic:
     is_form: bool = False
 
     def __post_init__(self) -> None:
-        """Checks the names in the declaration.
-
-        Raises:
-            ValueError: one is unknown; names the field.
-        """
+        """Raises a `ValueError` for an unknown name, with the field."""
         from lmdiag.diagnostics.checks import declaration_errors
 
         for problem in declaration_errors(self):
@@ -339,9 +326,8 @@ class Diagnostic:
     def levels(self, rows: Columns) -> dict[str, Labels]:
         """Returns break-down -> level of each row.
 
-        Every column beyond the core and the diagnostic's own is a break-down if it has a few
-        distinct values, or is declared as one; a core column if it is declared and has a few.
-        Shares of people are none.
+        A column beyond the core and the diagnostic's own is a break-down if it has a few distinct
+        values, or is declared as one; a core column if both. Shares of people are none.
         """
         columns = {column.name for column in self.columns}
         by_column = self.own_levels(rows) if self.own_levels else {}
@@ -367,18 +353,11 @@ class Diagnostic:
         cased: bool = True,
         left_only: bool = False,
     ) -> list[Scores]:
-        """Returns every measure that these rows and predictions allow.
+        """Returns every measure that these rows and predictions allow; see `Trials`.
 
-        Rows with a blank have accuracy and sensitivity, or, where no rows are compared, surprisal
-        and rank. A measure without a single item is left out, unless it says why it is not defined.
-
-        Args:
-            rows, predictions, cased, left_only: see `lmdiag.measures.Trials`.
-            k: ranks for accuracy.
-            threshold: difference in probability for sensitivity@threshold.
-
-        Raises:
-            ValueError: a contrast has several good rows.
+        Rows with a blank have accuracy@k and sensitivity(@threshold), or, where no rows are
+        compared, surprisal and rank. A measure without a single item is left out, unless it says
+        why it is not defined. A contrast with several good rows is a `ValueError`.
         """
         from lmdiag import measures
 
@@ -422,10 +401,7 @@ class Diagnostic:
         return declared + [name for name in settings if name not in declared]
 
     def levels_in_order(self, by: str, levels: Iterable[str]) -> list[str]:
-        """Returns levels in the order that readers expect.
-
-        Levels with labels come first, in the order of the labels; numbers are sorted by size; all
-        others stay as they are.
+        """Returns levels: numbers by size, else those with labels first, in their order.
 
         >>> from lmdiag.diagnostics import get
         >>> get("custom").levels_in_order("length", ["10", "9"])

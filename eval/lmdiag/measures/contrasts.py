@@ -23,11 +23,8 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
 
     sensitivity: the good row is more probable than every bad row; sensitivity@t: more probable by
     more than t, a difference of probabilities. A contrast with an unscorable row is left out.
-    Without a threshold log-probabilities are compared, which is equivalent and does not make ties
-    of very small probabilities.
-
-    A model that guesses has a sensitivity of 1 / number of rows of a contrast: 1/2 with one bad
-    row, 1/3 with two.
+    Without a threshold log-probabilities are compared, which does not make ties of very small
+    probabilities. Guessing gives 1 / number of rows of a contrast.
 
     Source: Ettinger (2020), tables 5, 9, 12 and 14; t = 0.01 in its section 7.2.
     """
@@ -61,11 +58,7 @@ def sentence_measures(trials: Trials) -> list[Scores]:
 
 
 def human(trials: Trials, threshold: float) -> list[Scores]:
-    """Returns the human sensitivity on rows with a cloze probability of their targets.
-
-    The same comparison as for a model, on `target_cloze` instead of the probability of a model; and
-    `cloze_difference`, the mean of cloze(good) - cloze(bad). Rows without the column give nothing.
-    """
+    """Returns sensitivity on `target_cloze`, and the mean of cloze(good) - cloze(bad)."""
     if "target_cloze" not in trials.rows:
         return []
     cloze = floats(trials.rows["target_cloze"])
@@ -120,9 +113,6 @@ def probability_difference(trials: Trials) -> list[Scores]:
 
 def within_category_boost(trials: Trials) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
-
-    It measures how far a model still expects the right category where the word is wrong, as the
-    N400 amplitude of human readers does.
 
     Source: the comparison of Federmeier and Kutas (1999) that CPRAG-102 is made for.
     """

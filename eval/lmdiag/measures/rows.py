@@ -26,14 +26,7 @@ def accuracy(trials: Trials, k: Sequence[int], levels: Mapping[str, Labels]) -> 
     """Returns accuracy@k: the share of rows with an expected word among the first k top words.
 
     Only rows with `expected` count. Words are compared whole, so a piece shown as "##ing" never
-    equals a word. A k beyond the shortest list is left out, because the rest of that list is not
-    known. Rows without any list are left out. Words are compared exactly for a tokenizer that
-    distinguishes capital letters, else case-blind.
-
-    Args:
-        trials: rows and predictions.
-        k: ranks.
-        levels: break-down -> level of each row.
+    equals a word. A k beyond the shortest list is left out, and so are rows without any list.
 
     Source: Ettinger (2020), tables 4, 7, 8 and 11.
     """
@@ -70,9 +63,8 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
     """Returns determiner_match@k: the mean share of the top k that fit the a or an before them.
 
     Over the distinct contexts of NEG-136-SIMP. By spelling, as the data set has it: `an` before a,
-    e, i, o, u, else `a`. Only an item that starts with a letter can fit: a piece ("##n"), a
-    punctuation mark, a number or a special token ("[UNK]") is not a word that a determiner could
-    take. A k beyond the shortest list is left out, as for accuracy.
+    e, i, o, u, else `a`. Only an item that starts with a letter can fit, not a piece ("##n") or a
+    special token ("[UNK]"). A k beyond the shortest list is left out, as for accuracy.
 
     Source: the observation on table 13 of Ettinger (2020), made a number.
     """
@@ -105,8 +97,7 @@ def determiner_match(trials: Trials, k: Sequence[int]) -> list[Scores]:
 def surprisal(trials: Trials) -> list[Scores]:
     """Returns the surprisal of the target, -log2 p, in bits: a mean over rows.
 
-    An unscorable word is left out, and so is a word with a probability of zero, whose surprisal is
-    infinite.
+    A word with a probability of zero is left out.
 
     Source: Hale (2001); Levy (2008).
     """
@@ -174,8 +165,8 @@ def _bits(trials: Trials) -> Floats:
 def rank(trials: Trials) -> list[Scores]:
     """Returns the rank of the target among all words: a median over rows.
 
-    Only where the rank of every word with a probability is known: unknown ranks are the worst ones
-    (in unit word, ranks end with the top list), and the median without them would be too low.
+    Only where the rank of every word with a probability is known: unknown ranks are the worst ones,
+    and the median without them would be too low.
     """
     if not trials.has("rank") or not trials.has("log_prob"):
         return []
@@ -193,15 +184,10 @@ def correlations(trials: Trials) -> list[Scores]:
 
 
 def cloze_correlations(ids: Items, log_prob: Floats, cloze: Floats) -> list[Scores]:
-    """Returns Spearman and Pearson of log-probability and cloze probability, over words.
+    """Returns Spearman and Pearson of log-probability and cloze probability, over words, (n,) each.
 
-    The values are (n, 2). A probability of zero has no finite log-probability, so such words are
-    left out of Pearson, and have the lowest rank in Spearman.
-
-    Args:
-        ids: of the words, (n,).
-        log_prob: in any unit, (n,); NaN where unknown, which is left out.
-        cloze: share of people's responses, (n,).
+    The values are (n, 2). A probability of zero is left out of Pearson, and has the lowest rank in
+    Spearman; NaN is left out.
     """
     finite = np.where(np.isinf(log_prob), np.nan, log_prob)
     return [

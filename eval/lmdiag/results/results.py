@@ -31,11 +31,7 @@ REPORT = "report.html"
 VersusChance = Literal["above", "below", "not distinguishable"]
 """Where a figure lies against the chance level, by a two-sided test at the 5% level."""
 
-CHANCE_SIGNS: Mapping[VersusChance, str] = {
-    "above": "↑",
-    "below": "↓",
-    "not distinguishable": "†",
-}
+CHANCE_SIGNS: Mapping[VersusChance, str] = {"above": "↑", "below": "↓", "not distinguishable": "†"}
 """Sign of each result of the test against the chance level, wherever figures are shown."""
 
 CHANCE_LEGEND = (
