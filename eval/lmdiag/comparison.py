@@ -48,25 +48,21 @@ class Comparison:
     """One measure of two runs.
 
     Attributes:
-        task, setting, measure: what was measured.
-        by, level: break-down and its level, where a task is compared by levels; "" for the whole.
+        task, setting, measure, by, level: see `FigureKey`, by the names of the first run.
         statistic: see `lmdiag.measures.Statistic`.
         n: items that both could score; both values are over these.
-        a, b: the values.
-        difference: a - b, the first minus the second.
+        a, b, difference: the values, and the first minus the second.
         ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05. NaN
             for fewer than eight items, for medians and correlations, and where a mean differs in no
             item or in all items by the same.
         p: of `test`; NaN where the two do not differ in any item.
-        p_adjusted: by Holm's method, over the `n_tests` distinct tests of all measures and pairs of
-            runs that were compared.
+        p_adjusted, n_tests: by Holm's method, over the distinct tests of all measures and pairs of
+            runs that were compared, and their number.
         test: "mcnemar" where each item is right or wrong, "sign-flip" for a mean over items,
             "permutation" for a median or a correlation; see `lmdiag.stats`. "none" where the two
             do not differ in any item.
         second: number of the run that the first one, number 0, is compared with.
-        same_as: the measure that has the same numbers by construction, whose test this is; "" for a
-            test of its own.
-        n_tests: distinct tests over which p is adjusted.
+        same_as: the measure that has the same numbers by construction, whose test this is.
     """
 
     task: str
@@ -245,11 +241,7 @@ def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
 
 
 def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
-    """Refuses runs whose signature differs from the first one's, but for the knobs `across`.
-
-    Raises:
-        BadInput: signatures differ (the parts are named), or a name in `across` is not a knob.
-    """
+    """Refuses signatures that differ from the first one, but for the knobs `across`."""
     across = [across] if isinstance(across, str) else across
     for name in across:
         if name not in KNOBS:
@@ -342,10 +334,9 @@ def _name_of_data(run: Run, task: str, reference: Run) -> str:
 
 
 def unlike_first(runs: Sequence[Run]) -> list[int]:
-    """Returns the positions of runs that see another side of a word than the first one.
+    """Returns the positions of runs that are causal where the first one is not, or the reverse.
 
-    One is causal and the other is not: what they give for a context or a whole sentence is not
-    compared.
+    What they give for a context or a whole sentence is not compared.
     """
     is_causal = [run.results.model.kind == "causal" for run in runs]
     return [number for number, causal in enumerate(is_causal) if causal != is_causal[0]]
@@ -375,24 +366,23 @@ Outcome = tuple[float, float, float, float]
 def compare_all(
     runs: Sequence[Run], keys: Collection[FigureKey]
 ) -> dict[FigureKey, dict[tuple[int, int], Outcome]]:
-    """Compares every two runs, with the numbers of `compare_runs`.
-
-    Args:
-        runs: on the same rows.
-        keys: of the figures.
+    """Compares every two runs on the same rows, with the numbers of `compare_runs`.
 
     Returns:
         for each figure, numbers of two runs -> outcome of the first minus the second. Pairs that
         cannot be compared are left out.
     """
-    numbers = [*permutations(range(len(runs)), 2)]
     compared = {}
     for key in keys:
-        pairs = {(i, j): x for i, j in numbers if (x := scored_pair(runs[i], runs[j], key))}
+        pairs = {
+            (i, j): pair
+            for i, j in permutations(range(len(runs)), 2)
+            if (pair := scored_pair(runs[i], runs[j], key))
+        }
         compared[key] = _with_shared_draws(pairs)
-        for numbers_of_pair in [numbers for numbers in pairs if numbers not in compared[key]]:
-            (only,) = compare_pairs([pairs[numbers_of_pair]], seed=0)
-            compared[key][numbers_of_pair] = only.difference, only.ci_low, only.ci_high, only.p
+        for numbers in [numbers for numbers in pairs if numbers not in compared[key]]:
+            (only,) = compare_pairs([pairs[numbers]], seed=0)
+            compared[key][numbers] = only.difference, only.ci_low, only.ci_high, only.p
     return compared
 
 

@@ -378,8 +378,8 @@ class Diagnostic:
             function = attrgetter(measure)(measures) if isinstance(measure, str) else measure
             taken = signature(function).parameters.keys() & given.keys()
             options = {name: given[name] for name in taken}
-            known = {score.name for score in scores}
-            scores += [score for score in function(trials, **options) if score.name not in known]
+            names = {score.name for score in scores}
+            scores += [score for score in function(trials, **options) if score.name not in names]
         return [score for score in scores if len(score.items) or score.not_defined]
 
     def perturbation(self, name: str) -> Perturbation | None:

@@ -60,8 +60,8 @@ def sentence_parts(
     spans = words or ()
     before = dict(zip(spans, entropies or (), strict=False))
     if regions is None:
-        found = enumerate(re.finditer(r"\S+", sentence), start=1)
-        places = [(number, "", *match.span()) for number, match in found]
+        matches = enumerate(re.finditer(r"\S+", sentence), start=1)
+        places = [(number, "", *match.span()) for number, match in matches]
     else:
         places = [(x["number"], x["name"], x["start"], x["end"]) for x in regions]
     parts = []

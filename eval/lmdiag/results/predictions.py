@@ -256,7 +256,7 @@ def align(
 ) -> Predictions:
     """Returns the predictions in the order of the rows, exactly one for each.
 
-    `BadInput` names the first few ids that are missing, doubled or foreign.
+    `BadInput` names the file (`where`) and the first few ids that are missing, doubled or foreign.
 
     Args:
         part: predictions in any order.
@@ -293,22 +293,19 @@ def read_run(
 ) -> dict[str, dict[SettingKey, Predictions]]:
     """Returns task -> (perturbation, run) -> predictions in the order of the task's rows.
 
-    Args:
-        file: `predictions.parquet` of a run; `BadInput` if it is missing or damaged, or a setting
-            has other ids than a task's rows.
-        stimuli: task -> its rows.
+    `BadInput` if `predictions.parquet` is missing or damaged, or a setting has other ids than rows.
     """
     with advice_to_overwrite():
         parts = read(file)
-    task_of = {row: task for task, rows in stimuli.items() for row in rows.columns()["id"]}
-    runs: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
+    rows_of = {task: rows.columns()["id"] for task, rows in stimuli.items()}
+    task_of = {row: task for task, rows in rows_of.items() for row in rows}
+    settings_of: dict[str, dict[SettingKey, Predictions]] = {task: {} for task in stimuli}
     for key, part in parts.items():
         if foreign := [row for row in part.id if row not in task_of]:
             raise BadInput(f"{file}: {ids(foreign)} in none of the tasks {', '.join(stimuli)}")
-        for task in {task_of[row]: None for row in part.id}:
-            rows = stimuli[task].columns()["id"]
-            runs[task][key] = align(part, rows, str(file), foreign=True)
-    return runs
+        for task in dict.fromkeys(task_of[row] for row in part.id):
+            settings_of[task][key] = align(part, rows_of[task], str(file), foreign=True)
+    return settings_of
 
 
 # ---- predictions of other programs ---------------------------------------------------------------
@@ -326,13 +323,13 @@ def read_external(
         setting: perturbation to take from a run's file.
 
     Returns:
-        the predictions in the order of the rows, one for each shuffle of a shuffled setting of a
-        run's file, otherwise one; ids of the rows that have no prediction, whose values are None;
-        a line for each thing that was changed in what was read.
+        the predictions in the order of the rows, one for each shuffle of a run's file, otherwise
+        one; ids of the rows that have no prediction, whose values are None; a line for each thing
+        that was changed in what was read.
 
     Raises:
-        BadInput: no such file, a malformed line (file and line are named), values that cannot be
-            log-probabilities, ids that are repeated or unknown, and missing ones in a run's file.
+        BadInput: the file cannot be read (file and line are named); see `read`, `normalised` and
+            `align`.
     """
     rows = stimuli.columns()["id"]
     notes: list[str] = []
@@ -365,15 +362,8 @@ def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
     """Returns predictions of another program with the values that a run records.
 
     Sums over sentences follow from their words, rounding above 0 is cut, and the mark of a word's
-    beginning is removed from top words, with a note.
-
-    Args:
-        part: the predictions.
-        where: names them in messages.
-
-    Raises:
-        BadInput: there are none, nothing in them can be scored, some rows only have top words, or
-            top words have other white space.
+    beginning is removed from top words, with a note. `BadInput`, with `where`, if there are none,
+    nothing in them can be scored, some rows only have top words, or these have other white space.
     """
     if not part.id:
         raise BadInput(f"{where} is empty: write one prediction per line")
@@ -385,14 +375,15 @@ def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
             raise BadInput(f"{where}: {name} are not given for id {lacking[0]}; give all or none")
     log_prob = part.log_prob
     n_tokens = part.n_tokens
-    spans = [words or () for words in part.words]
-    counted = [all(word.n_tokens is not None for word in words) for words in spans]
-    spans = [tuple(word._replace(n_tokens=word.n_tokens or 0) for word in x) for x in spans]
-    sums = [SentenceAnswer(words) for words in spans]
-    if sums and all(value is None for value in log_prob):
-        log_prob = [answer.log_prob for answer in sums]
-    if sums and all(value is None for value in n_tokens):
-        n_tokens = [x.n_tokens if known else None for x, known in zip(sums, counted, strict=True)]
+    given = [words or () for words in part.words]
+    spans = [tuple(x._replace(n_tokens=x.n_tokens or 0) for x in words) for words in given]
+    answers = [SentenceAnswer(words) for words in spans]
+    if answers and all(value is None for value in log_prob):
+        log_prob = [answer.log_prob for answer in answers]
+    if answers and all(value is None for value in n_tokens):
+        is_counted = [all(word.n_tokens is not None for word in words) for words in given]
+        pairs = zip(answers, is_counted, strict=True)
+        n_tokens = [answer.n_tokens if counted else None for answer, counted in pairs]
     marked = 0
     top_words = list[list[str] | None]()
     for row, tops in zip(part.id, part.top_words, strict=True):

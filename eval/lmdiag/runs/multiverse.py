@@ -42,16 +42,11 @@ def run_members(
     """Runs one model by every combination; finished runs are read back, interrupted ones resumed.
 
     Args:
-        model_id, run_options, processes: see `run_model`.
-        options: how the model is loaded; the options of knobs have their defaults.
-        inputs: what is asked; likewise.
+        model_id, options, inputs, run_options, processes: see `run_model`; knobs have defaults.
         values: what varies; a knob that does not apply to the model is left out.
 
     Returns:
-        choices of the knobs that apply, and run of each; () on all processes but the first.
-
-    Raises:
-        BadInput: see `run_model`; a combination cannot be asked.
+        choices of the knobs that apply, and run of each; [] on all processes but the first.
     """
     model = load_everywhere(model_id, options, processes)
     open_knobs = _open_knobs(model.info, inputs.asks, values, options, processes)
