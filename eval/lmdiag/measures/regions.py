@@ -52,9 +52,8 @@ def sentence_parts(
 
     Args:
         sentence: the text.
-        words: with their log-probabilities; None where they are not known.
+        words, entropies: see `SentenceAnswer`; None where they are not known.
         regions: number, name, start and end of each; None for words.
-        entropies: before each of `words`, bits.
         empty_bits: surprisal of a region without words: 0 in test suites, whose formulas need one.
     """
     spans = words or ()
@@ -78,10 +77,9 @@ def sentence_parts(
 def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
     """Returns the surprisal of a part of a sentence in bits; NaN where it is undefined.
 
-    It is the sum over the words that begin in the part. The first word of a sentence may have no
-    probability (a causal model without a beginning-of-sequence token): it is left out of the sum,
-    as of that of the sentence, and a part of this word alone is undefined. So is a part without
-    words, and one with a word that the tokenizer cannot represent.
+    It is the sum over the words that begin in the part. A first word without a probability is left
+    out of the sum, as of that of the sentence, and a part of this word alone is undefined. So is a
+    part without words, and one with a word that the tokenizer cannot represent.
     """
     inside = (word for word in words or () if start <= word.start < end)
     log_prob = SentenceAnswer(tuple(inside)).log_prob

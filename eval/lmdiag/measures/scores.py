@@ -49,7 +49,7 @@ class Scores:
     """A measure as its per-item values.
 
     Attributes:
-        name: e.g. "accuracy@1", "sensitivity@0.01".
+        name: e.g. "sensitivity@0.01".
         items: ids of what was counted, (n,): rows, contrasts, or the first row of a context.
         values: one value per item, (n,), or (n, 2) for correlations.
         statistic, levels: see `Statistic` and `LevelPositions`.
@@ -100,10 +100,7 @@ def build(
     chance: Floats | None = None,
     over: str = "id",
 ) -> Scores:
-    """Returns scores of the items whose value is defined; items with NaN are left out.
-
-    `labels` are the levels of all items by break-down.
-    """
+    """Returns scores of the items whose value is not NaN; `labels` are levels by break-down."""
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     kept = Scores(name, items, values, statistic, over=over, chance=chance).take(defined)
     levels = {by: positions(objects(of_items)[defined]) for by, of_items in (labels or {}).items()}
@@ -194,13 +191,10 @@ class Trials:
 
     @cached_property
     def contrasts(self) -> Contrasts:
-        """The rows grouped by their `contrast`.
+        """The rows grouped by their `contrast`; a `ValueError` if one has several good rows.
 
         The level of a contrast in a break-down is the one that all its rows share, or that of the
         good row for `condition`, which differs between the rows by its nature.
-
-        Raises:
-            ValueError: a contrast has several good rows.
         """
         place = dict[str, int]()
         numbers = [place.setdefault(name, len(place)) for name in self.rows["contrast"]]
@@ -291,10 +285,9 @@ class Contrasts:
         *,
         with_chance: bool = False,
     ) -> Scores:
-        """Returns scores over the contrasts whose value (for a proportion 1 or 0) is not NaN.
+        """Returns scores over the contrasts whose value is not NaN.
 
-        The chance level is the probability that guessing puts the good row first: 1 / number of
-        rows of the contrast.
+        The chance level is that guessing puts the good row first: 1 / rows of the contrast.
         """
         rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
         chance = 1 / rows if with_chance else None
@@ -303,13 +296,10 @@ class Contrasts:
         return replace(scores, equal=int(self.same.sum()), not_defined=why)
 
     def verdicts(self, name: str, values: Floats, by: float | None = None) -> Scores:
-        """Returns the share of contrasts whose good row has a higher value than every bad row.
+        """Returns the share of contrasts whose good row is higher than every bad row, or by `by`.
 
-        Args:
-            name: of the measure.
-            values: of the rows, (n,).
-            by: how much higher; None for any difference. Only then is there a chance level: with a
-                threshold it depends on how a model spreads its probability over the vocabulary.
+        With such a threshold there is no chance level: it depends on how a model spreads its
+        probability over the vocabulary.
         """
         values = higher(*self.pairs(values), by=by or 0.0)
         return self.build(name, values, with_chance=by is None)

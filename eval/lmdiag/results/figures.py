@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmdiag.results.models import model_labels
 from lmdiag.results.published import published_beside
@@ -30,9 +30,6 @@ def figures(runs: Iterable[Results]) -> DataFrame:
     `ci_high` (95% interval), `chance`, `versus_chance` and `p_chance`; `sd` and `n_shuffles` of a
     shuffled setting; `published`, the figure of the paper, in percent; and `signature`. Proportions
     are in [0, 1]. What is not defined is missing (NaN or None).
-
-    Args:
-        runs: the results of each run.
     """
     return figure_records(runs).drop(columns=[*_RECORDS])
 
@@ -47,8 +44,19 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
 
     results = [*runs]
     names = _names([run.model for run in results])
-    numbered = enumerate(zip(names, results, strict=True))
-    rows = [row for number, (name, run) in numbered for row in _rows(number, name, run)]
+    rows = []
+    for number, (name, run) in enumerate(zip(names, results, strict=True)):
+        published = published_beside(run)
+        for key, figure in run.figures():
+            reported = published.get(key)
+            rows.append({
+                "model": name, "revision": run.model.revision, "commit": run.model.commit,
+                **key._asdict(),
+                **{column: getattr(figure, column) for column in VALUES},
+                "n_shuffles": figure.runs, "published": reported and reported.value,
+                "signature": run.tasks[key.task][key.setting].signature,
+                "run": number, "figure": figure, "reported": reported,
+            })  # fmt: skip
     columns = ("model", "revision", "commit", *FigureKey._fields, *VALUES)
     further = ("n_shuffles", "published", "signature", *_RECORDS)
     # objects: texts in Arrow's arrays make each of the many selections slow
@@ -65,24 +73,6 @@ def _names(models: Sequence[ModelInfo]) -> list[str]:
     keys = [(model.name or model.id, model.revision) for model in models]
     n_labels = Counter(name for name, _ in {*zip(keys, labels, strict=True)})
     return [labels[i] if n_labels[keys[i]] > 1 else names[i] for i in range(len(names))]
-
-
-def _rows(number: int, name: str, results: Results) -> Iterable[dict[str, Any]]:
-    """A row per figure of a run."""
-    model = results.model
-    names = {"model": name, "revision": model.revision, "commit": model.commit}
-    published = published_beside(results)
-    for key, figure in results.figures():
-        reported = published.get(key)
-        yield {
-            **names,
-            **key._asdict(),
-            **{name: getattr(figure, name) for name in VALUES},
-            "n_shuffles": figure.runs,
-            "published": reported.value if reported else None,
-            "signature": results.tasks[key.task][key.setting].signature,
-            **dict(zip(_RECORDS, (number, figure, reported), strict=True)),
-        }
 
 
 def in_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
