@@ -52,7 +52,7 @@ def run_members(
     open_knobs = _open_knobs(model.info, inputs.asks, values, options, processes)
     slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
     shared = run_options.output / slug / "shared"
-    members = list[tuple[dict[str, str], Run]]()
+    members: list[tuple[dict[str, str], Run]] = []
     known_choices = list[dict[str, str]]()
     asked = set[tuple[str, ...]]()
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
