@@ -46,14 +46,13 @@ def declaration_errors(diagnostic: Diagnostic) -> Iterator[str]:
     }
     named = [("further_measures", "function of lmdiag.measures", name) for name in own]
     for field, what, name in (*named, *_names(diagnostic)):
+        names = sorted(known[what])
+        is_known = name in ("", *names)
         if what == "measure":
             is_known = any(fnmatchcase(x, name) or fnmatchcase(name, x) for x in measures)
-        else:
-            is_known = name == "" or name in known[what]
         if is_open and what in ("measure", "label"):
-            is_known |= not suggest(name, known[what])
+            is_known |= not suggest(name, names)
         if not is_known:
-            names = sorted(known[what])
             choices = f"{suggest(name, names)}: choose from {', '.join(names)}"
             yield f"{field}: unknown {what} {name!r}{choices}"
 

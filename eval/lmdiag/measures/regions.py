@@ -86,9 +86,6 @@ def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
     return math.nan if log_prob is None else 0.0 - log_prob / math.log(2)
 
 
-# ---- test suites ---------------------------------------------------------------------------------
-
-
 def suite_measures(trials: Trials) -> list[Scores]:
     """Returns suite_accuracy and prediction_accuracy.
 

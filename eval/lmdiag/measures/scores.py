@@ -191,41 +191,10 @@ class Trials:
 
     @cached_property
     def contrasts(self) -> Contrasts:
-        """The rows grouped by their `contrast`; a `ValueError` if one has several good rows.
+        """The rows grouped by their `contrast`."""
+        return Contrasts(self)
 
-        The level of a contrast in a break-down is the one that all its rows share, or that of the
-        good row for `condition`, which differs between the rows by its nature.
-        """
-        place = dict[str, int]()
-        numbers = [place.setdefault(name, len(place)) for name in self.rows["contrast"]]
-        group = np.array(numbers, dtype=np.intp)
-        ids = objects([*place])
-        is_good = np.array(self.rows["good"], dtype=bool)
-        several = np.bincount(group[is_good], minlength=len(ids)) > 1
-        if several.any():
-            name = ids[several][0]
-            raise ValueError(f"contrast {name!r} has several good rows; it must have one")
-        good = np.full(len(ids), -1, dtype=np.intp)
-        good[group[is_good]] = np.flatnonzero(is_good)
-        bad = np.flatnonzero(~is_good)
-        levels: dict[str, Labels] = {}
-        for by, labels in self.levels.items():
-            level_of: dict[int, str | None] = {}
-            for contrast, label in zip(numbers, labels, strict=True):
-                level_of[contrast] = (
-                    label if level_of.setdefault(contrast, label) == label else None
-                )
-            if by == "condition":
-                level_of = {i: labels[row] for i, row in enumerate(good.tolist()) if row >= 0}
-            if any(level_of.values()):
-                levels[by] = [level_of.get(i) for i in range(len(ids))]
-        same = np.zeros(len(ids), dtype=bool)
-        for row, contrast in zip(bad.tolist(), group[bad].tolist(), strict=True):
-            same[contrast] |= good[contrast] >= 0 and self._asks_the_same(row, good[contrast])
-        why = SAME_QUESTION if "target" in self.rows else SAME_SENTENCE
-        return Contrasts(ids, good, bad, group[bad], levels, same, why)
-
-    def _asks_the_same(self, row: int, other: int) -> bool:
+    def asks_the_same(self, row: int, other: int) -> bool:
         """Whether two rows ask a model the same, as far as texts and log-probabilities show it.
 
         Without capital letters, texts that differ in these alone are the same tokens; so are texts
@@ -242,28 +211,49 @@ class Trials:
         return tied and all(_plain(a) == _plain(b) for a, b in pairs)
 
 
-@dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Which rows are compared with each other.
+    """Which rows are compared with each other; a `ValueError` if a contrast has several good rows.
 
     Attributes:
         ids: contrast ids in order of first appearance, (n,).
         good: position of the good row of each contrast, -1 where it is not among the rows, (n,).
         bad: positions of all bad rows, (m,).
         bad_of: position in `ids` of the contrast of each bad row, (m,).
-        levels: break-down -> level of each contrast.
+        levels: break-down -> level of each contrast: the one that all its rows share, or that of
+            the good row for `condition`, which differs between the rows by its nature.
         same: whether a bad row asks the model exactly what the good row asks, (n,), as texts or as
             tokens. Such a contrast is not a comparison.
         why_same: says so, for readers.
     """
 
-    ids: Items
-    good: NDArray[np.intp]
-    bad: NDArray[np.intp]
-    bad_of: NDArray[np.intp]
-    levels: Mapping[str, Labels]
-    same: NDArray[np.bool_]
-    why_same: str
+    def __init__(self, trials: Trials) -> None:
+        place = dict[str, int]()
+        numbers = [place.setdefault(name, len(place)) for name in trials.rows["contrast"]]
+        group = np.array(numbers, dtype=np.intp)
+        is_good = np.array(trials.rows["good"], dtype=bool)
+        self.ids = objects([*place])
+        several = np.bincount(group[is_good], minlength=len(place)) > 1
+        if several.any():
+            name = self.ids[several][0]
+            raise ValueError(f"contrast {name!r} has several good rows; it must have one")
+        self.good = np.full(len(place), -1, dtype=np.intp)
+        self.good[group[is_good]] = np.flatnonzero(is_good)
+        self.bad = np.flatnonzero(~is_good)
+        self.bad_of = group[self.bad]
+        self.levels: dict[str, Labels] = {}
+        for by, labels in trials.levels.items():
+            shared: dict[int, str | None] = {}
+            for contrast, label in zip(numbers, labels, strict=True):
+                shared[contrast] = label if shared.setdefault(contrast, label) == label else None
+            of_good = [None if row < 0 else labels[row] for row in self.good.tolist()]
+            of_contrasts: Labels = of_good if by == "condition" else [*shared.values()]
+            if any(of_contrasts):
+                self.levels[by] = of_contrasts
+        self.same = np.zeros(len(place), dtype=bool)
+        for row, contrast in zip(self.bad.tolist(), self.bad_of.tolist(), strict=True):
+            good = self.good[contrast]
+            self.same[contrast] |= good >= 0 and trials.asks_the_same(row, good)
+        self.why_same = SAME_QUESTION if "target" in trials.rows else SAME_SENTENCE
 
     def pairs(self, values: Floats) -> tuple[Floats, Floats]:
         """Returns the value of the good row and the highest of the bad rows, (n,) each.

@@ -54,9 +54,6 @@ def render(multiverse: Multiverse) -> str:
     )  # fmt: skip
 
 
-# ---- texts and tables ----------------------------------------------------------------------------
-
-
 def choice_label(choice: str) -> str:
     """Returns a choice as readers see it: of a long prompt its beginning and its end."""
     text = visible(" ".join(choice.split()))
@@ -133,9 +130,6 @@ def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], second: str) 
             rows.append(((headline.label,), dict(zip(headings, counts, strict=True))))
     title = f"{visible(multiverse.models[0])} minus {visible(second)}"
     return text_grid("", (title,), rows)
-
-
-# ---- charts --------------------------------------------------------------------------------------
 
 
 _LARGE_POINT = "Lines are 95% intervals; the large point is the default protocol"

@@ -63,17 +63,16 @@ def document() -> Mapping[str, Any]:
 @cache
 def published_figures() -> tuple[PublishedFigure, ...]:
     """Returns all published figures, in the order of the tables."""
-    return tuple(figure for table in document()["tables"] for figure in _figures(table))
-
-
-def _figures(table: Mapping[str, Any]) -> Iterator[PublishedFigure]:
-    """The figures of a table: a row per model, with null for what the source does not have."""
-    for model, values in table["models"].items():
-        for (*place, n), given in zip(table["columns"], values, strict=True):
-            value, sd = given if isinstance(given, list) else (given, None)
-            key = FigureKey(table["task"], *place)
-            if value is not None:
-                yield PublishedFigure(table["source"], table["table"], model, key, value, sd, n)
+    figures = []
+    for table in document()["tables"]:  # a row per model, with null for what the source lacks
+        for model, values in table["models"].items():
+            for (*address, n), given in zip(table["columns"], values, strict=True):
+                value, sd = given if isinstance(given, list) else (given, None)
+                key = FigureKey(table["task"], *address)
+                if value is not None:
+                    source = table["source"], table["table"]
+                    figures.append(PublishedFigure(*source, model, key, value, sd, n))
+    return tuple(figures)
 
 
 def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
@@ -87,8 +86,8 @@ def published_beside(results: Results) -> dict[FigureKey, PublishedFigure]:
     beside: dict[FigureKey, PublishedFigure] = {}
     for published in published_figures():
         figure = results.figure(published.key) if published.model == model else None
-        is_defined = figure is not None and figure.value is not None
-        if is_defined and has_published_rows(results, published.key.task):
+        has_value = figure and figure.value is not None
+        if has_value and has_published_rows(results, published.key.task):
             earlier = beside.setdefault(published.key, published)
             if published.value != earlier.value:
                 beside[published.key] = replace(earlier, others=(*earlier.others, published))

@@ -41,9 +41,6 @@ CHANCE_LEGEND = (
 """What the signs mean, in the same words everywhere."""
 
 
-# ---- figures -------------------------------------------------------------------------------------
-
-
 class FigureKey(NamedTuple):
     """The address of a figure; break-down and level are "" for a measure as a whole."""
 
@@ -180,9 +177,6 @@ class SettingResults:
         document = asdict(replace(self, measures={})) | {"measures": measures}
         names = dict.fromkeys((*always, *document))
         return {key: document[key] for key in names if key in always or document[key]}
-
-
-# ---- results.json --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

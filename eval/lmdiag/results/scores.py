@@ -114,9 +114,6 @@ def on_common_items(several: Sequence[Scores]) -> tuple[list[str], list[Floats]]
     return items, [scores.values[rows] for scores, rows in zip(several, rows_of, strict=True)]
 
 
-# ---- scores.parquet ------------------------------------------------------------------------------
-
-
 @cache
 def schema_of_scores() -> pa.Schema:
     """Returns the columns of `scores.parquet`, see `Scores`, with their Arrow types.
