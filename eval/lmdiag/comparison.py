@@ -264,7 +264,8 @@ def refuse_different(runs: Sequence[Run], across: Sequence[str] = ()) -> None:
 
 def _name_of(run: Run, number: int) -> str:
     """What messages call a run, or the measures that were given in this place."""
-    return str(run.path) if run.path.name else f"number {number} ({model_label(run.results.model)})"
+    is_file = run.computed is None
+    return str(run.path) if is_file else f"number {number} ({model_label(run.results.model)})"
 
 
 def differing(a: Results, b: Results) -> dict[str, str]:

@@ -361,20 +361,19 @@ class Diagnostic:
         """
         from lmdiag import measures
 
-        levels = self.levels(rows)
-        is_choice = any(predictions.get("labels", ()))
-        trials = measures.Trials(rows, predictions, levels, left_only and not is_choice, cased)
-        scores: list[Scores] = []
-        if is_choice:
-            scores = measures.choice_measures(trials)
+        functions = self.further_measures
+        if is_choice := any(predictions.get("labels", ())):
+            functions = ("choice_measures",)
         elif self.asks == "word":
-            further_levels = self.accuracy_levels(rows) if self.accuracy_levels else {}
-            scores += measures.accuracy(trials, k, levels | further_levels)
-            scores += measures.sensitivity(trials, threshold)
-            if "contrast" not in rows:
-                scores += [*measures.surprisal(trials), *measures.rank(trials)]
+            alone = () if "contrast" in rows else ("surprisal", "rank")
+            functions = ("accuracy", "sensitivity", *alone, *self.further_measures)
+        further_levels = self.accuracy_levels(rows) if self.accuracy_levels else {}
+        trials = measures.Trials(
+            rows, predictions, self.levels(rows), left_only and not is_choice, cased, further_levels
+        )
         given = {"k": k, "threshold": threshold}
-        for measure in self.further_measures if not is_choice else ():
+        scores: list[Scores] = []
+        for measure in functions:
             function = attrgetter(measure)(measures) if isinstance(measure, str) else measure
             taken = signature(function).parameters.keys() & given.keys()
             options = {name: given[name] for name in taken}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from lmdiag.measures.scores import (
     Columns,
     Floats,
     Items,
-    Labels,
     Scores,
     Statistic,
     Trials,
@@ -22,7 +21,7 @@ from lmdiag.measures.scores import (
 from lmdiag.types import BadInput
 
 
-def accuracy(trials: Trials, k: Sequence[int], levels: Mapping[str, Labels]) -> list[Scores]:
+def accuracy(trials: Trials, k: Sequence[int]) -> list[Scores]:
     """Returns accuracy@k: the share of rows with an expected word among the first k top words.
 
     Only rows with `expected` count. Words are compared whole, so a piece shown as "##ing" never
@@ -41,7 +40,8 @@ def accuracy(trials: Trials, k: Sequence[int], levels: Mapping[str, Labels]) -> 
             wanted = {*map(fold, trials.rows["expected"][i])}
             matches = (n for n, word in enumerate(lists[i], start=1) if fold(word) in wanted)
             ranks[place] = next(matches, np.inf)
-    by = {name: [of[i] for i in where] for name, of in levels.items()}
+    levels = {**trials.levels, **trials.accuracy_levels}
+    by = {name: [labels[i] for i in where] for name, labels in levels.items()}
     hits = {rank: np.where(np.isnan(ranks), np.nan, ranks <= rank) for rank in k}
     return [
         build(f"accuracy@{rank}", trials.ids[where], hits[rank], "proportion", by)

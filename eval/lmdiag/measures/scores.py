@@ -167,6 +167,7 @@ class Trials:
         left_only: whether the model saw the left context alone.
         cased: whether the tokenizer distinguishes capital letters; else words are compared
             case-blind.
+        accuracy_levels: levels of accuracy alone.
     """
 
     rows: Columns
@@ -174,6 +175,7 @@ class Trials:
     levels: Mapping[str, Labels]
     left_only: bool = False
     cased: bool = True
+    accuracy_levels: Mapping[str, Labels] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
         """Returns whether a column of the predictions has any value."""
