@@ -244,8 +244,7 @@ class Multiverse(Printable):
             folder: the directory with `multiverse.json`, its `--output`.
 
         Raises:
-            BadInput: the file is missing, not JSON or of another version, a value is missing or of
-                the wrong type, or a member is not the run at its path; names file and field.
+            BadInput: see `read_record`; or a member is not the run at its path.
         """
         folder = Path(folder)
         if not has_file(folder / MULTIVERSE):
@@ -320,11 +319,10 @@ def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) ->
 def multiverse_of(
     models: Mapping[str, Sequence[tuple[dict[str, str], Run]]], headlines: DataFrame, folder: Path
 ) -> Multiverse:
-    """Returns the multiverse of some runs on the same rows.
+    """Returns the multiverse of some runs in a folder, on the same rows.
 
     Args:
-        models: label of each model -> choices and run of its members, that of the default protocol
-            first.
+        models: label of each model -> choices and run of its members, the default protocol first.
         headlines: figures of all these runs, see `lmdiag.report.selections.headlines`.
         folder: that holds the run directories.
     """

@@ -19,10 +19,7 @@ def short_commit(commit: str) -> str:
 
 
 def weights_text(model: ModelInfo) -> str:
-    """Returns what identifies the weights of a model: precision and commit, and a named one's id.
-
-    Of a model behind a server, precision and commit are not known.
-    """
+    """Returns what identifies the weights: precision and commit, and the id of a named model."""
     facts = [model.id if model.name else "", model.dtype, model.quantization]
     if model.server is not None:
         facts += [f"asked through {model.server}", "commit and precision not known"]

@@ -41,10 +41,6 @@ def original_records(
 
     Returns:
         of each row the folder, and id, top_words and log_prob; a line that counts the shorter lists
-
-    Raises:
-        BadInput: files of several models, another number of lines than of rows, or what is not a
-            probability.
     """
     lists = (text.split() for path in folder.glob("modelpreds-*") for _, text in _lines(path))
     k = max(map(len, lists), default=0)
@@ -64,7 +60,10 @@ def original_records(
 def _lines_of_rows(
     folder: Path, start: str, subset: str, columns: Mapping[str, Sequence[Any]]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yields id, place and text of the line of each row; nothing without a file."""
+    """Yields id, place and text of the line of each row; nothing without a file.
+
+    `BadInput` for files of several models, and for another number of lines than of rows.
+    """
     rows = [*zip(*(columns[name] for name in ("id", "item", "condition")), strict=True)]
     if subset:
         rows = [row for row, name in zip(rows, columns["subset"], strict=True) if name == subset]
@@ -77,10 +76,9 @@ def _lines_of_rows(
     for path in paths:
         lines = _lines(path)
         if len(lines) != len(rows):
-            raise BadInput(
-                f"{path} has {len(lines)} lines, and the data set {len(rows)} rows: a file of the "
-                "original code has a line per row, in the order of the published items"
-            )
+            problem = f"{path} has {len(lines)} lines, and the data set {len(rows)} rows"
+            rule = "a file of the original code has a line per row, in the order of the published"
+            raise BadInput(f"{problem}: {rule} items")
         for (row, *_), (where, text) in zip(rows, lines, strict=True):
             yield row, where, text
 

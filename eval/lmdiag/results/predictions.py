@@ -119,9 +119,8 @@ def write(path: Path, predictions: Iterable[Predictions]) -> None:
 def read(path: Path) -> dict[SettingKey, Predictions]:
     """Returns setting -> predictions; `UNNAMED` -> predictions of a file that names no settings.
 
-    The file is Parquet or JSON lines, of a run or of another program. All columns but `id` may be
-    absent. `BadInput` if it is missing or damaged, or a value is not what its column holds; the
-    message names file, row and column.
+    The file is Parquet or JSON lines, of a run or of another program. `BadInput` if it is missing
+    or damaged, or a value is not what its column holds; names file, row and column.
     """
     if not has_file(path):
         raise BadInput(f"{path} does not exist")
@@ -175,11 +174,7 @@ def _parquet_columns(path: Path) -> dict[str, list[Any]]:
 
 
 def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
-    """Returns checked predictions, in the order of the records.
-
-    A record is where it is, e.g. "FILE:3", and its values by column. `BadInput` for a value that is
-    not what its column holds names both.
-    """
+    """Returns checked predictions of records: where each is, e.g. "FILE:3", and its values."""
     places, values = tuple(zip(*records, strict=True)) or ((), ())
     names = [name for name in PER_ROW if name != "agreement"]  # which no other program has
     for place, record in zip(places, values, strict=True):

@@ -1,14 +1,10 @@
 """Published figures, kept as data, to compare with the figures of a run.
 
-`published.json` holds tables 4, 5, 7, 8, 9, 11, 12 and 14 of Ettinger (2020) for BERT base and
-large (uncased); the accuracies of tables 2 to 5 of Shivagunde et al. (2023) for the 21 models that
-are on the Hub, but for those of BERT on the small sets, which Ettinger has too; figures of the
-original code on three models, and of Çelik on 48 models, from the files of two repositories; and
-averages of human studies. 30 accuracies that the authors' own lists of predictions contradict, and
-figures of the original code from probabilities of other tokens, are left out:
-docs/diagnostics/known.md and extended-sets.md explain both. What table 2 of Shivagunde et al. calls
+`published.json` holds tables of Ettinger (2020) for BERT base and large (uncased) and of Shivagunde
+et al. (2023) for the models that are on the Hub; figures of the original code on three models, and
+of Çelik on 48, from the files of two repositories; and averages of human studies. What is left out
+and why: docs/diagnostics/known.md and extended-sets.md. What table 2 of Shivagunde et al. calls
 sensitivity, how often "not" changes the most probable word, is not the measure `sensitivity`.
-Newman et al. (2021), in the text that is available here, have no table with MW, EW and TSE.
 """
 
 from __future__ import annotations
