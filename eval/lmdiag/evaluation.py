@@ -106,13 +106,13 @@ def _mean(shuffles: Sequence[Figure]) -> Figure:
     return replace(shuffles[0], **means, runs=len(shuffles), not_defined=None)
 
 
-def chosen_measures(asked: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Returns the known measures that some names stand for, in their own order.
+def chosen_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]:
+    """Returns the measures that some names stand for, in their own order.
 
     `accuracy` stands for every `accuracy@k`, and `sensitivity`, which is a measure itself, for this
     one alone. `BadInput` if a name stands for no measure.
     """
-    names = list(known)
+    names = list(available)
     chosen: set[str] = set()
     for name in asked:
         matches = {name} & {*names} or {x for x in names if x.startswith(f"{name}@")}
@@ -194,12 +194,12 @@ def _unscored(
     Of a sentence, the words are named that the tokenizer cannot represent, or its beginning.
     Predictions with neither a log-probability nor a number of tokens say nothing of any word.
     """
-    known = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
+    scored = [part for part in predictions if {*part.log_prob, *part.n_tokens} - {None}]
     unscored = []
-    for i in sorted({i for part in known for i in range(len(part.id)) if part.state(i) == state}):
+    for i in sorted({i for part in scored for i in range(len(part.id)) if part.state(i) == state}):
         name = rows["target" if "target" in rows else "sentence"][i]
         if "target" not in rows:
-            spans = [span for part in known if part.words for span in part.words[i] or ()]
+            spans = [span for part in scored if part.words for span in part.words[i] or ()]
             lost = [span for span in spans if span.log_prob is None and not span.n_tokens]
             words = dict.fromkeys(name[span.start : span.end] for span in lost)
             name = truncated(", ".join(words) or name)

@@ -34,7 +34,7 @@ def declaration_errors(diagnostic: Diagnostic) -> Iterator[str]:
     labels = {part for name in measures for part in (name, name.partition("@")[0])} | settings
     labels |= {level for levels in diagnostic.level_labels.values() for level in levels}
     labels |= {level for table in diagnostic.tables for level in table.levels}
-    known: dict[str, Iterable[str]] = {
+    names_of: dict[str, Iterable[str]] = {
         "function of lmdiag.measures": MEASURES_OF,
         "measure": measures,
         "break-down": breakdowns,
@@ -46,7 +46,7 @@ def declaration_errors(diagnostic: Diagnostic) -> Iterator[str]:
     }
     named = [("further_measures", "function of lmdiag.measures", name) for name in own]
     for field, what, name in (*named, *_names(diagnostic)):
-        names = sorted(known[what])
+        names = sorted(names_of[what])
         is_known = name in ("", *names)
         if what == "measure":
             is_known = any(fnmatchcase(x, name) or fnmatchcase(name, x) for x in measures)

@@ -33,13 +33,13 @@ def _changed(
     row: Stimulus, shuffle: int, seed: int, *, shuffles: bool = False, truncates: bool = False
 ) -> str:
     """Shuffles the words of sentence 1, without periods; keeps two words of sentence 2."""
-    first = row["sentence_1"]
-    second = row["sentence_2"]
+    context = row["sentence_1"]
     if shuffles:
-        words = first.replace(".", "").split()
+        words = context.replace(".", "").split()
         order = random_order(len(words), row["item"], shuffle, seed)
-        first = " ".join(words[i] for i in order) + "."
-    return f"{first} {' '.join(second.split()[-2:]) if truncates else second}"
+        context = " ".join(words[i] for i in order) + "."
+    kept = " ".join(row["sentence_2"].split()[-2:]) if truncates else row["sentence_2"]
+    return f"{context} {kept}"
 
 
 _SENTENCES = ("sentence_1", "sentence_2")

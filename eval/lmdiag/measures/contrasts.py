@@ -143,7 +143,7 @@ def choice_measures(trials: Trials) -> list[Scores]:
     bias = np.full(len(contrasts.ids), np.nan)
     mass = np.full(len(contrasts.ids), np.nan)
     for number, orders in enumerate(_orders(trials)):
-        if not np.isnan(orders).any() and not contrasts.same[number]:
+        if not np.isnan(orders).any() and not contrasts.is_equal[number]:
             bias[number] = np.mean(orders[:, 0] > orders[:, 1:].max(axis=1))
             mass[number] = np.exp(orders).sum(axis=1).mean()
     return [

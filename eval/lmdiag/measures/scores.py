@@ -223,9 +223,9 @@ class Contrasts:
         bad_of: position in `ids` of the contrast of each bad row, (m,).
         levels: break-down -> level of each contrast: the one that all its rows share, or that of
             the good row for `condition`, which differs between the rows by its nature.
-        same: whether a bad row asks the model exactly what the good row asks, (n,), as texts or as
-            tokens. Such a contrast is not a comparison.
-        why_same: says so, for readers.
+        is_equal: whether a bad row asks the model exactly what the good row asks, as texts or as
+            tokens, (n,). Such a contrast is not a comparison.
+        why_equal: says so, for readers.
     """
 
     def __init__(self, trials: Trials) -> None:
@@ -251,23 +251,23 @@ class Contrasts:
             of_contrasts: Labels = of_good if by == "condition" else [*shared.values()]
             if any(of_contrasts):
                 self.levels[by] = of_contrasts
-        self.same = np.zeros(len(place), dtype=bool)
+        self.is_equal = np.zeros(len(place), dtype=bool)
         for row, contrast in zip(self.bad.tolist(), self.bad_of.tolist(), strict=True):
             good = self.good[contrast]
-            self.same[contrast] |= good >= 0 and trials.asks_the_same(row, good)
-        self.why_same = SAME_QUESTION if "target" in trials.rows else SAME_SENTENCE
+            self.is_equal[contrast] |= good >= 0 and trials.asks_the_same(row, good)
+        self.why_equal = SAME_QUESTION if "target" in trials.rows else SAME_SENTENCE
 
     def pairs(self, values: Floats) -> tuple[Floats, Floats]:
         """Returns the value of the good row and the highest of the bad rows, (n,) each.
 
         NaN where a row has none or is missing, and where the contrast is not a comparison.
         """
-        good = np.where((self.good < 0) | self.same, np.nan, values[self.good])
+        good = np.where((self.good < 0) | self.is_equal, np.nan, values[self.good])
         highest = np.full(len(self.ids), -np.inf)
         with np.errstate(invalid="ignore"):  # an unscorable row makes its contrast NaN
             np.maximum.at(highest, self.bad_of, values[self.bad])
         no_bad_row = np.bincount(self.bad_of, minlength=len(self.ids)) == 0
-        return good, np.where(no_bad_row | self.same, np.nan, highest)
+        return good, np.where(no_bad_row | self.is_equal, np.nan, highest)
 
     def build(
         self,
@@ -284,8 +284,12 @@ class Contrasts:
         rows = 1 + np.bincount(self.bad_of, minlength=len(self.ids))
         chance = 1 / rows if with_chance else None
         scores = build(name, self.ids, values, statistic, self.levels, chance, "contrast")
-        why = self.why_same if len(self.ids) and self.same.all() and not len(scores.items) else ""
-        return replace(scores, equal=int(self.same.sum()), not_defined=why)
+        why = (
+            self.why_equal
+            if len(self.ids) and self.is_equal.all() and not len(scores.items)
+            else ""
+        )
+        return replace(scores, equal=int(self.is_equal.sum()), not_defined=why)
 
     def verdicts(self, name: str, values: Floats, by: float | None = None) -> Scores:
         """Returns the share of contrasts whose good row is higher than every bad row, or by `by`.

@@ -53,7 +53,7 @@ def run_members(
     slug = results.model_slug(model.info.id, model.info.revision, run_options.name)
     shared = run_options.output / slug / "shared"
     members: list[tuple[dict[str, str], Run]] = []
-    known_choices = list[dict[str, str]]()
+    tried = list[dict[str, str]]()
     asked = set[tuple[str, ...]]()
     for fields in _combinations({knob: values[knob] for knob in open_knobs}):
         try:
@@ -64,7 +64,7 @@ def run_members(
                 del model
                 variant = model = load_everywhere(model_id, chosen, processes)
             choices = {knob: _choice(knob, chosen, variant, inputs.asks) for knob in open_knobs}
-            if choices in known_choices:
+            if choices in tried:
                 continue  # another name for what bos auto does
             with processes.shared_errors():
                 asked_so = inputs.asked_by(chosen)
@@ -74,7 +74,7 @@ def run_members(
                 continue  # the tokenizer does not have the token, or the prompt begins with it
             asked_with = f"asked with {_texts(fields)}; --knobs leaves knobs out"
             raise type(error)(f"{error} ({asked_with})") from None
-        known_choices.append(choices)
+        tried.append(choices)
         if keys in asked:
             continue
         asked.add(keys)
