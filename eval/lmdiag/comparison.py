@@ -370,11 +370,13 @@ def compare_all(
     """Compares every two runs on the same rows, with the numbers of `compare_runs`.
 
     Returns:
-        for each figure, numbers of two runs -> outcome of the first minus the second. Pairs that
-        cannot be compared are left out.
+        for each figure that all runs have, numbers of two runs -> outcome of the first minus the
+        second. Pairs that cannot be compared are left out.
     """
     compared = {}
     for key in keys:
+        if any(key.setting not in run.results.tasks.get(key.task, ()) for run in runs):
+            continue
         pairs = {
             (i, j): pair
             for i, j in permutations(range(len(runs)), 2)
