@@ -198,22 +198,22 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
         for name, part in _reference_rows(figures, table).items()
     }
     for address, of_figure in table.groupby("address", sort=False):
+        cells = [CellText("")] * len(figures.sources)
+        for x in of_figure.itertuples():
+            cells[x.run] = cell_of(x.figure, x.reported)
         first = of_figure.iloc[0]
-        of_runs = of_figure.set_index("run")
-        cells = {run: cell_of(row["figure"], row["reported"]) for run, row in of_runs.iterrows()}
         figure = first["figure"]
         human = first["human"]
         facts = {
             "n": "" if figure.n is None else f"{figure.n:,}",
             "chance": "" if figure.chance is None else numbers.number(figure.chance, "share"),
-            "published": numbers.published(of_runs["reported"].get(0), figure),
+            "published": numbers.published(cells[0].published, figure),
             "human": numbers.value(human) if human else "",
         }
         for name in REFERENCES.values():
             facts[name] = str(references.get(name, {}).get(address, ""))
-        of_models = [cells.get(run, CellText("")) for run in range(len(figures.sources))]
         key = FigureKey(*first[[*FigureKey._fields]])
-        rows.append(HeadlineRow(first["heading"], key, of_models, human, facts))
+        rows.append(HeadlineRow(first["heading"], key, cells, human, facts))
     return rows
 
 
