@@ -30,7 +30,7 @@ from lmdiag.multiverse import Multiverse
 from lmdiag.report.terminal import print_analysis
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
-from lmdiag.stimuli.building import script
+from lmdiag.stimuli.dataset import script
 from lmdiag.table_files import as_frame, read_table
 from lmdiag.types import BadInput
 
@@ -297,7 +297,7 @@ ODD = {
     "NUL": "a\0b", "surrogate": "\ud800.csv", "loop": "loop", "below a loop": "loop/x.csv",
 }  # fmt: skip
 ROW = {"id": "a", "context": "A robin is a", "target": "bird"}
-ROWS = stimuli.Stimuli.of("own", {name: [value] for name, value in ROW.items()}, "own", None)
+ROWS = stimuli.Stimuli("own", {name: [value] for name, value in ROW.items()}, "own", None)
 
 
 def source(text):

@@ -21,7 +21,7 @@ CONTRASTS = rows_of(
         for i in range(2)
     )
 )  # fmt: skip
-CPRAG = stimuli.Stimuli.of("cprag102", CONTRASTS, "tests", None)
+CPRAG = stimuli.Stimuli("cprag102", CONTRASTS, "tests", None)
 
 
 def crossed(levels, *n):

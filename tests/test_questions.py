@@ -11,7 +11,7 @@ def setting(*rows, task="mine", name="none", run=0):
     """A setting with rows, which are completed."""
     filled = [{"id": str(i), "right_context": ""} | row for i, row in enumerate(rows, start=1)]
     columns = {column: [row[column] for row in filled] for column in filled[0]}
-    return Setting(Stimuli.of(task, columns, "rows", None), name, run)
+    return Setting(Stimuli(task, columns, "rows", None), name, run)
 
 
 def asked(*settings, kind="masked", cased=True):

@@ -13,35 +13,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from functools import partial
+from io import StringIO
 from numbers import Number
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lmdiag import diagnostics
-from lmdiag.files import (
-    MAX_CELL,
-    MAX_INDEX,
-    MAX_TABLE,
-    check_file,
-    check_size,
-    encoding_of,
-    has_file,
-    read_json_lines,
-    read_parquet,
-    read_text,
-    readable,
-    replacing,
-)
-from lmdiag.text import (
-    column_like,
-    csv_cell,
-    first_few,
-    folded,
-    shortened,
-    suggest,
-    truncated,
-    visible,
-)
+from lmdiag import diagnostics, files
+from lmdiag.files import MAX_CELL, MAX_TABLE, check_size, read_text
+from lmdiag.text import column_like, csv_cell, first_few, folded, shortened, suggest, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -56,36 +35,31 @@ WRITTEN_SUFFIXES = (".csv", ".tsv", ".parquet")
 MISSING = ("", "NA", "NaN", "nan")
 """What stands for a missing value in files of text and of Excel."""
 
+ROW_NAMES = ("", "__index_level_0__")
+"""Columns of row names, which R and pandas add."""
+
 MEMORY = "rows"
 """What a table in memory is called in messages."""
 
+# between the fields of a line; spreadsheets write a semicolon or a tab in many languages
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
-"""Between the fields of a line; spreadsheets write a semicolon or a tab in many languages."""
+_MAX_LINE = 16 * MAX_CELL  # characters of a line of a text file
+_MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
 
-_MAX_LINE = 16 * MAX_CELL
-"""Characters of a line of a text file."""
-
-_MAX_ROW = 4 * MAX_CELL
-"""Bytes of a row of an Excel file, unpacked."""
-
+# what is numbered -> what stands between the name of a file and the number
 _MARKS = {"line": ":", "row": ", row "}
-"""What is numbered -> what stands between the name of a file and the number."""
-
+# types of the values of a table, whatever it was read from, and names of other ones
 _PLAIN = {str, bool, int, float, type(None)}
-"""Types of the values of a table, whatever it was read from."""
-
+_KINDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
+# keys of a region in the column `regions`; see docs/specification.md, section 1
 _REGION = {"number", "name", "start", "end"}
-"""Keys of a region in the column `regions`; see docs/specification.md, section 1."""
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 _LINE_END = re.compile(r"\r\n|\r|\n").findall
+_QUOTE_FIRST = re.compile(r'(?:^|(?<=\t))"', re.MULTILINE)
 _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
 
-FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
-"""Column, comparison and value of a condition."""
-
-_Row = tuple[int, list[str]]
-"""The number of a row in its file, and its cells."""
+_Row = tuple[int, list[str]]  # the number of a row in its file, and its cells
 
 
 class Problems(list[str]):
@@ -109,37 +83,35 @@ class Problems(list[str]):
 
 
 class RowNumbers(NamedTuple):
-    """The numbers of rows in their file, for messages.
+    """The numbers of rows in their file.
 
     Attributes:
-        values: of each row; () for rows of several files.
+        values: of each row; of rows of several files, and of those of a suite, what messages call
+            them.
         unit: what is numbered: "line" of a text file, or "row".
         below: numbers of the rows below the header, from 1, also counting empty ones; () for
             `values`, which have no header.
+        names: what ids are made of, where rows were left out or made; () for 1, 2 and so on.
     """
 
-    values: Sequence[int] = ()
+    values: Sequence[int | str] = ()
     unit: str = "row"
     below: Sequence[int] = ()
+    names: Sequence[int | str] = ()
 
-    @property
-    def rows(self) -> Sequence[int]:
-        """The numbers of the rows below the header."""
-        return self.below or self.values
-
-    def of(self, rows: Iterable[int]) -> RowNumbers:
+    def of(self, rows: Sequence[int]) -> RowNumbers:
         """Returns the numbers of some rows."""
-        kept = [*rows]
-        values, below = (
-            [numbers[row] for row in kept] if numbers else ()
-            for numbers in (self.values, self.below)
-        )
-        return self._replace(values=values, below=below)
+        kept: list[Any] = [
+            [x[row] for row in rows] if x else () for x in (self.values, self.below, self.names)
+        ]
+        return RowNumbers(kept[0], self.unit, *kept[1:])
 
-    def text(self, rows: Collection[int]) -> str:
+    def text(self, rows: Sequence[int]) -> str:
         """Returns what messages call some rows, e.g. "lines 4, 5"."""
-        names = [str(self.values[row]) for row in rows]
-        return f"{self.unit}{'s' if len(names) > 1 else ''} {first_few(names, 5)}"
+        values = [self.values[row] for row in rows]
+        shown = first_few([*map(str, values)], 5)
+        is_number = isinstance(values[0], int)
+        return f"{self.unit}{'s' if len(values) > 1 else ''} {shown}" if is_number else shown
 
 
 UNNUMBERED = RowNumbers()
@@ -153,26 +125,25 @@ class RawTable:
         name: of the file or data set.
         columns: column -> plain Python values, one per row.
         numbers: of the rows.
-        places: what messages call each row, where this does not follow from name and number.
         form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
         notes: how the columns and rows were read where they differ from the specification.
         chosen: columns that the user named.
-        row_names: what ids are made of, where rows were left out or made; () for 1, 2 and so on.
         is_text: whether all values are texts, as in files of text and of Excel.
     """
 
     name: str
     columns: Mapping[str, Sequence[Any]]
     numbers: RowNumbers = UNNUMBERED
-    places: Sequence[str] = ()
     form: str = ""
     notes: tuple[str, ...] = ()
     chosen: frozenset[str] = frozenset()
-    row_names: Sequence[int | str] = ()
     is_text: bool = False
 
     def __post_init__(self) -> None:
-        check_size(self.name, len(self.columns), max(map(len, self.columns.values()), default=0))
+        n_rows = max(map(len, self.columns.values()), default=0)
+        check_size(self.name, len(self.columns), n_rows)
+        if not self.numbers.values:
+            object.__setattr__(self, "numbers", RowNumbers(range(1, n_rows + 1)))
         for name, values in self.columns.items():
             longest = max((x for x in values if isinstance(x, str)), key=len, default="")
             if len(longest) > MAX_CELL:
@@ -180,11 +151,14 @@ class RawTable:
                 raise self.error(values.index(longest), f"{name} has {problem}")
 
     @classmethod
-    def of_rows(cls, name: str, rows: Sequence[Mapping[str, Any]], **fields: Any) -> RawTable:
-        """Returns a table of rows with other fields; an absent column is None."""
+    def of_rows(
+        cls, name: str, rows: Sequence[Mapping[str, Any]], numbers: RowNumbers = UNNUMBERED,
+        form: str = "",
+    ) -> RawTable:  # fmt: skip
+        """Returns a table of rows; an absent column is None."""
         names = dict.fromkeys(column for row in rows for column in row)
         check_size(name, len(names), len(rows))
-        return cls(name, {name: [row.get(name) for row in rows] for name in names}, **fields)
+        return cls(name, {name: [row.get(name) for row in rows] for name in names}, numbers, form)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -207,8 +181,7 @@ class RawTable:
         plain = [_plain_value(value) for value in values]
         for row, value in enumerate(plain):
             if type(value) not in _PLAIN and not _is_list_of(name, value):
-                kinds: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary data"}
-                kind = kinds.get(type(value), f"a value of type {type(value).__name__}")
+                kind = _KINDS.get(type(value), f"a value of type {type(value).__name__}")
                 remedy = "write one text, number or truth value in a cell, or leave the column out"
                 problem = f"the column {name} has {kind}, {shortened(repr(value), 40)}"
                 raise self.error(row, f"{problem}: {remedy}")
@@ -216,14 +189,8 @@ class RawTable:
 
     def where(self, row: int) -> str:
         """Returns what messages call a row, for example "my.csv:3"."""
-        if self.places:
-            return self.places[row]
-        return f"{self.name}{_MARKS[self.numbers.unit]}{self.numbers.values[row]}"
-
-    def lines(self, rows: Sequence[int]) -> str:
-        """Returns what messages call some rows, e.g. "lines 4, 5"."""
-        is_numbered = bool(self.numbers.values)
-        return self.numbers.text(rows) if is_numbered else first_few([*map(self.where, rows)], 5)
+        value = self.numbers.values[row]
+        return value if isinstance(value, str) else f"{self.name}{_MARKS[self.numbers.unit]}{value}"
 
     def error(self, row: int, message: str) -> BadInput:
         """Returns the error that a row is wrong."""
@@ -234,29 +201,25 @@ class RawTable:
         for row, problem in wrong.items():
             others = [*wrong][1:]
             n = f"{len(others):,} more row{'s' if len(others) > 1 else ''}"
-            more = f" ({n}: {self.lines(others)})" if others else ""
+            more = f" ({n}: {self.numbers.text(others)})" if others else ""
             raise self.error(row, f"{problem}{more}")
 
-    def noting(self, *lines: str) -> RawTable:
-        """Returns the table with further lines on how it was read."""
-        return self.having(self.columns, *lines)
-
-    def having(self, columns: Mapping[str, Sequence[Any]], *notes: str) -> RawTable:
-        """Returns the same rows with these columns, and further lines on how they were read."""
-        return replace(self, columns=columns, notes=(*self.notes, *notes))
+    def having(
+        self, made: Mapping[str, Sequence[Any]], *notes: str, without: Collection[str] = ()
+    ) -> RawTable:
+        """Returns the rows with made columns in place of some, and lines on how they were read."""
+        kept = {name: values for name, values in self.columns.items() if name not in without}
+        return replace(self, columns={**kept, **made}, notes=(*self.notes, *notes))
 
     def numbered(self) -> RawTable:
-        """Returns the table with the numbers of its rows, which ids are made of."""
-        names = self.row_names or range(1, len(self) + 1)
-        return replace(self, row_names=names)
+        """Returns the table with names of its rows, which ids are made of."""
+        names = self.numbers.names or range(1, len(self) + 1)
+        return replace(self, numbers=self.numbers._replace(names=names))
 
     def of(self, rows: Sequence[int]) -> RawTable:
         """Returns some rows; one may be there several times."""
         columns = {name: [x[row] for row in rows] for name, x in self.columns.items()}
-        places = [self.places[row] for row in rows] if self.places else ()
-        names = [self.row_names[row] for row in rows] if self.row_names else ()
-        numbers = self.numbers.of(rows)
-        return replace(self, columns=columns, numbers=numbers, places=places, row_names=names)
+        return replace(self, columns=columns, numbers=self.numbers.of(rows))
 
     def column_of(self, name: str, option: str) -> str:
         """Returns the column that a user calls by a name, or by a spelling that fits only one.
@@ -272,10 +235,9 @@ class RawTable:
 
     def lacks(self, column: str, rule: str) -> BadInput:
         """Returns the error that a column is missing: what may be meant, and what is there."""
-        suggestion = suggest(column, self.columns)
-        names = truncated(", ".join(self.columns), 800)
-        problem = f"the column {column} is missing{suggestion}; found: {names}; {rule}"
-        return BadInput(f"{self.name}: {problem}")
+        problem = f"the column {column} is missing{suggest(column, self.columns)}"
+        found = f"{', '.join(self.columns):.800}"
+        return BadInput(f"{self.name}: {problem}; found: {found}; {rule}")
 
 
 # ---- reading -------------------------------------------------------------------------------------
@@ -290,13 +252,11 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
     """
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        table = read_parquet(path)
-        numbers = RowNumbers(range(1, 1 + table.num_rows))
-        return RawTable(str(path), table.to_pydict(), numbers).plain()
+        return RawTable(str(path), files.read_parquet(path).to_pydict()).plain()
     if suffix == ".jsonl":
-        records = [*read_json_lines(path)]
+        records = [*files.read_json_lines(path)]
         numbers = RowNumbers([int(place.rpartition(":")[2]) for place, _ in records], "line")
-        return RawTable.of_rows(str(path), [row for _, row in records], numbers=numbers).plain()
+        return RawTable.of_rows(str(path), [row for _, row in records], numbers).plain()
     unit = "row" if suffix == ".xlsx" else "line"
     place = f"{path}{_MARKS[unit]}"
     filled, separator = (_excel_rows(path), "") if suffix == ".xlsx" else _text_rows(path)
@@ -328,7 +288,7 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
 
 def is_text_table(path: Path) -> bool:
     """Returns whether a text file begins with a header: names of columns, or `sentence` alone."""
-    head = next((line.strip() for line in _lines(path) if line.strip()), "")
+    head = _header(path, read_text(path)).strip()
     names = [name.strip('"') for name in re.split(r'[\t,;]|(?<=") (?=")', head)]
     is_known = {"text", "sentence", "word", "context", "item"} & {*map(folded, names)}
     has_names = len(names) > 1 or names[0].casefold() == "sentence"
@@ -340,7 +300,8 @@ def _text_rows(path: Path) -> tuple[list[_Row], str]:
 
     Below a header in quotes, rows may have a cell more: their names, as R's `write.table` does.
     """
-    head = next((line for line in _lines(path) if line.strip()), "")
+    text = read_text(path)
+    head = _header(path, text)
     if "\0" in head:
         raise BadInput(f"{path}:1: a NUL character; save the file as UTF-8 (in Excel: CSV UTF-8)")
     usual = "\t" if path.suffix.lower() in (".tsv", ".tab", ".txt") else ","
@@ -348,13 +309,13 @@ def _text_rows(path: Path) -> tuple[list[_Row], str]:
     if re.fullmatch(r'"[^"]*"( "[^"]*")+\s*', head):  # R's write.table
         separator = " "
     check_size(path, 1 + head.count(separator), 0)
-    is_quoted = separator != "\t" or _has_quoted_fields(path, head)
+    is_quoted = separator != "\t" or '"' in head or _has_quoted_fields(text)
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     csv.field_size_limit(MAX_CELL)
-    escape = "\\" if separator == " " else None
     reader = csv.reader(
-        _lines(path), delimiter=separator, quoting=quoting, strict=True, escapechar=escape
-    )
+        _lines(path, text), delimiter=separator, quoting=quoting, strict=True,
+        escapechar="\\" if separator == " " else None,
+    )  # fmt: skip
     rows: list[_Row] = []
     try:
         for cells in reader:
@@ -377,51 +338,38 @@ def _text_rows(path: Path) -> tuple[list[_Row], str]:
     return rows, separator
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Yields the lines of a text file with their ends; no more than one is in memory."""
-    check_file(path, MAX_TABLE)
-    try:
-        with readable(path), path.open("rb") as file:
-            encoding = encoding_of(file.read(2))
-        with readable(path), path.open(encoding=encoding, newline="") as file:
-            lines = iter(lambda: file.readline(_MAX_LINE + 1), "")
-            for number, line in enumerate(lines, start=1):
-                if len(line) > _MAX_LINE:
-                    problem = f"the line has more than {_MAX_LINE:,} characters"
-                    raise BadInput(f"{path}:{number}: {problem}; split the text")
-                yield line
-    except UnicodeDecodeError:
-        read_text(path)  # raises an error that names the line
-        raise
+def _lines(path: Path, text: str) -> Iterator[str]:
+    """Yields the lines of a text with their ends."""
+    for number, line in enumerate(StringIO(text, newline=""), start=1):
+        if len(line) > _MAX_LINE:
+            problem = f"the line has more than {_MAX_LINE:,} characters"
+            raise BadInput(f"{path}:{number}: {problem}; split the text")
+        yield line
 
 
-def _has_quoted_fields(path: Path, head: str) -> bool:
-    """Whether quotes surround fields of a tab-separated file, or are characters of its words.
+def _header(path: Path, text: str) -> str:
+    """The first line of a text that is not empty."""
+    return next((line for line in _lines(path, text) if line.strip()), "")
 
-    They surround fields if the header has some, as R writes it, or if every field that begins with
-    a quote ends with one, and one of them has a blank or a quote in it.
+
+def _has_quoted_fields(text: str) -> bool:
+    """Whether quotes surround tab-separated fields, or are characters of their words.
+
+    They surround fields if every field that begins with a quote ends with one, and one of them has
+    a blank or a quote in it.
     """
-    if '"' in head:
-        return True
-    n_begun = 0
-    n_ended = 0
-    is_needed = False
-    for line in (line for line in _lines(path) if '"' in line):
-        inside = _IN_QUOTES.findall(line)
-        n_begun += line.startswith('"') + line.count('\t"')
-        n_ended += len(inside)
-        is_needed |= any(re.search(r'\s|"', field) for field in inside)
-    return n_begun == n_ended and is_needed
+    fields = _IN_QUOTES.findall(text)
+    n_begun = len(_QUOTE_FIRST.findall(text))
+    return len(fields) == n_begun and any(re.search(r'\s|"', field) for field in fields)
 
 
 def _excel_rows(path: Path) -> list[_Row]:
     """The rows with some text in the one sheet of an Excel file that has any."""
     from openpyxl import load_workbook
 
-    has_file(path)
+    sheets = {}
     try:
         _check_excel(path)
-        sheets = {}
         for sheet in load_workbook(path, read_only=True, data_only=True).worksheets:
             sheet.reset_dimensions()  # what the file says of them need not be true
             rows: list[list[str]] = []
@@ -449,10 +397,12 @@ def _check_excel(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         parts = {part.filename: part.file_size for part in archive.infolist()}
         cells = [name for name in parts if name.startswith(("xl/worksheets/", "xl/sharedStrings"))]
-        others = [size for name, size in parts.items() if name not in cells]
-        for size, most in ((sum(parts.values()), MAX_TABLE), (max(others, default=0), MAX_INDEX)):
+        other = max((size for name, size in parts.items() if name not in cells), default=0)
+        for what, size, most in (
+            ("in all", sum(parts.values()), MAX_TABLE),
+            ("in a part without cells", other, files.MAX_INDEX),
+        ):
             if size > most:
-                what = "in all" if most == MAX_TABLE else "in a part without cells"
                 problem = f"{size:,} bytes {what}; at most {most:,} are read"
                 raise BadInput(f"{path} has {problem}: save it as csv")
         for name in cells:
@@ -503,30 +453,6 @@ def _typed(texts: Series) -> Series:
     return truth if truth.count() == texts.count() else texts
 
 
-def plain_frame(data: DataFrame) -> DataFrame:
-    """Returns a DataFrame with the values that a file may have; see `RawTable.plain`.
-
-    Lists of words are joined by bars, as in csv files. Columns without other values stay as they
-    are; names of columns are texts.
-
-    Raises:
-        BadInput: a value of another type, a name that is there twice.
-    """
-    from pandas.api.types import is_numeric_dtype
-
-    names = [*map(str, data.columns)]
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise BadInput(f"{MEMORY}: the column {repeated[0]} is there twice: rename one")
-    frame = data.set_axis(names, axis="columns")
-    others = {}
-    for name, values in frame.items():
-        if not is_numeric_dtype(values.dtype) or values.dtype in ("float16", "complex"):
-            others[name] = values.astype(object).where(values.notna(), None).tolist()
-    table = RawTable(MEMORY, others, RowNumbers(range(1, 1 + len(frame)))).plain()
-    changed = {name: _cells(x) for name, x in table.columns.items() if x is not others[name]}
-    return frame.assign(**changed)
-
-
 def read_memory(data: Any) -> RawTable:
     """Returns the rows of an object in memory.
 
@@ -534,6 +460,9 @@ def read_memory(data: Any) -> RawTable:
     mapping of column names to values, or an iterable of mappings, one per row.
     """
     if hasattr(data, "iloc"):  # pandas: missing values become None
+        names = [*map(str, data.columns)]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise BadInput(f"{MEMORY}: the column {repeated[0]} is there twice: rename one")
         data = data.astype(object).where(data.notna(), None).to_dict("list")
     elif convert := getattr(data, "to_pydict", None) or getattr(data, "to_dict", None):
         data = convert()  # pyarrow, datasets
@@ -544,8 +473,7 @@ def read_memory(data: Any) -> RawTable:
             problem = f"cannot read stimuli from {type(data).__name__}"
             raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
         named = [{str(name): value for name, value in row.items()} for row in rows]
-        numbers = RowNumbers(range(1, len(named) + 1))
-        return RawTable.of_rows(MEMORY, named, numbers=numbers).plain()
+        return RawTable.of_rows(MEMORY, named).plain()
     if texts := [name for name, values in data.items() if isinstance(values, str)]:
         rule = "give a list of values per column, or a list with one dict per row"
         raise BadInput(f"{MEMORY}: the column {texts[0]} is one text: {rule}")
@@ -553,8 +481,7 @@ def read_memory(data: Any) -> RawTable:
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
-    n_rows = max(map(len, columns.values()), default=0)
-    return RawTable(MEMORY, columns, RowNumbers(range(1, n_rows + 1))).plain()
+    return RawTable(MEMORY, columns).plain()
 
 
 def _plain_value(value: Any) -> Any:
@@ -597,7 +524,7 @@ def write_table(table: DataFrame, path: Path) -> None:
     drop it. Numbers have all their digits; what is missing is empty. Texts that a spreadsheet would
     take for a formula get an apostrophe in front, unless they are numbers.
     """
-    with replacing(path) as file:
+    with files.replacing(path) as file:
         if path.suffix == ".parquet":
             table.to_parquet(file, index=False)
             return

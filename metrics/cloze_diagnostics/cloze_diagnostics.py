@@ -16,7 +16,7 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag.results.predictions import normalised, of_records
     from lmdiag.stimuli import Stimuli
     from lmdiag.stimuli.table import converted
-    from lmdiag.table_files import Problems, RawTable
+    from lmdiag.table_files import Problems, RawTable, RowNumbers
     from lmdiag.types import BadInput
 except ImportError as error:
     raise ImportError(
@@ -134,7 +134,7 @@ class ClozeDiagnostics(evaluate.Metric):
         for line in notes:
             warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
-        stimuli = Stimuli.of("own" if is_own else self.config_name, columns, "references", None)
+        stimuli = Stimuli("own" if is_own else self.config_name, columns, "references", None)
         computed = figures(stimuli, [run], protocol, cased).to_json()
         unscorable = {"unscorable": computed["unscorable"]} if computed["unscorable"] else {}
         return dict(computed["measures"]) | unscorable
@@ -176,7 +176,7 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
     places = [f"reference {number}" for number in range(1, len(rows) + 1)]
-    table = RawTable.of_rows("references", rows, places=places)
+    table = RawTable.of_rows("references", rows, RowNumbers(places))
     problems = Problems()
     columns = converted(table, task, problems)
     problems.refuse()

@@ -16,7 +16,7 @@ from launched import LEAVE, finished
 import lmdiag
 from lmdiag import stimuli
 from lmdiag.cli import main
-from lmdiag.stimuli.building import BUILT, cached
+from lmdiag.stimuli.dataset import BUILT, cached
 from lmdiag.types import BadInput
 
 DIAGNOSTICS = ["cprag102", "role88", "neg136"]

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import httpx2
 import pytest
 
-from lmdiag.stimuli.building import script
+from lmdiag.stimuli.dataset import script
 from lmdiag.types import BadInput
 
 sources = script("sources")

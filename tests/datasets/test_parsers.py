@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lmdiag.stimuli.building import script
+from lmdiag.stimuli.dataset import script
 from lmdiag.types import BadInput
 
 CPRAG = "item\tcontext_s1\tcontext_s2\texpected\twithin_category\tbetween_category\tconstraint\n"

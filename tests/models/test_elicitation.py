@@ -35,7 +35,7 @@ COLUMNS = {
     "contrast": ["a", "a", "b", "b", "c", "c", "c"],
     "expected": [[]] * 7,
 }
-ROWS = Stimuli.of("own", COLUMNS, "own.csv", None)
+ROWS = Stimuli("own", COLUMNS, "own.csv", None)
 WORDING = "{context} ...\n{options}\nAnswer:\n---\nWhich is better?\n{options}\nAnswer:"
 
 
@@ -112,7 +112,7 @@ def test_a_model_that_always_answers_with_the_first_option():
         "id": ids, "item": ids, "condition": [""] * 2 * n, "sentence": [f"It is {x}." for x in ids],
         "good": [True, False] * n, "contrast": [x[:3] for x in ids],
     }  # fmt: skip
-    rows = Stimuli.of("own", columns, "own.csv", None, "sentences")
+    rows = Stimuli("own", columns, "own.csv", None, "sentences")
     found = chosen(Fake(lambda text, x: -6.0 * int(x) + crc32((text + x).encode()) / 2**32), rows)
     measures = lmdiag.measure(found, rows)
     assert (measures["position_bias"].value, measures["position_bias"].n) == (1.0, n)

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lmdiag.files import is_folder, read_bytes, write_atomically
-from lmdiag.stimuli.building import user_cache
+from lmdiag.stimuli.dataset import user_cache
 from lmdiag.text import suggest
 from lmdiag.types import BadInput
 

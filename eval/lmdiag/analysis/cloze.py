@@ -21,12 +21,12 @@ from lmdiag.analysis.items import items_of_predictions
 from lmdiag.measures import Scores, cloze_correlations
 from lmdiag.measures.scores import build, objects
 from lmdiag.results.models import model_labels
+from lmdiag.stimuli.forms import without_gaps
 from lmdiag.stimuli.proposals import RESPONSES
 from lmdiag.stimuli.reading import read_rows
-from lmdiag.stimuli.regions import without_gaps
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.table import check
-from lmdiag.table_files import Problems, RawTable
+from lmdiag.table_files import Problems, RawTable, RowNumbers
 from lmdiag.text import first_few
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
@@ -125,7 +125,7 @@ def read_norms(
         notes.append(f"responses with capitals read in lower case: {len(capital):,}{never}")
     if several := [*said["item"][items["item"] != said["item"]].unique()]:
         notes.append(f"each context of items with several is an item: {first_few(several, 5)}")
-    stimuli = Stimuli.of("cloze", words.to_dict("list"), table.name)
+    stimuli = Stimuli("cloze", words.to_dict("list"), table.name)
     return replace(stimuli, notes=tuple(notes))
 
 
@@ -168,11 +168,11 @@ def _check(table: RawTable, rows: DataFrame) -> None:
         earlier = table.where((place == spelling[different[0]]).idxmax())
         problem = f"the context differs from that in {earlier} in case, blanks or punctuation alone"
         raise table.error(different[0], f"{problem}: write both alike")
-    places = [table.where(row) for row in rows.index]
+    numbers = table.numbers.of(rows.index.tolist())
     columns = rows.to_dict("list")
     columns["id"] = [*map(str, rows.index)]  # a row of a wide table is several here
     problems = Problems()
-    check(columns, RawTable(table.name, columns, places=places), problems)
+    check(columns, RawTable(table.name, columns, numbers), problems)
     problems.refuse()
 
 
@@ -215,8 +215,8 @@ def norms_of_run(run: Run) -> tuple[Stimuli, Predictions]:
         rule = "give a run of one set of words with a column cloze, or a table of responses"
         raise BadInput(f"{run.path}: {problem} cloze probabilities: {rule}")
     columns = run.stimuli[tasks[0]].columns()
-    words = _numbered(_rows(RawTable(str(run.path), columns, places=columns["id"])))
-    norms = Stimuli.of("cloze", {"id": columns["id"], **words.to_dict("list")}, str(run.path))
+    words = _numbered(_rows(RawTable(str(run.path), columns, RowNumbers(columns["id"]))))
+    norms = Stimuli("cloze", {"id": columns["id"], **words.to_dict("list")}, str(run.path))
     return norms, run.predictions[tasks[0]]["none", 0]
 
 

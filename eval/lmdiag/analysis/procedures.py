@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lmdiag.table_files import FILTER
+from lmdiag.stimuli.reading import FILTER
 from lmdiag.types import BadInput, Options
 
 SURPRISAL = "surprisal"

@@ -15,8 +15,7 @@ from lmdiag.analysis.procedures import COMPUTED, ENTROPY, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.frequencies import log_frequencies
 from lmdiag.stats import Values
-from lmdiag.stimuli.layout import filter_values
-from lmdiag.table_files import FILTER
+from lmdiag.stimuli.reading import FILTER, filter_values
 from lmdiag.types import BadInput
 
 _COMPARE = {

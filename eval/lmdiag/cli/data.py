@@ -13,7 +13,7 @@ from cyclopts import Parameter, Token
 
 from lmdiag import files
 from lmdiag.cli import options, say
-from lmdiag.stimuli.building import script
+from lmdiag.stimuli.dataset import script
 from lmdiag.text import visible
 from lmdiag.types import DIAGNOSTICS, BadInput
 

@@ -17,10 +17,9 @@ from lmdiag.protocol import bos_remark
 from lmdiag.results.models import model_label
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
-from lmdiag.stimuli.forms import form_of
+from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
 from lmdiag.stimuli.proposals import WORDS
 from lmdiag.stimuli.reading import read_rows
-from lmdiag.stimuli.regions import refuse_fragments, with_regions
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import MISSING, as_frame
 from lmdiag.types import AS_IT_IS, BadInput, Sentence, TableOptions
@@ -165,4 +164,6 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
             raise table.error(row, f"the column {names[0]} is empty or not text")
         if problem := text_problem("sentence", text):
             raise table.error(row, f"the column {names[0]} {problem}")
-    return NamedTexts([*texts_of_rows], [*(table.row_names or table.numbers.rows)], table.notes)
+    numbers = table.numbers
+    text_names = numbers.names or numbers.below or numbers.values
+    return NamedTexts([*texts_of_rows], [*text_names], table.notes)

@@ -20,16 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
+from lmdiag.stimuli.columns import ITEM_COLUMNS
 from lmdiag.stimuli.dataset import VERBS, find, read_file
+from lmdiag.stimuli.extended import TEXT
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.proposals import check_layout
-from lmdiag.stimuli.reading import read_items
+from lmdiag.stimuli.reading import first_steps
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import check, converted, refuse_near_levels
 from lmdiag.table_files import MEMORY, Problems, read_memory
 from lmdiag.text import suggest
-from lmdiag.types import BadInput, TableOptions
+from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
 
@@ -83,7 +85,7 @@ def load(
     options = TableOptions.of(reading)
     if isinstance(data, str | Path):
         source = str(data)
-        dataset = find(str(data), revision)
+        dataset = find(source, revision)
         known = dataset.tasks
         task = task or (known[0] if len(known) == 1 else None)
         if task not in known:
@@ -97,9 +99,14 @@ def load(
         commit = None
         is_suite = isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
         table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
-    table = read_items(table, task, options, allow_duplicates=allow_duplicates)
+    is_own = task not in diagnostics.built_in()
+    if is_own and not table.form and TEXT not in table.columns:
+        table = first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
+    elif options != AS_IT_IS:
+        option = next(iter(options.stored()))
+        raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
     table = in_form(table, task, options)
-    if task not in diagnostics.built_in():
+    if is_own:
         check_layout(table)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
@@ -107,7 +114,7 @@ def load(
     problems = Problems()
     columns = converted(table, task, problems)
     check(columns, table, problems)
-    if task not in diagnostics.built_in() and table.form in ("", "sentences"):
+    if is_own and table.form in ("", "sentences"):
         refuse_near_levels(columns, table, problems)
     problems.refuse()
     numbers = table.numbers
@@ -115,7 +122,7 @@ def load(
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
         numbers = numbers.of(kept)
-    return Stimuli.of(task, columns, source, commit, table.form, numbers, table.notes)
+    return Stimuli(task, columns, source, commit, table.form, numbers, table.notes)
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

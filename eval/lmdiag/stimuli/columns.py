@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from lmdiag.diagnostics import CORE, SENTENCES
-from lmdiag.stimuli.forms import PAIR, form_of
-from lmdiag.stimuli.regions import is_region
+from lmdiag.stimuli.forms import PAIR, form_of, is_region
 from lmdiag.table_files import Problems, RawTable
 from lmdiag.text import folded
 from lmdiag.types import BadInput, TableOptions
@@ -24,9 +23,6 @@ ITEM_COLUMNS = frozenset({*_BLANKS, *_SENTENCES, *PAIR, "region"})
 
 ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "contrast"})
 """Known columns of tables of items and responses."""
-
-WORD_COLUMNS = frozenset({"text", "position", "word"})
-"""Known columns of tables with a row per word."""
 
 READER_NAMES = (
     "participant", "subject", "reader", "subid", "workerid", "subj", "sub", "participantid",
@@ -40,30 +36,26 @@ WORD_PLACES = (
 )  # fmt: skip
 """Names of columns with the place of a word in its sentence, folded."""
 
-_NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | WORD_COLUMNS | {"participant", "response"}
-_NAMES |= {"count", "cloze", "condition"}
+_NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | {"condition", "text", "position", "word"}
+_NAMES |= {"participant", "response", "count", "cloze"}
 _REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch
 
+# letters of a name in which another letter is a slip; "mood" and "good" are two words
 _LONG = 8
-"""Letters of a name in which another letter is a slip; "mood" and "good" are two words."""
 
+# parts of the names of two columns of sentences; the first of them is often the good one
 _PARTNERS = (
     ("good", "bad"), ("more", "less"), ("correct", "incorrect"), ("right", "wrong"),
     ("grammatical", "ungrammatical"), ("gram", "ungram"), ("acceptable", "unacceptable"),
     ("plausible", "implausible"), ("possible", "impossible"), ("positive", "negative"),
     ("pos", "neg"), ("true", "false"), ("a", "b"), ("1", "2"), ("0", "1"),
 )  # fmt: skip
-"""Parts of the names of two columns of sentences; the first of them is often the good one."""
 
 
 def name_columns(
-    table: RawTable,
-    options: TableOptions,
-    known: Collection[str],
-    problems: Problems,
-    *,
+    table: RawTable, options: TableOptions, known: Collection[str], problems: Problems, *,
     copies: bool = False,
-) -> RawTable:
+) -> RawTable:  # fmt: skip
     """Returns a table whose columns have the known names.
 
     Args:
@@ -76,48 +68,53 @@ def name_columns(
     for text in options.columns:
         with problems:
             chosen |= _given_names(table, text)
-    sources = chosen | _spelled_names(table, known, chosen, options.wide, problems)
-    if not sources:
-        return table
-    columns: dict[str, Sequence[object]] = {}
+    wide = {*map(folded, options.wide)}
+    claims: dict[str, list[str]] = {}
+    for column in table.columns:
+        name = _known_name(column, known)
+        is_free = column not in chosen.values() and folded(column) not in wide
+        if name and name not in chosen and is_free:
+            claims.setdefault(name, []).append(column)
+    sources = chosen.copy()
+    for name, columns in _plausible(claims, {*chosen, *table.columns}).items():
+        with problems:
+            sources |= _claimed(table, name, columns)
+    renamed: dict[str, Sequence[object]] = {}
     for column, values in table.columns.items():
         names = [name for name, source in sources.items() if source == column]
         if not names or (copies and column not in sources):
             names.append(f"{column}_data" if column in sources else column)
-        columns |= dict.fromkeys(names, values)
+        renamed |= dict.fromkeys(names, values)
     shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
     if len(shown) > 8:
         shown = [*shown[:3], "...", shown[-1]]
-    notes = [f"columns: {', '.join(shown)}"] if shown else []
-    return replace(table, columns=columns, chosen=frozenset(chosen)).noting(*notes)
+    note = (f"columns: {', '.join(shown)}",) if shown else ()
+    notes = (*table.notes, *note)
+    return replace(table, columns=renamed, chosen=frozenset(chosen), notes=notes)
 
 
 def _given_names(table: RawTable, text: str) -> dict[str, str]:
     """Known name -> the column that the user says it is; several of a range of regions."""
-    name, equals, column = text.partition("=")
-    if not equals or not column:
+    name, _, column = text.partition("=")
+    if not column:
         raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
     known = _known_name(name, _NAMES)
     if not known:
         choice = ", ".join(sorted(_NAMES))
         raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
     ends = [column] if column in table.columns else column.split("..", 1)  # a name may have dots
-    parts = [table.column_of(part, "--columns") for part in ends]
-    if known == "region":
-        regions = _between(table, parts)
-        return {f"region_{number}": part for number, part in enumerate(regions, start=1)}
-    if len(parts) > 1:
+    ends = [table.column_of(end, "--columns") for end in ends]
+    if known != "region" and len(ends) > 1:
         raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
-    return {known: parts[0]}
-
-
-def _between(table: RawTable, ends: Sequence[str]) -> list[str]:
-    """The columns from one to another: those of the same name but for its number, or else all."""
+    if known != "region":
+        return {known: ends[0]}
+    # the columns between them of the same name but for its number, or else all
     columns = [*table.columns]
     first, last = sorted((columns.index(ends[0]), columns.index(ends[-1])))
     stems = {re.sub(r"\d+", "", end) for end in ends}
     inside = columns[first : last + 1]
-    return [x for x in inside if len(stems) > 1 or re.sub(r"\d+", "", x) in stems]
+    regions = [x for x in inside if len(stems) > 1 or re.sub(r"\d+", "", x) in stems]
+    return {f"region_{number}": column for number, column in enumerate(regions, start=1)}
 
 
 def _known_name(name: str, known: Iterable[str]) -> str:
@@ -127,41 +124,29 @@ def _known_name(name: str, known: Iterable[str]) -> str:
     return next((x for x in known if folded(x) == folded(name)), "")
 
 
-def _spelled_names(
-    table: RawTable,
-    known: Collection[str],
-    chosen: Mapping[str, str],
-    wide: Collection[str],
-    problems: Problems,
-) -> dict[str, str]:
-    """Known name -> the one column that differs from it in spelling alone."""
-    wide = {*map(folded, wide)}
-    claims: dict[str, list[str]] = {}
-    for column in table.columns:
-        name = _known_name(column, known)
-        is_free = column not in chosen.values() and folded(column) not in wide
-        if name and is_free and name not in chosen:
-            claims.setdefault(name, []).append(column)
+def _plausible(claims: Mapping[str, list[str]], names: Collection[str]) -> Mapping[str, list[str]]:
+    """The known names, and the columns that are spelled so, which fit the others of a table."""
     if claims.keys() >= {*PAIR}:  # published sets have columns of any name
-        claims = {name: claims[name] for name in PAIR}
-    if any(name.startswith("region_") for name in (*claims, *chosen)):
-        claims.pop("sentence", None)
-    if "target" not in {*claims, *chosen, *table.columns}:
-        claims.pop("expected", None)  # of a table with expected and unexpected words
-    found = {}
-    for name, columns in claims.items():
-        if name in table.columns:
-            continue
-        if len(columns) > 1:
-            choice = " or ".join(f"{name}={column}" for column in columns)
-            both = " and ".join(columns)
-            remedy = f"give --columns {choice}"
-            problems.append(f"{table.name}: {both} are both {name}: {remedy}")
-            continue
-        values = table.columns[columns[0]]
-        if name != "id" or len({*map(str, values)}) == len(values):  # else it names items
-            found[name] = columns[0]
-    return found
+        return {name: claims[name] for name in PAIR}
+    never = set()
+    if any(name.startswith("region_") for name in (*claims, *names)):
+        never.add("sentence")
+    if "target" not in (*claims, *names):
+        never.add("expected")  # of a table with expected and unexpected words
+    return {name: columns for name, columns in claims.items() if name not in never}
+
+
+def _claimed(table: RawTable, name: str, columns: Sequence[str]) -> dict[str, str]:
+    """The one column that is spelled as a known name, by this name."""
+    if name in table.columns:
+        return {}
+    if len(columns) > 1:
+        choice = " or ".join(f"{name}={column}" for column in columns)
+        both = " and ".join(columns)
+        raise BadInput(f"{table.name}: {both} are both {name}: give --columns {choice}")
+    values = table.columns[columns[0]]
+    is_unique = len({*map(str, values)}) == len(values)
+    return {name: columns[0]} if name != "id" or is_unique else {}  # else it names items
 
 
 # ---- what is wrong -------------------------------------------------------------------------------

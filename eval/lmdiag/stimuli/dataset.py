@@ -6,64 +6,60 @@ Hub too.
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from glob import escape
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from lmdiag import diagnostics, files
-from lmdiag.stimuli.building import BUILT, cached
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_task
 from lmdiag.stimuli.forms import SHORT_NAMES, form_of, in_form
 from lmdiag.stimuli.suites import suite_rows
-from lmdiag.stimuli.table import concatenate
 from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, is_text_table, read_table
 from lmdiag.text import shortened, suggest
 from lmdiag.types import DIAGNOSTICS, BadInput
 
+BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
+"""Data set that is built on first use -> source that it is built from."""
+
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
-_QUESTIONS = rf"({'|'.join(DIAGNOSTICS)})(_.+)?_choice"
-"""Configs of multiple-choice questions, which other programs ask."""
-
-_CARD, _TEXT = "README.md", ".txt"  # text files hold extended sets
-_LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
-"""A language by its code (ISO 639), with a script or a region or both: eng, zh-Hans, pt_BR."""
-_BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
 
 Configs = Mapping[str, Sequence[str]]
 """Config -> patterns of its files, below the folder of the data set."""
 
+_CARD, _TEXT = "README.md", ".txt"  # text files hold extended sets
+_SUFFIXES = (*TABLE_SUFFIXES, ".json", _TEXT)
+_BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
+# configs of multiple-choice questions, which other programs ask
+_QUESTIONS = rf"({'|'.join(DIAGNOSTICS)})(_.+)?_choice"
+# a language by its code (ISO 639), with a script or a region or both: eng, zh-Hans, pt_BR
+_LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
+# the YAML of a card, which is looked at once for each config; not to be changed
 _parsed = lru_cache(maxsize=8)(files.parse_yaml)
-"""The YAML of a card, which is looked at once for each config; not to be changed."""
-
-
-def _read_text(path: Path) -> RawTable:
-    """A table, or the lines of an extended set as one column, as `datasets` reads them."""
-    if not extended_task(path.name) and is_text_table(path):
-        return read_table(path)
-    lines = files.read_text(path).removesuffix("\n").split("\n")
-    return RawTable(str(path), {TEXT: lines}, RowNumbers(range(1, len(lines) + 1), "line"))
-
-
-READERS: dict[str, Callable[[Path], RawTable]] = {
-    **dict.fromkeys(TABLE_SUFFIXES, read_table),
-    ".json": lambda path: suite_rows(files.read_json(path), str(path), path.stem),
-    _TEXT: _read_text,
-}
-"""File suffix -> reader."""
 
 
 def read_file(path: Path) -> RawTable:
-    """Reads a file of rows or a test suite; an error names the line if there is one."""
-    if path.suffix.lower() not in READERS:
-        remedy = f"give a directory or a file ending in {', '.join(READERS)}"
+    """Reads a table, a test suite, or the lines of an extended set as one column."""
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        remedy = f"give a directory or a file ending in {', '.join(_SUFFIXES)}"
         raise BadInput(f"{path} cannot be read as data: {remedy}")
-    return READERS[path.suffix.lower()](path)
+    if suffix == ".json":
+        return suite_rows(files.read_json(path), str(path), path.stem)
+    if suffix == _TEXT and (extended_task(path.name) or not is_text_table(path)):
+        lines = files.read_text(path).removesuffix("\n").split("\n")
+        return RawTable(str(path), {TEXT: lines}, RowNumbers(range(1, len(lines) + 1), "line"))
+    return read_table(path)
 
 
 @dataclass(frozen=True)
@@ -109,7 +105,7 @@ class Dataset:
             raise BadInput(f"{self.name}: {problem}") from None
         if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        return concatenate([self._in_folder(path, read_file(path)) for path in paths])
+        return _concatenated([self._in_folder(path, read_file(path)) for path in paths])
 
     def _in_folder(self, path: Path, table: RawTable) -> RawTable:
         """The rows of a file, with what its place says of pairs."""
@@ -127,6 +123,26 @@ class Dataset:
         return in_form(replace(table, columns={**table.columns, **more}), place.as_posix())
 
 
+def _concatenated(parts: Sequence[RawTable]) -> RawTable:
+    """The rows of several files, in order; those of minimal pairs may differ in columns."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    names = dict.fromkeys(name for part in parts for name in part.columns)
+    for part in parts:
+        columns_differ = part.form != "minimal_pairs" and part.columns.keys() != names.keys()
+        if part.form != first.form or columns_differ:
+            paths = ", ".join(part.name for part in parts)
+            raise BadInput(f"{paths} are files of one config, but their columns or forms differ")
+    columns = {
+        name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
+        for name in names
+    }
+    numbers = RowNumbers([part.where(row) for part in parts for row in range(len(part))])
+    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    return RawTable(first.name, columns, numbers, form=first.form, notes=notes)
+
+
 def find(data: str, revision: str | None = None) -> Dataset:
     """Finds a data set: first in the file system, then among those built on first use, then Hub."""
     path = files.user_path(data)
@@ -139,13 +155,13 @@ def find(data: str, revision: str | None = None) -> Dataset:
         return _directory(data, path)
     if files.has_file(path):
         return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix.lower() not in READERS:
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix.lower() not in _SUFFIXES:
         return _hub(data, revision)
     suggestion = ""
     if files.is_folder(path.parent):
         with files.readable(path.parent):
             suggestion = suggest(path.name, [other.name for other in path.parent.iterdir()])
-    if path.suffix.lower() in READERS or (suggestion and path.suffix):
+    if path.suffix.lower() in _SUFFIXES or (suggestion and path.suffix):
         raise BadInput(f"there is no file {data}{suggestion}: name a file that exists")
     remedy = f"build the data set by {_BUILD}, or name one of the Hub"
     raise BadInput(f"no data at {data}{suggestion}: {remedy}")
@@ -164,7 +180,7 @@ def _task_of(data: str, path: Path) -> str:
         raise BadInput(f"{data} {problem}; give rows of your own below a line that names columns")
     task = path.stem
     known = diagnostics.built_in()
-    if path.suffix.lower() in READERS and task not in (*known, VERBS):
+    if path.suffix.lower() in _SUFFIXES and task not in (*known, VERBS):
         return task
     names = read_file(path).columns
     is_own = known[task].missing_columns(names) if task in known else "target" in names
@@ -194,9 +210,7 @@ def _data_files(folder: Path, *, of_languages: bool = True) -> list[Path]:
     """The files of rows and suites in a folder; without any, those in its folders of languages."""
     with files.readable(folder):
         entries = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".")]
-    found = [
-        x for x in entries if x.suffix.lower() in READERS.keys() - {_TEXT} and files.is_file(x)
-    ]
+    found = [x for x in entries if x.suffix.lower() in _SUFFIXES[:-1] and files.is_file(x)]
     if found or not of_languages:
         return found
     folders = [x for x in entries if re.fullmatch(_LANGUAGE, x.name) and files.is_folder(x)]
@@ -237,14 +251,13 @@ def _hub(repo: str, revision: str | None) -> Dataset:
     root = _snapshot(repo, revision, [_CARD])
     configs = _configs(root, repo)
     if not configs:
-        _snapshot(repo, root.name, [f"*{suffix}" for suffix in READERS])
-        suffixes = READERS.keys() - {".json", _TEXT}
-        paths = [path for path in sorted(root.rglob("*.*")) if path.suffix in suffixes]
+        _snapshot(repo, root.name, [f"*{suffix}" for suffix in _SUFFIXES])
+        paths = [path for path in sorted(root.rglob("*.*")) if path.suffix in TABLE_SUFFIXES]
         paths = [path for path in paths if "test" in path.stem] or paths
         default = [escape(path.relative_to(root).as_posix()) for path in paths]
         configs = _configs(root, repo) or {"default": default}
         if not any(configs.values()):
-            raise BadInput(f"{repo} has no data files: {', '.join(READERS)} are read")
+            raise BadInput(f"{repo} has no data files: {', '.join(_SUFFIXES)} are read")
     return Dataset(repo, root, configs, is_hub=True)
 
 
@@ -258,3 +271,58 @@ def _snapshot(repo: str, revision: str | None, patterns: Sequence[str]) -> Path:
     here = f"data set {repo} is not a folder here ({remedy})"
     with files.plain_errors(f"{here}, and cannot be read from the Hub{at}"):
         return Path(snapshot_download(repo, repo_type="dataset", **wanted))
+
+
+# ---- data sets that are built on first use -------------------------------------------------------
+
+
+@cache
+def script(name: str) -> Any:
+    """Returns a module of the loading scripts, which are published with the data set."""
+    if "lmdiag_loading" not in sys.modules:
+        package = sys.modules["lmdiag_loading"] = ModuleType("lmdiag_loading")
+        package.__path__ = [str(files.resource_path("datasets", "lmdiag", "loading"))]
+    return importlib.import_module(f"lmdiag_loading.{name}")
+
+
+def user_cache() -> Path:
+    """Returns the folder for what lmdiag keeps between runs: `LMDIAG_CACHE`, or the usual one."""
+    if chosen := os.environ.get("LMDIAG_CACHE"):
+        return files.user_path(chosen)
+    return files.user_path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "lmdiag"
+
+
+def cached(name: str) -> Path:
+    """Returns the directory of a key of `BUILT` in the user's cache; the first call builds it.
+
+    If several processes call it at the same time, one builds and the others wait. `BadInput` if
+    the source files cannot be fetched, or the cache cannot be written.
+    """
+    columns = {name: diagnostic.columns for name, diagnostic in diagnostics.built_in().items()}
+    digest = hashlib.sha256(repr((diagnostics.CORE, columns)).encode())
+    for inside, path in script("directory").published_files():  # scripts and demo source
+        digest.update(f"{inside}\n".encode() + path.read_bytes())
+    folder = user_cache() / "data" / f"{name}-{digest.hexdigest()[:12]}"
+    if files.is_folder(folder):
+        return folder
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with files.take_lock(Path(f"{folder}.lock")):
+            if not folder.is_dir():  # another process may have built it meanwhile
+                items = "demo" if name == "demo" else "published"
+                line = f"lmdiag: building the {items} items in {folder} (only the first time)"
+                print(line, file=sys.stderr, flush=True)
+                script("directory").build(folder, BUILT[name])
+    except OSError as error:
+        raise BadInput(
+            f"cannot write the data set {name} to {folder.parent} ({error.strerror or error}): "
+            "set LMDIAG_CACHE to a writable directory"
+        ) from error
+    except BadInput as error:
+        reason = str(error).partition("; use --source")[0]
+        raise BadInput(
+            f"the data set {name} is not built yet: {reason}; build it from copies of the "
+            "repositories with `lmdiag build --source DIR`, or use the bundled demo items with "
+            "`--data demo`"
+        ) from error
+    return folder

@@ -33,25 +33,21 @@ NO_CONDITION = (
 )
 """What is said of a table without conditions if there is no better reason."""
 
+# levels of a condition that is found
 _MOST = 6
-"""Levels of a condition that is found."""
-
-_REMEDY = f", more than {_MOST}: give --conditions or --split"
-
+# a level with so many rows or fewer, and less than this share of another's, may be misspelt
 _RARE, _SHARE = 3, 0.25
-"""A level with so many rows or fewer, and less than this share of another's, may be misspelt."""
 
 TEXT_COLUMNS = ("context", "target", "right_context", "sentence")
 """Columns of the text that a model reads."""
 
+_NO_CONDITION = "not a condition"
+_SHARES = "shares of people, for spearman_human"
+_FORMS = {"": "words in context", "sentences": "sentences", "minimal_pairs": "sentences of pairs"}
+# names of what items are distributed over, which is hardly a condition
 _LISTS = re.compile(
     r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|order|script|subj|participant|session).*"
 ).fullmatch
-"""Matches names of what items are distributed over, which is hardly a condition."""
-
-_NO_CONDITION = "not a condition"
-
-_FORMS = {"": "words in context", "sentences": "sentences", "minimal_pairs": "sentences of pairs"}
 
 
 @dataclass(frozen=True)
@@ -113,10 +109,9 @@ def find_conditions(table: DataFrame) -> list[str]:
     levels = table[few].apply(level_texts).assign(item=table["item"])
     n_levels = levels[few].nunique()
     n_levels = n_levels[n_levels.between(2, _MOST)]
-    has_all = levels.groupby("item")[[*n_levels.index]].nunique().eq(n_levels)
-    found = [name for name in n_levels.index if has_all[name].mean() >= 0.5]
+    has_all = levels.groupby("item")[[*n_levels.index]].nunique().eq(n_levels).mean() >= 0.5
     texts = _texts(table)
-    found = [name for name in found if _texts_differ(levels, name, texts)]
+    found = [name for name in has_all.index[has_all] if _texts_differ(levels, name, texts)]
 
     many = [name for name in names if n_values[name] > _MOST and folded(name).startswith("cond")]
     levels[many] = table[many]
@@ -154,9 +149,8 @@ def why_no_conditions(table: DataFrame) -> str:
             return f"{has}: choose one by --filter {block}={next(iter(parts))}"
     for name in inner:
         if (n := levels[name].nunique()) > _MOST and levels[name].duplicated().mean() >= 0.5:
-            remedy = f"keep some by --filter {name}=A,B, divide them by --split"
-            has = f"{name} has {n} levels, more than {_MOST}"
-            return f"{has}: name it by --conditions {name}, {remedy}"
+            has = f"{name} has {n} levels, more than {_MOST}: name it by --conditions {name}"
+            return f"{has}, keep some by --filter {name}=A,B, divide them by --split"
     return NO_CONDITION
 
 
@@ -174,7 +168,7 @@ def _texts_differ(levels: DataFrame, name: str, texts: Series | None) -> bool:
     of_levels = cells.groupby(["item", name])["text"].agg(lambda x: "\n".join(sorted({*x})))
     sizes = of_levels.groupby("item").agg(["size", "nunique"])
     several = sizes[sizes["size"] > 1]
-    return bool((several["nunique"] > 1).mean() >= 0.5) if len(several) else True
+    return several.empty or bool((several["nunique"] > 1).mean() >= 0.5)
 
 
 def _follows(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
@@ -213,48 +207,38 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     columns = stimuli.columns()
     item = column_like(options.item or "item", columns)
     named = [column_like(name, columns) for name in options.conditions]
-    never = {*NO_CONDITIONS, item} - {*named}
-    filled = {name: x for name, x in columns.items() if any(y not in (None, "") for y in x)}
-    names = [name for name in filled if name not in never]
+    filled = [name for name, values in columns.items() if any(x not in (None, "") for x in values)]
+    names = [x for x in filled if x in named or x not in (*NO_CONDITIONS, item)]
+    has_shares = "human" in names and stimuli.compared and stimuli.diagnostic.has_shares(columns)
+    known = {"human": _SHARES} if has_shares else {}
     form = _FORMS[stimuli.form]
     if stimuli.regions:
         form += f" in up to {max(map(len, stimuli.regions))} regions"
     if item not in filled or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
         others = {x: "break-down" if x in by else "not used" for x in names if x != "good"}
-        others = _with_shares(others, stimuli)
         near = [x for x in names if x.lower().startswith("item") or folded(x) == "id"][:1]
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
-        return Design(len(stimuli), form, others=others, warnings=hints)
+        return Design(len(stimuli), form, others=others | known, warnings=hints)
     table = DataFrame({name: level_texts(Series(columns[name], dtype=object)) for name in names})
     table["item"] = level_texts(Series(columns[item], dtype=object))
     table = table.assign(**{name: columns[name] for name in TEXT_COLUMNS if name in columns})
     found = [x for x in named if x in names] or find_conditions(table)
     counts = {name: table[name].value_counts() for name in found}
     sizes = table.groupby(["item", *found]).size().reset_index(name="rows")
-    cells = {
-        ", ".join(cell): (len(part), int(part["rows"].sum()))
-        for cell, part in (sizes.groupby(found) if found else ())
-    }
-    others = {name: _use(table, name, found) for name in names if name not in found}
+    cells = sizes.groupby(found) if found else ()
+    others = {x: known.get(x) or _use(table, x, found) for x in names if x not in found}
     dropped = [name for name, use in others.items() if use == _NO_CONDITION and found and not named]
     return Design(
         len(stimuli),
         form,
         n_items=table["item"].nunique(),
         levels={x: {k: int(n[k]) for k in in_order(n.index)} for x, n in counts.items()},
-        cells=cells,
+        cells={", ".join(cell): (len(part), int(part["rows"].sum())) for cell, part in cells},
         n_complete=len(_complete(table, found)),
-        others=_with_shares(others, stimuli),
+        others=others,
         warnings=[*_warnings(stimuli, table, [*names, "item"], found, dropped)],
     )
-
-
-def _with_shares(others: dict[str, str], stimuli: Stimuli) -> dict[str, str]:
-    """What columns are; shares of people are those that the model is compared with."""
-    columns = stimuli.columns()
-    is_used = "human" in others and "contrast" in columns and stimuli.diagnostic.has_shares(columns)
-    return others | {"human": "shares of people, for spearman_human"} if is_used else others
 
 
 def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:
@@ -264,12 +248,12 @@ def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:
         return "not used (one value)"
     if table.groupby("item")[name].nunique().max() <= 1:
         return "covariate"
-    if _follows(table, name, found) or any(_follows(table, name, [x]) for x in found):
+    if any(_follows(table, name, others) for others in (found, *([x] for x in found))):
         return "follows from the conditions"
     if n > MOST_LEVELS and 2 * n > len(table):
         return f"not used ({n:,} values that hardly repeat)"
     if n > _MOST:
-        return f"not used ({n:,} levels{_REMEDY})"
+        return f"not used ({n:,} levels, more than {_MOST}: give --conditions or --split)"
     if not _texts_differ(table, name, _texts(table)):
         return "same texts at each level"
     return "follows from item" if _rotates(table, name, found) else _NO_CONDITION
@@ -306,16 +290,16 @@ def _warnings(
         counts = table[name].value_counts()
         if name == "item" or len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
             continue
-        for level, n in counts.items():
-            others = [x for x in counts.index if n <= _RARE and n < _SHARE * counts[x]]
+        for level, n in counts[counts <= _RARE].items():
+            others = counts.index[n < _SHARE * counts]
             for close in get_close_matches(level, others, n=1, cutoff=0.75):
                 shown = stimuli.shown_rows(table.index[table[name] == level].tolist())
                 has = f"{n} row{'s' if n > 1 else ''} ({shown})"
                 yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
     for name in dropped:
-        n_all = len(_complete(table, [name]))
         of = ", ".join(f"{level} {n}" for level, n in table[name].value_counts().items())
-        has = f"{n_all} of {table['item'].nunique()} items have all of its levels (rows: {of})"
+        n_items = f"{len(_complete(table, [name]))} of {table['item'].nunique()} items"
+        has = f"{n_items} have all of its levels (rows: {of})"
         remedy = "correct it, or name it by --conditions"
         yield f"{name} is not taken for a condition: {has}; {remedy}"
     for name in names:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any
 
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import RawTable, RowNumbers
 from lmdiag.types import BadInput
 
 EXTENDED_SETS: Mapping[str, str] = {
@@ -28,13 +28,12 @@ TEXT = "text"
 _STATEMENT = re.compile(r"(?P<subject>.+) is (?P<negation>not )?an?")
 _ROLES = re.compile(r"(?P<start>.*\bwhich) (?P<object>.+?) the (?P<subject>.+) had", re.IGNORECASE)
 
+# words that begin with the sound of a vowel; "utensil" does not, for example
 _TAKES_AN = re.compile(
     r"(?!uni(?![mn])|u[krst][aeiou]|eu|ew|once?\b)[aeiou]|hour|heir|hono|honest", re.IGNORECASE
 )
-"""Words that begin with the sound of a vowel; "utensil" does not, for example."""
-
+# what to call it in messages, the text before its last word, and that word
 _Sentence = tuple[str, str, str]
-"""What to call it in messages, the text before its last word, and that word."""
 
 
 def extended_task(name: str) -> str | None:
@@ -80,7 +79,7 @@ def extended_rows(table: RawTable, task: str) -> RawTable:
         for values in make(f"{task}-{number}", first, second):
             rows.append({"item": str(number), "right_context": ""} | values)
             places.append(first[0])
-    return RawTable.of_rows(table.name, rows, places=places)
+    return RawTable.of_rows(table.name, rows, RowNumbers(places))
 
 
 def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:

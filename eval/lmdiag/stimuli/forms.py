@@ -1,35 +1,48 @@
-"""The form of a table: rows with a blank, sentences (also in regions), or minimal pairs.
+"""The form of a table (rows with a blank, sentences, minimal pairs), and the parts of a sentence.
 
 Sentences in regions, minimal pairs and the extended sets become one row per sentence here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, count, repeat
 from typing import Any
 
 from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_rows
-from lmdiag.stimuli.regions import (
-    is_region,
-    refuse_fragments,
-    with_critical,
-    with_regions,
-    without_gaps,
-)
-from lmdiag.stimuli.table import text_problem
+from lmdiag.stimuli.table import GAP, text_problem
 from lmdiag.table_files import RawTable
+from lmdiag.text import WITHOUT_SPACES, folded
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 PAIR = ("sentence_good", "sentence_bad")
 """Columns of minimal pairs as BLiMP has them."""
 
-_OTHER_PAIRS = (("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
-"""Those of MultiBLiMP and TurBLiMP."""
-
 SHORT_NAMES: Mapping[str, str] = {"uid": "UID", "lang": "language"}
 """Column of pairs of a user's own -> its name here."""
+
+# those of MultiBLiMP and TurBLiMP
+_OTHER_PAIRS = (("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
+
+is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
+"""Matches the name of a column of regions."""
+
+SENTENCE_ENDS = ".!?…。！？\"'”’)"
+"""Characters at the end of a whole sentence."""
+
+# marks that Chinese and Japanese share with other scripts
+_QUOTES = "\u2018\u2019\u201c\u201d\u2026\u2014\u00b7"
+_JOINED_END = re.compile(rf"[{WITHOUT_SPACES}]\d*[{_QUOTES}]*\Z")
+_JOINED_START = re.compile(rf"[{_QUOTES}]*[{WITHOUT_SPACES}]")
+
+# names of the critical word and the words after it
+_CRITICAL = ("critical", "spill_1", "spill_2")
+_CONTINUATION = re.compile(
+    r"(target|critical|crit|final|last)word|word|target|completion|continuation|ending"
+).fullmatch
 
 
 def form_of(names: Collection[str]) -> str:
@@ -54,24 +67,27 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
         return extended_rows(table, task)
     table = without_gaps(table, options.gap)
     form = "sentences" if "sentence" in table.chosen & {*table.columns} else form_of(table.columns)
-    for option in ("separator", "critical") if form != "sentences" else ():
+    if form == "sentences":
+        refuse_fragments(table)
+        table = with_critical(with_regions(table, options.separator), options.critical)
+        if "target" in table.columns:
+            remedy = "___ or --gap TEXT marks its place"
+            table = table.having({}, f"target: not read, since no sentence has a gap; {remedy}")
+        return replace(table, form=form)
+    for option in ("separator", "critical"):
         if getattr(options, option):
             row = "two sentences" if form else "a word at a blank"
             rule = f"--{option} is for sentences, and a row is {row}: leave it out"
             raise BadInput(f"{table.name}: {rule}")
     if form == "minimal_pairs":
         return _pair_rows(table, task)
-    if form == "sentences":
-        refuse_fragments(table)
-        table = with_critical(with_regions(table, options.separator), options.critical)
-        if "target" in table.columns:
-            remedy = "___ or --gap TEXT marks its place"
-            table = table.noting(f"target: not read, since no sentence has a gap; {remedy}")
-        return replace(table, form=form)
     if "sentence" in table.columns:
-        remedy = "--columns sentence=sentence reads it instead"
-        return table.noting(f"sentence: not read, since a row is a word in its context; {remedy}")
+        note = "sentence: not read, since a row is a word in its context"
+        return table.having({}, f"{note}; --columns sentence=sentence reads it instead")
     return table
+
+
+# ---- pairs ---------------------------------------------------------------------------------------
 
 
 def pair_columns(names: Collection[str]) -> tuple[str, str]:
@@ -97,25 +113,21 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
             problem = text_problem("sentence", text) if is_text else "is missing or not text"
             if problem:
                 raise table.error(row, f"the column {column} {problem}")
-    if made := [name for name in ("sentence", "good", "contrast") if name in table.columns]:
+    if taken := [name for name in ("sentence", "good", "contrast") if name in table.columns]:
         origin = f"is made of {pair[0]} and {pair[1]} here: rename it"
-        raise BadInput(f"{table.name}: the column {made[0]} {origin}")
-    columns = {
-        column if (name := SHORT_NAMES.get(column, column)) in table.columns else name: values
-        for number, (column, values) in enumerate(table.columns.items())
-        if column not in pair and (column or number)  # a first column without a name: row numbers
-    }
+        raise BadInput(f"{table.name}: the column {taken[0]} {origin}")
+    short = {x: name for x, name in SHORT_NAMES.items() if name not in table.columns}
+    columns = {short.get(column, column): values for column, values in table.columns.items()}
     names = _pair_names(columns, len(table), task)
-    sentences = zip(*(table.columns[column] for column in pair), strict=True)
-    twice = replace(table, columns=columns).of([row for row in range(len(table)) for _ in pair])
-    rows = {
-        **twice.columns,
+    sentences = zip(*(columns[column] for column in pair), strict=True)
+    made = {
         "id": [f"{name}-{which}" for name in names for which in ("good", "bad")],
-        "sentence": list(chain.from_iterable(sentences)),
+        "sentence": [*chain.from_iterable(sentences)],
         "good": [True, False] * len(table),
         "contrast": [name for name in names for _ in pair],
     }
-    return replace(twice, columns=rows, form="minimal_pairs")
+    twice = replace(table, columns=columns).of([row for row in range(len(table)) for _ in pair])
+    return replace(twice.having(made, without=pair), form="minimal_pairs")
 
 
 def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -> list[str]:
@@ -134,3 +146,226 @@ def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -
     if "id" in columns:
         return [f"{start}{name}" for start, name in zip(starts, columns["id"], strict=True)]
     return [f"{task}-{row + 1}" for row in range(n_pairs)]
+
+
+def continues_fragments(name: str) -> bool:
+    """Returns whether a column with this name may have the word after a fragment."""
+    return bool(_CONTINUATION(folded(name)))
+
+
+def refuse_fragments(table: RawTable) -> None:
+    """Refuses a column of sentences that the word of another column continues.
+
+    That is where no sentence ends in punctuation, and none has the word in it. A user who wants
+    them as they are names the column.
+    """
+    name = next(filter(continues_fragments, table.columns), None)
+    if name is None or "sentence" in table.chosen or not table.columns.get("sentence"):
+        return
+    for text, word in zip(table.columns["sentence"], table.columns[name], strict=True):
+        is_word = isinstance(word, str) and isinstance(text, str) and word.strip()
+        if not is_word or text.rstrip()[-1:] in SENTENCE_ENDS or word.strip() in text:
+            return
+    what = f"no sentence has an end or the word in {name}: the word seems to continue it"
+    remedy = f"give --columns context=sentence target={name}"
+    other = "or, to score them as sentences, --columns sentence=sentence"
+    raise BadInput(f"{table.name}: {what}: {remedy}, {other}")
+
+
+# ---- gaps ----------------------------------------------------------------------------------------
+
+
+def without_gaps(table: RawTable, gap: str) -> RawTable:
+    """Returns sentences with a gap beside a column target as a context and a right context.
+
+    `BadInput` if only some of the sentences have one, or one has several.
+    """
+    has_target = "target" in table.columns
+    if gap and not has_target:
+        remedy = "give the word that is scored there in a column target"
+        raise BadInput(f"{table.name}: --gap {gap}: {remedy}")
+    if not has_target or ("context" in table.columns and not gap):
+        return table
+    pattern = re.compile(re.escape(gap) if gap else GAP, 0 if gap else re.IGNORECASE)
+    texts = [text if isinstance(text, str) else "" for text in table.columns.get("sentence", ())]
+    gaps = [[*pattern.finditer(text)] for text in texts]
+    if not any(gaps):
+        if gap:
+            raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
+        return table
+    sizes = {row: len(of_row) for row, of_row in enumerate(gaps) if len(of_row) != 1}
+    has = {row: f"{n} gaps" if n else "no gap, as other rows have" for row, n in sizes.items()}
+    rule = "mark the place of the target once"
+    table.refuse({row: f"the column sentence has {text}: {rule}" for row, text in has.items()})
+    matches = [match for (match,) in gaps]
+    made = {
+        "context": [match.string[: match.start()].rstrip() for match in matches],
+        "right_context": [match.string[match.end() :].strip() for match in matches],
+    }
+    marks = ", ".join(dict.fromkeys(match[0] for match in matches))
+    note = f"gap: {marks} in the sentence is the place of the target, context is what precedes it"
+    return table.having(made, note, without=("sentence",))
+
+
+# ---- regions -------------------------------------------------------------------------------------
+
+
+def joined(
+    regions: Iterable[tuple[int, str]], names: Mapping[str, str], place: str
+) -> tuple[str, list[dict[str, Any]]]:
+    """Returns the sentence of some regions, and each region with its position in it.
+
+    Contents are stripped, empty ones left out, and the others joined by a blank, except between two
+    characters of scripts without spaces, and before punctuation that belongs to what precedes it: a
+    comma does, an opening bracket or quotation mark (categories Ps and Pi of Unicode) does not.
+    Names are by number, as text.
+    """
+    text = ""
+    spans = []
+    for number, content in regions:
+        content = content.strip()
+        category = unicodedata.category(content[0]) if content else "P"
+        is_word = not category.startswith("P") or category in ("Ps", "Pi")
+        if text and is_word and not (_JOINED_END.search(text) and _JOINED_START.match(content)):
+            text += " "
+        start = len(text)
+        text = text + content
+        spans.append(_region(number, names.get(str(number), ""), start, len(text)))
+    if not text:
+        raise BadInput(f"{place}: regions do not join to a sentence: all are empty")
+    if problem := text_problem("sentence", text):
+        raise BadInput(f"{place}: content {problem}")
+    return text, spans
+
+
+def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
+    return {"number": number, "name": name, "start": start, "end": end}
+
+
+def with_regions(table: RawTable, separator: str) -> RawTable:
+    """Returns sentences of the columns `region_1`, ..., or of parts between separators.
+
+    Args:
+        separator: "" for a bar. Sentences without one stay as they are.
+    """
+    mark = separator or "|"
+    numbers = sorted(int(match[1]) for match in map(is_region, table.columns) if match)
+    names = [f"region_{number}" for number in numbers]
+    texts = table.columns.get("sentence", ())
+    is_divided = any(mark in str(text) for text in texts)
+    problem = ""
+    if names and "sentence" in table.columns:
+        remedy = "leave sentence out, which is made of the regions"
+        problem = f"the columns sentence and {names[0]} are both there: {remedy}"
+    elif names and separator:
+        problem = f"--separator {separator}: the regions have columns of their own: leave it out"
+    elif separator and not is_divided:
+        problem = f"--separator {separator}: no sentence has it"
+    elif "regions" in table.columns and (names or is_divided):
+        problem = "the column regions is made of the regions: rename it"
+    elif separator or not (names or is_divided):
+        problem = _other_separator(texts, mark)
+    if problem:
+        raise BadInput(f"{table.name}: {problem}")
+    if not (names or is_divided):
+        return table
+    parts = zip(*(table.columns[name] for name in names), strict=True)
+    divided = (text.split(mark) if isinstance(text, str) else [text] for text in texts)
+    contents = parts if names else divided
+    rows = []
+    for row, regions in enumerate(contents):
+        for name, content in zip(names or repeat("sentence"), regions, strict=False):
+            if content is None:
+                remedy = "write its words, or an empty text where the sentence has none there"
+                raise table.error(row, f"the column {name} is NA or NaN: {remedy}")
+            if not isinstance(content, str):
+                raise table.error(row, f"a region must be text, not {content!r:.60}")
+        numbered = zip(numbers or count(1), regions, strict=False)
+        rows.append(joined(numbered, {}, table.where(row)))
+    sentences = [text for text, _ in rows]
+    spans = [of_row for _, of_row in rows]
+    return table.having({"sentence": sentences, "regions": spans}, without=names)
+
+
+def _other_separator(sentences: Iterable[Any], separator: str) -> str:
+    """What is wrong with sentences whose words or regions other characters separate; "" if none."""
+    texts = [x for x in sentences if isinstance(x, str)]
+    texts = [re.sub(GAP, " ", text, flags=re.IGNORECASE).strip() for text in texts]
+    for mark in "*/_^@#~\\".replace(separator, "") if len(texts) > 1 else "":
+        if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
+            what = f"{mark} stands between words in every sentence, and would be read as text"
+            remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
+            return f"the column sentence: {what}: {remedy}"
+    if len(texts) > 1 and all(re.search(r"\[\w[^][]*\]|\{\w[^}{]*\}", text) for text in texts):
+        what = "brackets stand in every sentence, and would be read as text"
+        remedy = "remove them, and name the critical word by --critical COLUMN"
+        return f"the column sentence: {what}: {remedy}"
+    return ""
+
+
+# ---- the critical word ---------------------------------------------------------------------------
+
+
+def with_critical(table: RawTable, named: str) -> RawTable:
+    """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
+
+    Args:
+        named: column with its position among the words, from 1, or with the word itself.
+
+    Raises:
+        BadInput: a position beyond the sentence, a word that is not in it or several times.
+    """
+    if not named:
+        return table
+    column = table.column_of(named, "--critical")
+    if "regions" in table.columns:
+        remedy = "the sentences have regions: name one by --region"
+        raise BadInput(f"{table.name}: --critical: {remedy}")
+    regions = []
+    wrong = {}
+    pairs = zip(table.columns["sentence"], table.columns[column], strict=True)
+    for row, (text, value) in enumerate(pairs):
+        text = text.strip() if isinstance(text, str) else ""
+        try:
+            critical = critical_span(text, value)
+        except ValueError as error:
+            wrong[row] = f"--critical: the column {column}: {error}"
+            continue
+        spans = [critical, *(span for span in _words_of(text) if span[0] >= critical[1])]
+        named_spans = zip(count(1), _CRITICAL, spans, strict=False)
+        regions.append([_region(number, name, *span) for number, name, span in named_spans])
+    table.refuse(wrong)
+    note = f"critical: {column} is the region critical; {' and '.join(_CRITICAL[1:])} follow it"
+    return table.having({"regions": regions}, note)
+
+
+def critical_span(text: str, value: object) -> tuple[int, int]:
+    """Returns start and end of a critical word in a sentence, in characters.
+
+    Args:
+        value: its position among the words, from 1, or the word.
+
+    Raises:
+        ValueError: there is no such word, or several.
+    """
+    named = str(value if value is not None else "").strip().removesuffix(".0")
+    words = _words_of(text)
+    if not named:
+        raise ValueError("is empty: name the word or its position")
+    if named.isdecimal():
+        if not 1 <= int(named) <= len(words):
+            raise ValueError(f"position {named} is not between 1 and {len(words)}, the last word")
+        return words[int(named) - 1]
+    is_joined = re.search(f"[{WITHOUT_SPACES}]", named)
+    pattern = re.escape(named) if is_joined else rf"(?<!\w){re.escape(named)}(?!\w)"
+    found = [*re.finditer(pattern, text)] or [*re.finditer(pattern, text, re.IGNORECASE)]
+    if len(found) != 1:
+        times = f"is {len(found)} times" if found else "is not"
+        raise ValueError(f"{named!r} {times} in the sentence: give its position, from 1")
+    start, end = found[0].span()
+    inside = [(start, end)] if is_joined else [x for x in words if x[1] > start and x[0] < end]
+    return inside[0][0], inside[-1][1]
+
+
+def _words_of(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(r"\S+", text)]

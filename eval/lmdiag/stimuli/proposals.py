@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import MAX_CELL
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.forms import form_of
-from lmdiag.stimuli.layout import level_parts
-from lmdiag.stimuli.regions import SENTENCE_ENDS, continues_fragments, critical_span
+from lmdiag.stimuli.forms import SENTENCE_ENDS, continues_fragments, critical_span, form_of
+from lmdiag.stimuli.reading import level_parts
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
+# name of a condition -> sets of levels that it usually has
 _FACTORS: Mapping[str, Sequence[set[str]]] = {
     "grammaticality": [{"gram", "ungram"}, {"grammatical", "ungrammatical"}, {"g", "ug"}],
     "attractor": [{"match", "mismatch"}],
@@ -31,7 +31,6 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
     "length": [{"short", "long"}],
     "frequency": [{"high", "low"}],
 }
-"""Name of a condition -> sets of levels that it usually has."""
 
 _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
 _CRITICAL = re.compile(r"crit|verb|disambig|target(word|pos)|wordpos|posit")
@@ -162,7 +161,7 @@ def proposal(table: RawTable) -> TableOptions:
     names = [*table.columns]
     if regions := _numbered(table):
         return TableOptions(columns=(f"region={regions[0]}..{regions[-1]}",))
-    items = [name for name in names if re.match("item", folded(name))]
+    items = [name for name in names if folded(name).startswith("item")]
     named = {"item": items[0]} if items and "item" not in names else {}
     texts = [name for name in names if _has_texts(table.columns[name], 3)]
     contexts = [name for name in names if re.fullmatch(_CONTEXT, folded(name))]
@@ -178,17 +177,18 @@ def proposal(table: RawTable) -> TableOptions:
         return TableOptions(columns=_named(named))
     if not texts or contexts:
         return AS_IT_IS
-    rows = [[table.columns[name][row] for name in texts] for row in range(len(table))]
-    names = [name for name in names if name not in texts]
-    critical = next((name for name in names if _is_critical(name, table.columns[name], rows)), "")
+    rows = [*zip(*(table.columns[name] for name in texts), strict=True)]
+    others = {name: values for name, values in table.columns.items() if name not in texts}
+    critical = next((name for name, x in others.items() if _is_critical(name, x, rows)), "")
     if len(texts) == 1:
         return TableOptions(columns=_named(named | {"sentence": texts[0]}), critical=critical)
+    others.pop(critical, None)
     return TableOptions(
         columns=_named(named),
         wide=tuple(texts),
         split=tuple(f"condition={split}" for split in split_of(texts)),
         critical=critical,
-        filter=_filter(table, [name for name in names if name != critical], [*map(all, rows)]),
+        filter=_filter(others, [all(row) for row in rows]),
     )
 
 
@@ -235,15 +235,15 @@ def _is_critical(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]
     return False
 
 
-def _filter(table: RawTable, names: Sequence[str], is_full: Sequence[bool]) -> tuple[str, ...]:
+def _filter(columns: Mapping[str, Sequence[Any]], is_full: Sequence[bool]) -> tuple[str, ...]:
     """The condition that leaves out rows which lack texts, or which are called fillers."""
-    for name in names:
-        values = table.columns[name]
+    for name, values in columns.items():
         levels = levels_of(values)
-        named = [level for level in dict.fromkeys(levels) if level]
-        complete = {x for x, full in zip(levels, is_full, strict=True) if full}
-        lacking = {x for x, full in zip(levels, is_full, strict=True) if not full}
-        kept = [x for x in named if x in complete and x not in {*lacking, *filler_levels(values)}]
+        named = {level: None for level in levels if level}
+        cells = {*zip(levels, is_full, strict=True)}
+        lacking = {level for level, full in cells if not full}
+        complete = {level for level, full in cells if full}
+        kept = [x for x in named if x in complete - lacking and x not in filler_levels(values)]
         is_kind = len(named) <= 6 and len(named) < len(levels) and folded(name) not in READER_NAMES
         if is_kind and 0 < len(kept) < len(named) and not complete & lacking:
             return (f"{name}={','.join(kept)}",)

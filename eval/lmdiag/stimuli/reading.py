@@ -1,96 +1,64 @@
 """How a user's own table is read, in named steps; `lmdiag check` prints them.
 
 1. columns: which column is what (`columns`);
-2. filter: which rows are read and each once (`layout`);
-3. layout: a row per text, contrasts and conditions in columns of their own (`layout`);
+2. filter: which rows are read, and each once;
+3. layout: a row per text, contrasts and conditions in columns of their own;
 4. gap and regions: the parts of a sentence (`regions`, called by `forms.in_form`);
 5. conditions: the columns that are factors of a design (`design`).
 
 Each step takes a table and returns one, with a note on what it did. Commands on items take all
-steps; those on words, responses and tables of items take the first three.
+steps; those on words, responses and tables of items take the first three, which are here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmdiag import diagnostics
+from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
-from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
-from lmdiag.stimuli.extended import TEXT
-from lmdiag.stimuli.layout import check_columns_of, in_long_form, keep_rows, without_repeated_rows
-from lmdiag.table_files import Problems, RawTable, as_frame, plain_frame, read_memory, read_table
+from lmdiag.stimuli.columns import name_columns, near_names
+from lmdiag.table_files import ROW_NAMES, Problems, RawTable, as_frame, read_memory, read_table
+from lmdiag.text import shortened
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+"""Column, comparison and value of a condition."""
+
+# options that some commands have no use for -> what they are for
 _OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
 _OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
-"""Options that some commands have no use for -> what they are for."""
 
 
-def read_items(
-    table: RawTable, task: str, options: TableOptions, *, allow_duplicates: bool
-) -> RawTable:
-    """Returns a user's own rows after the first three steps; other data as they are.
+def read_frame_rows(
+    source: str | Path | DataFrame, options: TableOptions, known: Collection[str],
+    *, raw: bool = False, **how: Any,
+) -> tuple[DataFrame, tuple[str, ...]]:  # fmt: skip
+    """Returns what `read_rows` returns as a DataFrame, see `as_frame`, and the notes.
 
-    Raises:
-        BadInput: a column with nearly the name of a known one; an option that does not fit;
-            identical rows, unless allowed; options for data that are not the user's own.
+    A DataFrame of which nothing is to be read in another way is returned as it is.
     """
-    if table.form or task in diagnostics.built_in() or TEXT in table.columns:
-        if options != AS_IT_IS:
-            option = next(iter(options.stored()))
-            raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
-        return table
-    return _first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
-
-
-def _first_steps(
-    table: RawTable,
-    options: TableOptions,
-    known: Collection[str],
-    *,
-    allow_duplicates: bool | None = None,
-    copies: bool = False,
-    text: str = "",
-) -> RawTable:
-    """The rows after the first three steps, whose problems are in one message.
-
-    What columns are called is judged before their values; identical rows and nearly known names
-    where it is said whether rows may be identical.
-    """
-    problems = Problems()
-    table = name_columns(table, options, known, problems, copies=copies)
-    if allow_duplicates is not None:
-        problems += [f"{table.name}: {problem}" for problem in near_names(table, options.wide)]
-    table = keep_rows(table, options.filter, problems)
-    check_columns_of(table, options, problems)
-    problems.refuse()
-    if allow_duplicates is not None:
-        with problems:
-            table = without_repeated_rows(table, allowed=allow_duplicates)
-    with problems:
-        table = in_long_form(table, options, text)
-    problems.refuse()
-    return table
+    if not isinstance(source, str | Path) and options == AS_IT_IS and not known:
+        return source, ()
+    table = read_rows(source, options, known, raw=raw, **how)
+    return as_frame(table, raw=raw), table.notes
 
 
 def read_rows(
     source: str | Path | DataFrame, options: TableOptions, known: Collection[str], *,
-    copies: bool = False, text: str = "", raw: bool = False, reads: Collection[str] = (),
+    raw: bool = False, reads: Collection[str] = (), **how: Any,
 ) -> RawTable:  # fmt: skip
     """Returns the rows of a file or a DataFrame after the first three steps.
 
     Args:
         source: a table, see `lmdiag.table_files`.
-        options: of the user.
-        known: names of columns that a difference of spelling is read as.
-        copies: see `name_columns`.
-        text: column of the values of wide columns.
+        options, known, how: see `first_steps`.
         raw: see `read_table`.
         reads: options for pairs and for the parts of sentences that the caller takes.
 
@@ -103,22 +71,193 @@ def read_rows(
             raise BadInput(f"--{option} is for {what}: leave it out, nothing is read by it here")
     is_file = isinstance(source, str | Path)
     table = read_table(user_path(str(source)), raw=raw) if is_file else read_memory(source)
-    return _first_steps(table, options, known, copies=copies, text=text)
+    return first_steps(table, options, known, **how)
 
 
-def read_frame_rows(
-    source: str | Path | DataFrame, options: TableOptions, known: Collection[str],
-    *, raw: bool = False, **how: Any,
-) -> tuple[DataFrame, tuple[str, ...]]:  # fmt: skip
-    """Returns what `read_rows` returns as a DataFrame, and the notes; see `as_frame`.
+def first_steps(
+    table: RawTable,
+    options: TableOptions,
+    known: Collection[str],
+    *,
+    allow_duplicates: bool | None = None,
+    copies: bool = False,
+    text: str = "",
+) -> RawTable:
+    """Returns a table after the first three steps, whose problems are in one message.
 
-    A DataFrame in which nothing is read in another way is returned as it is.
+    What columns are called is judged before their values.
+
+    Args:
+        table: as it was read.
+        options: of the user.
+        known: names of columns that a difference of spelling is read as.
+        allow_duplicates: keep one of identical rows; None for tables in which rows may be identical
+            and columns have nearly known names.
+        copies: see `name_columns`.
+        text: column of the values of wide columns; "" for `target` beside contexts or sentences,
+            `context` beside targets alone, and else `sentence`.
     """
-    if not isinstance(source, str | Path):
-        source = plain_frame(source)
-        if options == AS_IT_IS and not known:
-            return source, ()
-    table = read_rows(source, options, known, raw=raw, **how)
-    if not table.notes and not isinstance(source, str | Path):
-        return source, ()
-    return as_frame(table, raw=raw), table.notes
+    problems = Problems()
+    table = name_columns(table, options, known, problems, copies=copies)
+    if allow_duplicates is not None:
+        problems += [f"{table.name}: {problem}" for problem in near_names(table, options.wide)]
+    for condition in options.filter:
+        with problems:
+            table = _filtered(table, condition)
+    made = {"condition", "item"} if options.wide else set()
+    for option, name in _named_columns(options):
+        if name and name not in made:
+            with problems:
+                table.column_of(name, option)
+    problems.refuse()
+    if allow_duplicates is not None:
+        with problems:
+            table = _without_repeated_rows(table, allowed=allow_duplicates)
+    with problems:
+        if options.wide:
+            names = [table.column_of(name, "--wide") for name in options.wide]
+            table = _long(table, names, text)
+        if options.good or options.contrast:
+            table = _with_contrasts(table, options)
+        for split in options.split:
+            table = _with_parts(table, split)
+    problems.refuse()
+    return table
+
+
+def _named_columns(options: TableOptions) -> list[tuple[str, str]]:
+    """The columns that the options of the later steps name, after the name of the option."""
+    named = [("--wide", name) for name in options.wide]
+    named += [("--contrast", name) for name in options.contrast]
+    named += [("--split", split.partition("=")[0]) for split in options.split]
+    return [*named, ("--good", options.good.partition("=")[0]), ("--critical", options.critical)]
+
+
+# ---- filter --------------------------------------------------------------------------------------
+
+
+def _filtered(table: RawTable, condition: str) -> RawTable:
+    """The rows that meet a condition, with the ids that they have without the filter."""
+    kept = [row for row, is_kept in enumerate(_meets(table, condition, "--filter")) if is_kept]
+    if not kept:
+        raise BadInput(f"{table.name}: --filter {condition} leaves no row")
+    n_out = len(table) - len(kept)
+    counts = f"keeps {len(kept):,} of {len(table):,} rows, {n_out:,} are left out"
+    return table.numbered().of(kept).having({}, f"filter: {condition} {counts}")
+
+
+def _meets(table: RawTable, text: str, option: str) -> list[bool]:
+    """Whether each row meets a condition, COLUMN=VALUE[,VALUE] or COLUMN!=VALUE."""
+    match = FILTER.fullmatch(text)
+    if not match or match[2] not in ("=", "!="):
+        raise BadInput(f"{option} {text!r}: write COLUMN=VALUE or COLUMN!=VALUE")
+    column = table.column_of(match[1], option)
+    levels = [level or "" for level in levels_of(table.columns[column])]
+    wanted = filter_values(match[3], levels)
+    if missing := [value for value in wanted if value not in levels]:
+        there = ", ".join(dict.fromkeys(map(shortened, levels)))
+        problem = f"no row has {missing[0]!r} in {column}, which has {there:.600}"
+        raise BadInput(f"{table.name}: {option} {text}: {problem}")
+    return [(level in wanted) == (match[2] == "=") for level in levels]
+
+
+def filter_values(text: str, levels: Sequence[str]) -> list[str]:
+    """Returns the values that a filter names: one that has commas, or several between them."""
+    return [text] if text in levels else [part.strip() for part in text.split(",")]
+
+
+def _without_repeated_rows(table: RawTable, *, allowed: bool) -> RawTable:
+    """The rows, each once; `BadInput` for identical rows if they are not allowed."""
+    columns = [values for name, values in table.columns.items() if name not in ROW_NAMES]
+    first: dict[int, int] = {}
+    repeated = {}
+    for row, values in enumerate(zip(*columns, strict=True)):
+        earlier = first.setdefault(hash(repr(values)), row)
+        if earlier != row:
+            repeated[row] = earlier
+    if repeated and not allowed:
+        row, earlier = next(iter(repeated.items()))
+        every = f"{len(repeated)} repeated: {table.numbers.text([*repeated])}"
+        remedy = "remove them, or keep one of each by --allow-duplicates"
+        same = f"the row is identical to {table.numbers.text([earlier])} ({every})"
+        raise table.error(row, f"{same}: {remedy}")
+    return table.of([*first.values()]) if repeated else table
+
+
+# ---- layout --------------------------------------------------------------------------------------
+
+
+def _long(table: RawTable, names: Sequence[str], text: str) -> RawTable:
+    """A row for each of the wide columns in which a row has a text."""
+    others = table.columns.keys() - {*names}
+    if not text:
+        has_text = {"context", "sentence"} & others
+        text = "target" if has_text else "context" if "target" in others else "sentence"
+    for name in (text, "condition"):
+        if name in others:
+            there = f"--wide makes a column {name}, which is there"
+            raise BadInput(f"{table.name}: {there}: rename it in the file")
+    cells = [
+        (row, name)
+        for row in range(len(table))
+        for name in names
+        if table.columns[name][row] not in (None, "")
+    ]
+    conditions = [name for _, name in cells]
+    long = table.numbered().of([row for row, _ in cells])
+    row_names = long.numbers.names
+    made: dict[str, list[Any]] = {
+        text: [table.columns[name][row] for row, name in cells],
+        "condition": conditions,
+    }
+    ids = zip(long.columns.get("id", row_names), conditions, strict=True)
+    cell_names = [f"{row}-{name}" for row, name in ids]
+    if "id" in others:
+        made["id"] = cell_names
+    n_empty = len(table) * len(names) - len(cells)
+    note = f"wide: {len(table):,} rows make {len(cells):,}, one for each {text}"
+    note += f", {n_empty:,} empty cells make none" if n_empty else ""
+    if "item" not in others:
+        made["item"] = [*map(str, row_names)]
+        note += "; item is the number of the row"
+    long = replace(long, numbers=long.numbers._replace(names=cell_names))
+    return long.having(made, note, without=names)
+
+
+def _with_contrasts(table: RawTable, options: TableOptions) -> RawTable:
+    """The table with `good` and `contrast`, where the user says which rows they are."""
+    if not options.good or not options.contrast:
+        raise BadInput("--good COLUMN=VALUE and --contrast COLUMN are given together")
+    good = _meets(table, options.good, "--good")
+    names = [table.column_of(name, "--contrast") for name in options.contrast]
+    keys = zip(*(table.columns[name] for name in names), strict=True)
+    contrasts = ["-".join(map(str, key)) for key in keys]
+    by = f"{len({*contrasts}):,} by {', '.join(names)}"
+    note = f"contrasts: {by}; good rows have {options.good}"
+    return table.having({"good": good, "contrast": contrasts}, note)
+
+
+def _with_parts(table: RawTable, split: str) -> RawTable:
+    """The table with the conditions that are the parts of a column, in its place."""
+    match = re.fullmatch(r"(.+?)=(.*):([^:]+)", split, re.DOTALL)
+    if not match:
+        raise BadInput(f"--split {split!r}: write COLUMN=SEPARATOR:NAME,NAME")
+    column = table.column_of(match[1], "--split")
+    names = [name.strip() for name in match[3].split(",")]
+    if taken := [name for name in names if name in table.columns]:
+        raise BadInput(f"{table.name}: --split {split}: there is a column {taken[0]}: rename one")
+    levels = [level or "" for level in levels_of(table.columns[column])]
+    parts = [level_parts(level, match[2]) for level in levels]
+    rule = f"not {len(names)} ({', '.join(names)}): leave such rows out by --filter"
+    table.refuse({
+        row: f"--split {split}: the column {column}: {level!r} has {len(of_row)} parts, {rule}"
+        for row, (level, of_row) in enumerate(zip(levels, parts, strict=True))
+        if len(of_row) != len(names)
+    })  # fmt: skip
+    made = dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
+    return table.having(made, f"split: {column} into {', '.join(names)}", without=(column,))
+
+
+def level_parts(level: str, separator: str) -> list[str]:
+    """Returns the parts of a level; without a separator, its characters."""
+    return [part.strip() for part in level.split(separator)] if separator else [*level]

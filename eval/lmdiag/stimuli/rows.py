@@ -30,8 +30,6 @@ class Stimuli:
 
     Attributes:
         task: name of the config.
-        fingerprint: 8 hexadecimal digits of a hash over all rows and columns, in any order:
-            the same for a directory and its copy on the Hub.
         source: where the data came from, as the user named it.
         revision: commit of a Hub data set; for a directory the commit that its sources were pinned
             to; None if there is none.
@@ -39,34 +37,35 @@ class Stimuli:
             "" for rows with a blank.
         numbers: of the rows in their file.
         notes: how a user's own table was read, a line for each step that changed it.
+        fingerprint: 8 hexadecimal digits of a hash over all rows and columns, in any order:
+            the same for a directory and its copy on the Hub.
         perturbed: the same rows in other settings, as `lmdiag.perturb.perturb` has made them.
     """
 
     task: str
     _columns: Mapping[str, list[Any]]
-    fingerprint: str
     source: str
     revision: str | None = None
     form: str = ""
     numbers: RowNumbers = UNNUMBERED
     notes: tuple[str, ...] = ()
+    fingerprint: str = ""
     perturbed: dict[Any, Stimuli] = field(default_factory=dict, compare=False, repr=False)
 
-    @classmethod
-    def of(
-        cls, task: str, columns: Mapping[str, list[Any]], source: str, revision: str | None = None,
-        form: str = "", numbers: RowNumbers = UNNUMBERED, notes: tuple[str, ...] = (),
-    ) -> Stimuli:  # fmt: skip
-        """Returns stimuli of checked columns; `BadInput` if one mixes types or is not Unicode."""
+    def __post_init__(self) -> None:
+        """Checks new columns; `BadInput` if one mixes types or is not Unicode."""
         import pyarrow as pa
 
-        for name, values in columns.items():
+        if self.fingerprint:  # perturbed
+            return
+        for name, values in self._columns.items():
             try:
                 pa.array(values)
             except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
                 reason = str(error).partition("\n")[0]
-                raise BadInput(f"{source}: the column {name} cannot be stored: {reason}") from error
-        return cls(task, columns, fingerprint(columns), source, revision, form, numbers, notes)
+                problem = f"the column {name} cannot be stored: {reason}"
+                raise BadInput(f"{self.source}: {problem}") from error
+        object.__setattr__(self, "fingerprint", fingerprint(self._columns))
 
     @cached_property
     def content(self) -> str:

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from lmdiag.formulas import Formula, FormulaError, parse_formula
-from lmdiag.stimuli.regions import joined
-from lmdiag.table_files import RawTable
+from lmdiag.stimuli.forms import joined
+from lmdiag.table_files import RawTable, RowNumbers
 from lmdiag.text import ValidationProblem, first_problem
 from lmdiag.types import BadInput
 
@@ -86,7 +86,7 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
                 "regions": spans,
                 "formulas": [formula.text for formula in formulas],
             }
-    return RawTable.of_rows(name, [*rows.values()], places=[*rows], form="suites")
+    return RawTable.of_rows(name, [*rows.values()], RowNumbers([*rows]), form="suites")
 
 
 def _text_of(problem: ValidationProblem) -> str:

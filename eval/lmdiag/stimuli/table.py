@@ -16,14 +16,8 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
-from lmdiag.table_files import Problems, RawTable
+from lmdiag.table_files import ROW_NAMES, Problems, RawTable
 from lmdiag.types import BadInput
-
-_TRUTH = {"true": True, "1": True, "false": False, "0": False}
-"""How text files write truth values; compared in lower case."""
-
-_UNCHANGED = {"text": str, "number": float, "boolean": bool, "words": None}
-"""Type of a column -> the type of values that need no conversion."""
 
 GAP = (
     r"_{3,}|(?<!\w)__(?!\w)|\[(?:BLANK|MASK)\]|<(?:blank|mask|extra_id_0)>|\{\}|(?-i:\bX{4,}\b)"
@@ -31,6 +25,11 @@ GAP = (
 )
 """How the place of a word is often marked, without regard to letter case. Two underscores may be
 part of a name."""
+
+# how text files write truth values, in lower case
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+# type of a column -> the type of values that need no conversion
+_UNCHANGED = {"text": str, "number": float, "boolean": bool, "words": None}
 
 _SPLIT = (
     "write what is left of it into context, and what follows it into right_context, or give "
@@ -64,29 +63,6 @@ _RULES_OF = {
 }
 
 
-def concatenate(parts: Sequence[RawTable]) -> RawTable:
-    """Returns the rows of several files as one table, in order.
-
-    Files of minimal pairs may differ in columns, as those of BLiMP do.
-    """
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    names = dict.fromkeys(name for part in parts for name in part.columns)
-    for part in parts:
-        columns_differ = part.form != "minimal_pairs" and part.columns.keys() != names.keys()
-        if part.form != first.form or columns_differ:
-            files = ", ".join(part.name for part in parts)
-            raise BadInput(f"{files} are files of one config, but their columns or forms differ")
-    columns = {
-        name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
-        for name in names
-    }
-    places = [part.where(row) for part in parts for row in range(len(part))]
-    notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-    return RawTable(first.name, columns, places=places, form=first.form, notes=notes)
-
-
 def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[Any]]:
     """Returns the columns with converted values, core columns first.
 
@@ -99,14 +75,11 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
     diagnostic = diagnostics.get(task, table.form)
     needed = [column.name for column in diagnostic.core if column.required]
     columns = {}
-    for number, (name, values) in enumerate(table.columns.items()):
-        empty = all(value is None or value == "" for value in values)
-        if not name and number and not empty:
-            raise BadInput(f"{table.name}: a column has no name: name it in the header")
+    for name, values in table.columns.items():
         # an optional core column without any value counts as absent
-        is_absent = empty and name in diagnostic.core_columns and name not in needed
-        # names of rows, which R or pandas add, are ignored
-        if name not in ("", "__index_level_0__") and not is_absent:
+        is_optional = name in diagnostic.core_columns and name not in needed
+        is_absent = is_optional and all(value in (None, "") for value in values)
+        if name not in ROW_NAMES and not is_absent:
             columns[name] = values
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
@@ -118,44 +91,35 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
         rule = f"every row needs {' and '.join(needed)}{other}"
         problems.append(str(table.lacks(missing[0], rule)))
         problems.refuse()
-    names = table.row_names or range(1, len(table) + 1)
-    columns.setdefault("id", [f"{task}-{name}" for name in names])
-    absent = [None] * len(table)
+    row_names = table.numbers.names or range(1, len(table) + 1)
+    columns.setdefault("id", [f"{task}-{name}" for name in row_names])
     if "context" in columns and "right_context" in columns:  # a blank may open the sentence
         columns["context"] = ["" if value is None else value for value in columns["context"]]
+    absent = [None] * len(table)
     core = {}
-    typed = {}
     for column in diagnostic.core:
         if column.name in columns or column.default is not None:
             with problems:
-                values = columns.get(column.name, absent)
-                core[column.name] = _values(table, column, values, core=True)
+                core[column.name] = _core_values(table, column, columns.get(column.name, absent))
+    sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
+    remedy = "write the text before the word, or what follows it into right_context"
+    with problems:
+        table.refuse({
+            row: f"the column context is empty: {remedy}"
+            for row, (left, right) in enumerate(sides)
+            if not left and not right.strip()
+        })  # fmt: skip
+    further = {x: [*v] for x, v in columns.items() if x not in diagnostic.core_columns}
     for column in diagnostic.columns:
         if column.name in columns and column.type != "text":
             with problems:
-                typed[column.name] = _values(table, column, columns[column.name], core=False)
-    sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
-    for row, (left, right) in enumerate(sides):
-        if not left and not right.strip():
-            remedy = "write the text before the word, or what follows it into right_context"
-            problems.append(str(table.error(row, f"the column context is empty: {remedy}")))
-            break
-    others = columns.keys() - diagnostic.core_columns
-    further = {name: list(values) for name, values in columns.items() if name in others}
-    return core | further | typed
+                further[column.name] = _values(table, column, columns[column.name])
+    return core | further
 
 
-def _values(table: RawTable, column: Column, values: Sequence[Any], *, core: bool) -> list[Any]:
-    """The values of a column in its type; of a core column, none is missing."""
-    found = list(values)
-    if set(map(type, values)) != {_UNCHANGED[column.type]}:
-        for row, value in enumerate(values):
-            try:
-                found[row] = _value(column.type, value)
-            except ValueError as error:
-                raise table.error(row, f"the column {column.name}: {error}") from error
-    if not core:
-        return found
+def _core_values(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
+    """The values of a core column in its type, of which none is missing."""
+    found = _values(table, column, values)
     if column.default is None and None in found:
         is_text = table.name.lower().endswith((".csv", ".tsv", ".xlsx"))
         note = " (NA and NaN are missing values: save such a word as JSON lines)" * is_text
@@ -164,6 +128,19 @@ def _values(table: RawTable, column: Column, values: Sequence[Any], *, core: boo
     found = [column.default if value is None else value for value in found]
     # spaces at the edges of a sentence do not belong to any word
     return [text.strip() for text in found] if column.name == "sentence" else found
+
+
+def _values(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
+    """The values of a column in its type."""
+    if {*map(type, values)} == {_UNCHANGED[column.type]}:
+        return [*values]
+    found = []
+    for row, value in enumerate(values):
+        try:
+            found.append(_value(column.type, value))
+        except ValueError as error:
+            raise table.error(row, f"the column {column.name}: {error}") from error
+    return found
 
 
 def _value(kind: str, value: Any) -> Any:
@@ -214,36 +191,36 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
             continue
         values = columns[name]
         rows = values if name == "expected" else [(text,) for text in values]
-        wrong = {text for text in set(chain.from_iterable(rows)) if text_problem(name, text)}
-        found = {
-            row: text for row, texts in enumerate(rows) for text in texts[::-1] if text in wrong
-        }
+        texts = {*chain.from_iterable(rows)}
+        wrong = {text: problem for text in texts if (problem := text_problem(name, text))}
         with problems:
-            table.refuse(
-                {row: f"the column {name} {text_problem(name, x)}" for row, x in found.items()}
-            )
+            table.refuse({
+                row: f"the column {name} {wrong[text]}"
+                for row, of_row in enumerate(rows)
+                for text in of_row[::-1]
+                if text in wrong
+            })  # fmt: skip
     contexts = columns.get("context", ())
     if contexts and all(text.endswith(("...", "…")) for text in contexts):
         remedy = "remove it, since it would be read as text"
         problems.append(f"{table.name}: every context ends in an ellipsis: {remedy}")
     first: dict[str, int] = {}
-    for row, identifier in enumerate(columns.get("id", ())):
-        earlier = first.setdefault(identifier, row)
-        if earlier != row:
-            problem = f"has {identifier!r} again, first in {table.where(earlier)}"
-            what = f"the column id {problem}: every row needs an id of its own"
-            problems.append(str(table.error(row, what)))
-            break
-    goods: dict[str, list[bool]] = {}
+    with problems:
+        for row, identifier in enumerate(columns.get("id", ())):
+            earlier = first.setdefault(identifier, row)
+            if earlier != row:
+                has = f"has {identifier!r} again, first in {table.where(earlier)}"
+                what = f"the column id {has}: every row needs an id of its own"
+                raise table.error(row, what)
+    marks: dict[str, Counter[bool]] = {}
     for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=False):
-        goods.setdefault(contrast, []).append(good)
-    for contrast, marks in goods.items():
-        if sum(marks) != 1 or len(marks) < 2:
-            n_rows = f"{sum(marks)} good and {len(marks) - sum(marks)} bad rows"
-            rule = f"{contrast!r} has {n_rows}, it needs exactly one good and at least one bad"
-            row = columns["contrast"].index(contrast)
-            problems.append(str(table.error(row, f"the column contrast: {rule}")))
-            break
+        marks.setdefault(contrast, Counter())[good] += 1
+    with problems:
+        for contrast, n in marks.items():
+            if n[True] != 1 or not n[False]:
+                has = f"{contrast!r} has {n[True]} good and {n[False]} bad rows"
+                what = f"the column contrast: {has}, it needs exactly one good and at least one bad"
+                raise table.error(columns["contrast"].index(contrast), what)
 
 
 def text_problem(column: str, text: str) -> str:
@@ -258,22 +235,21 @@ def refuse_near_levels(
     columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems
 ) -> None:
     """Adds levels that differ from another one in letter case or outer blanks alone."""
-    core = {column.name for column in (*CORE, *SENTENCES)} - {"condition"}
-    for name, values in columns.items():
-        if name in core and name != "item":
-            continue
-        levels = levels_of(values)
+    core = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "item"}
+    for name in (name for name in columns if name not in core):
+        levels = levels_of(columns[name])
         counts = Counter(level for level in levels if level is not None)
+        folded = {level: level.strip().casefold() for level in counts}
+        if name == "item":
+            folded = {level: level.strip() for level in counts}
+        elif len({*folded.values()}) > MOST_LEVELS:
+            continue
         first: dict[str, str] = {}  # the most frequent spelling of each level
         for level, n in counts.most_common():
-            same = first.setdefault(level.strip() if name == "item" else _folded(level), level)
-            if same == level or (len({*map(_folded, counts)}) > MOST_LEVELS and name != "item"):
+            same = first.setdefault(folded[level], level)
+            if same == level:
                 continue
             how = "letter case" if level.strip() == level else "blanks at its edges"
             rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[same]} as {same!r}"
             problem = f"the column {name} has {rows}, which differ in {how} alone: make them equal"
             problems.append(str(table.error(levels.index(level), problem)))
-
-
-def _folded(level: str) -> str:
-    return level.strip().casefold()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import is_file, resource_path, write_atomically
 from lmdiag.report.charts import Plot
-from lmdiag.stimuli.building import user_cache
+from lmdiag.stimuli.dataset import user_cache
 
 if TYPE_CHECKING:
     import altair
