@@ -31,25 +31,20 @@ def is_shuffled(task: str, setting: str) -> bool:
 def chosen(asked: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
     """Returns the perturbations that are asked for; `all` stands for those of the tasks.
 
-    Raises:
-        BadInput: an unknown perturbation, one that none of the tasks has, or `none` together with
-            another one.
+    `BadInput`: an unknown one, one that none of the tasks has, or `none` together with another.
     """
     choices = [NONE, "all", *names()]
     of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
     for name in asked:
         if name not in choices:
-            raise BadInput(
-                f"unknown perturbation {name!r}{suggest(name, choices)}: choose from "
-                f"{', '.join(choices)}"
-            )
+            unknown = f"unknown perturbation {name!r}{suggest(name, choices)}"
+            raise BadInput(f"{unknown}: choose from {', '.join(choices)}")
         if name not in (NONE, "all", *of_tasks):
             built_in = diagnostics.built_in().items()
             owners = [task for task, diagnostic in built_in if diagnostic.perturbation(name)]
-            raise BadInput(
-                f"the perturbation {name} is made for {' and '.join(owners)}, not for "
-                f"{', '.join(tasks)}: add such a task, or leave {name} out"
-            )
+            made = f"the perturbation {name} is made for {' and '.join(owners)}"
+            remedy = f"add such a task, or leave {name} out"
+            raise BadInput(f"{made}, not for {', '.join(tasks)}: {remedy}")
     if NONE in asked and len(asked) > 1:
         raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
     return tuple(n for n in names() if n in asked or ("all" in asked and n in of_tasks))
@@ -58,10 +53,7 @@ def chosen(asked: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
 def settings(task: str, perturbations: Sequence[str], shuffles: int) -> list[tuple[str, int]]:
     """Returns the (perturbation, run) in which a task is asked, the unperturbed one first.
 
-    Args:
-        task: the task; perturbations that it does not have are ignored.
-        perturbations: their names.
-        shuffles: number of runs of each shuffled setting.
+    Perturbations that the task does not have are ignored; a shuffled one has `shuffles` runs.
 
     >>> settings("cprag102", ["shuf", "trunc", "obj"], 2)
     [('none', 0), ('shuf', 0), ('shuf', 1), ('trunc', 0)]
@@ -72,15 +64,9 @@ def settings(task: str, perturbations: Sequence[str], shuffles: int) -> list[tup
 
 
 def perturb(stimuli: Stimuli, name: str, run: int, seed: int) -> Stimuli:
-    """Returns the stimuli with perturbed contexts; all other columns stay.
+    """Returns the stimuli with perturbed contexts, which are made once and kept with them.
 
-    They are made once and kept with the stimuli.
-
-    Args:
-        stimuli: rows of a task that has the perturbation.
-        name: of the perturbation.
-        run: number of the shuffle; without effect where nothing is shuffled.
-        seed: of the shuffles; likewise.
+    `run`, the number of the shuffle, and `seed` are without effect where nothing is shuffled.
 
     Raises:
         BadInput: an unknown perturbation, one of another task, or a row without the words that are

@@ -1,12 +1,12 @@
 """Loads and checks stimuli: rows with a blank and a word to be scored at it, or whole sentences.
 
 `data` is a directory written by `lmdiag build` (or any directory whose README.md has YAML
-`configs:`), the id of a Hub data set, a csv, tsv, JSON-lines or Parquet file of your own rows,
-whose task name is the file's stem, a test suite (.json), a folder of test suites or of minimal
-pairs, whose task name is the folder's, a text file (.txt) of an extended set, which its name says,
-or rows in memory. What rows ask, and their form, follows from their columns. If there is no
-directory `lmdiag`, that name stands for the published items, which are built into the user's cache
-on first use, and `demo` for the bundled items.
+`configs:`), the id of a Hub data set, a table of your own rows, whose task name is the file's stem,
+a test suite (.json), a folder of test suites or of minimal pairs, whose task name is the folder's,
+a text file (.txt) of an extended set, which its name says, or rows in memory. What rows ask, and
+their form, follows from their columns. Without a directory `lmdiag`, that name stands for the
+published items, which are built into the user's cache on first use, and `demo` for the bundled
+ones.
 
 A task that is named after a diagnostic of lmdiag is that diagnostic, and has its columns: this is
 checked here, and nowhere else.
@@ -22,12 +22,11 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.stimuli.columns import ITEM_COLUMNS
 from lmdiag.stimuli.dataset import VERBS, find, read_file
-from lmdiag.stimuli.extended import TEXT
 from lmdiag.stimuli.forms import in_form
 from lmdiag.stimuli.proposals import check_layout
+from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows, suite_rows
 from lmdiag.stimuli.reading import first_steps
 from lmdiag.stimuli.rows import Stimuli, sample
-from lmdiag.stimuli.suites import suite_rows
 from lmdiag.stimuli.table import check, converted, refuse_near_levels
 from lmdiag.table_files import MEMORY, Problems, read_memory
 from lmdiag.text import suggest
@@ -65,8 +64,8 @@ def load(
     other.
 
     Args:
-        data: directory, file or Hub data set (`lmdiag` and `demo` are built on first use); or rows
-            in memory: a DataFrame, a list of dicts, a dict of columns, a suite as a dict.
+        data: directory, file or Hub data set; or rows in memory: a DataFrame, a list of dicts, a
+            dict of columns, a suite as a dict.
         task: name of a config, or the stem of the file; None for the only one there is. For rows in
             memory, a name for them; the name of a diagnostic is for rows with its columns.
         revision: branch, tag or commit of a Hub data set; ignored for local data.
@@ -100,7 +99,9 @@ def load(
         is_suite = isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
         table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
     is_own = task not in diagnostics.built_in()
-    if is_own and not table.form and TEXT not in table.columns:
+    if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
+        table = extended_rows(table, task)
+    if is_own and not table.form:
         table = first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
     elif options != AS_IT_IS:
         option = next(iter(options.stored()))

@@ -21,9 +21,8 @@ from types import ModuleType
 from typing import Any
 
 from lmdiag import diagnostics, files
-from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_task
 from lmdiag.stimuli.forms import SHORT_NAMES, form_of, in_form
-from lmdiag.stimuli.suites import suite_rows
+from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_task, suite_rows
 from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, is_text_table, read_table
 from lmdiag.text import shortened, suggest
 from lmdiag.types import DIAGNOSTICS, BadInput

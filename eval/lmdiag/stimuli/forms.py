@@ -1,6 +1,6 @@
 """The form of a table (rows with a blank, sentences, minimal pairs), and the parts of a sentence.
 
-Sentences in regions, minimal pairs and the extended sets become one row per sentence here.
+Sentences in regions and minimal pairs become one row per sentence here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import replace
 from itertools import chain, count, repeat
 from typing import Any
 
-from lmdiag.stimuli.extended import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.stimuli.table import GAP, text_problem
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded
@@ -63,8 +62,6 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
     """
     if table.form:
         return table
-    if task in EXTENDED_SETS and set(table.columns) == {TEXT}:
-        return extended_rows(table, task)
     table = without_gaps(table, options.gap)
     form = "sentences" if "sentence" in table.chosen & {*table.columns} else form_of(table.columns)
     if form == "sentences":
