@@ -236,8 +236,7 @@ class RawTable:
     def lacks(self, column: str, rule: str) -> BadInput:
         """Returns the error that a column is missing: what may be meant, and what is there."""
         problem = f"the column {column} is missing{suggest(column, self.columns)}"
-        found = f"{', '.join(self.columns):.800}"
-        return BadInput(f"{self.name}: {problem}; found: {found}; {rule}")
+        return BadInput(f"{self.name}: {problem}; found: {', '.join(self.columns):.800}; {rule}")
 
 
 # ---- reading -------------------------------------------------------------------------------------

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from lmdiag import stimuli
 from lmdiag.cli import options
-from lmdiag.types import AS_IT_IS, DesignOptions, TableOptions
-
-if TYPE_CHECKING:
-    from lmdiag.stimuli import Stimuli
-    from lmdiag.stimuli.design import Design
-    from lmdiag.stimuli.proposals import UnknownLayout
+from lmdiag.stimuli import Stimuli
+from lmdiag.stimuli.design import check_columns, design_of
+from lmdiag.stimuli.proposals import UnknownLayout, as_typed
+from lmdiag.text import visible
+from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
 
 
 def check_command(
@@ -31,23 +32,14 @@ def check_command(
         allow_duplicates: keep one of identical rows, instead of an error
         model: model whose tokenizer is tried on the texts: Hub id or local folder
     """
-    from lmdiag import stimuli
-    from lmdiag.stimuli.design import check_columns, design_of
-    from lmdiag.stimuli.proposals import UnknownLayout
-    from lmdiag.text import visible
-
     for task in stimuli.tasks(file):
         try:
             rows = stimuli.load(file, task, allow_duplicates=allow_duplicates, **table.stored())
         except UnknownLayout as unknown:
-            for line in _proposed_lines(task, file, unknown, table):
-                print(visible(line))
-            continue
-        check_columns({task: rows}, design)
-        found = design_of(rows, design)
-        lines = [*(_lines(rows, found) if found else [f"{task}: {len(rows):,} rows"])]
-        lines += _split_lines(rows, model) if model else []
-        for line in (*lines, *(f"warning: {line}" for line in (found.warnings if found else ()))):
+            lines = [*_proposed_lines(task, file, unknown, table)]
+        else:
+            lines = [*_lines(rows, design), *(_split_lines(rows, model) if model else ())]
+        for line in lines:
             print(visible(line))
 
 
@@ -55,10 +47,6 @@ def _proposed_lines(
     task: str, file: str, unknown: UnknownLayout, table: TableOptions
 ) -> Iterator[str]:
     """Yields what a table without texts may be, or the command that may read it, if it does."""
-    from lmdiag import stimuli
-    from lmdiag.stimuli.proposals import as_typed
-    from lmdiag.types import BadInput
-
     yield f"{task}: {len(unknown.table):,} rows without a {unknown.lacks}"
     yield f"columns     {', '.join(filter(None, unknown.table.columns))}"
     if unknown.kind:
@@ -72,8 +60,13 @@ def _proposed_lines(
         yield f"then        {problem}"
 
 
-def _lines(rows: Stimuli, design: Design) -> Iterator[str]:
-    """Yields what own rows are: texts, items, conditions, cells and other columns."""
+def _lines(rows: Stimuli, options: DesignOptions) -> Iterator[str]:
+    """Yields what own rows are: texts, items, conditions, cells, other columns, warnings."""
+    check_columns({rows.task: rows}, options)
+    design = design_of(rows, options)
+    if design is None:
+        yield f"{rows.task}: {len(rows):,} rows"
+        return
     columns = rows.columns()
     read = ("context", "target", "right_context") if rows.asks_words else ("sentence",)
     texts = [name for name in read if name in columns]
@@ -95,12 +88,12 @@ def _lines(rows: Stimuli, design: Design) -> Iterator[str]:
             yield f"            {cell}: {n_items:,} items, {n_rows:,} rows"
     for name, use in design.others.items():
         yield f"column      {name}: {use}"
+    for line in design.warnings:
+        yield f"warning: {line}"
 
 
 def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     """Yields which scripts and languages a tokenizer splits into bytes, and in how many rows."""
-    from collections import Counter
-
     from lmdiag.models import LoadOptions
     from lmdiag.models.demo import demo_folder
     from lmdiag.models.loading.load import load_tokenizer

@@ -153,8 +153,7 @@ def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str)
                 raise BadInput(f"{place}: conditions: {title} is there twice: rename one")
             if regions != sorted(set(regions)):
                 rule = "give each region a number of its own, in ascending order"
-                problem = f"region_number: {rule}, not {regions}"
-                raise BadInput(f"{place}, condition {title}: {problem}")
+                raise BadInput(f"{place}, condition {title}: region_number: {rule}, not {regions}")
             conditions[title] = regions
         if different := first ^ conditions.keys():
             both = f"in this item and in item {items[0].item_number}, but in one of the two"

@@ -232,8 +232,7 @@ def _with_contrasts(table: RawTable, options: TableOptions) -> RawTable:
     names = [table.column_of(name, "--contrast") for name in options.contrast]
     keys = zip(*(table.columns[name] for name in names), strict=True)
     contrasts = ["-".join(map(str, key)) for key in keys]
-    by = f"{len({*contrasts}):,} by {', '.join(names)}"
-    note = f"contrasts: {by}; good rows have {options.good}"
+    note = f"contrasts: {len({*contrasts}):,} by {', '.join(names)}; good rows have {options.good}"
     return table.having({"good": good, "contrast": contrasts}, note)
 
 

@@ -84,8 +84,7 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
     for there, other in (("good", "contrast"), ("contrast", "good")):
         if there in columns and other not in columns:
             remedy = "give both, or leave both out if no rows are compared"
-            has = f"there is a column {there} but no {other}"
-            problems.append(f"{table.name}: {has}: {remedy}")
+            problems.append(f"{table.name}: there is a column {there} but no {other}: {remedy}")
     if missing := [name for name in needed if name not in columns]:
         other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
         rule = f"every row needs {' and '.join(needed)}{other}"
