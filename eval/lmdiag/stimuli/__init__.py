@@ -20,17 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
-from lmdiag.stimuli.columns import ITEM_COLUMNS
 from lmdiag.stimuli.dataset import VERBS, find, read_file
-from lmdiag.stimuli.forms import in_form
-from lmdiag.stimuli.proposals import check_layout
-from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows, suite_rows
-from lmdiag.stimuli.reading import first_steps
+from lmdiag.stimuli.published import suite_rows
+from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.rows import Stimuli, sample
-from lmdiag.stimuli.table import check, converted, refuse_near_levels
-from lmdiag.table_files import MEMORY, Problems, read_memory
+from lmdiag.stimuli.table import checked
+from lmdiag.table_files import MEMORY, read_memory
 from lmdiag.text import suggest
-from lmdiag.types import AS_IT_IS, BadInput, TableOptions
+from lmdiag.types import BadInput, TableOptions
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
 
@@ -98,26 +95,8 @@ def load(
         commit = None
         is_suite = isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
         table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
-    is_own = task not in diagnostics.built_in()
-    if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
-        table = extended_rows(table, task)
-    if is_own and not table.form:
-        table = first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
-    elif options != AS_IT_IS:
-        option = next(iter(options.stored()))
-        raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
-    table = in_form(table, task, options)
-    if is_own:
-        check_layout(table)
-    if missing := diagnostics.get(task).missing_columns(table.columns):
-        reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
-        raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
-    problems = Problems()
-    columns = converted(table, task, problems)
-    check(columns, table, problems)
-    if is_own and table.form in ("", "sentences"):
-        refuse_near_levels(columns, table, problems)
-    problems.refuse()
+    table = read_items(table, task, options, allow_duplicates=allow_duplicates)
+    columns = checked(table, task)
     numbers = table.numbers
     if limit is not None and limit < len(table):
         kept = sample(columns, limit, seed, diagnostics.get(task, table.form))

@@ -13,7 +13,6 @@ from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import MAX_CELL
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.forms import SENTENCE_ENDS, continues_fragments, critical_span, form_of
-from lmdiag.stimuli.reading import level_parts
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded
@@ -269,6 +268,11 @@ def split_of(levels: Sequence[str]) -> list[str]:
             names = [_factor_name(factor, i) for i, factor in enumerate(factors, start=1)]
             return [f"{separator}:{','.join(names)}"]
     return []
+
+
+def level_parts(level: str, separator: str) -> list[str]:
+    """Returns the parts of a level; without a separator, its characters."""
+    return [part.strip() for part in level.split(separator)] if separator else [*level]
 
 
 def _factor_name(levels: Sequence[str], number: int) -> str:

@@ -3,7 +3,7 @@
 1. columns: which column is what (`columns`);
 2. filter: which rows are read, and each once;
 3. layout: a row per text, contrasts and conditions in columns of their own;
-4. gap and regions: the parts of a sentence (`regions`, called by `forms.in_form`);
+4. gap, regions and the critical word: the parts of a sentence (`forms`);
 5. conditions: the columns that are factors of a design (`design`).
 
 Each step takes a table and returns one, with a note on what it did. Commands on items take all
@@ -18,9 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
-from lmdiag.stimuli.columns import name_columns, near_names
+from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
+from lmdiag.stimuli.forms import in_form
+from lmdiag.stimuli.proposals import check_layout, level_parts
+from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.table_files import ROW_NAMES, Problems, RawTable, as_frame, read_memory, read_table
 from lmdiag.text import shortened
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
@@ -34,6 +38,32 @@ FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 # options that some commands have no use for -> what they are for
 _OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
 _OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
+
+
+def read_items(
+    table: RawTable, task: str, options: TableOptions, *, allow_duplicates: bool
+) -> RawTable:
+    """Returns the rows of a task after all steps: a row per text, with its form.
+
+    Raises:
+        BadInput: the table lacks texts, or columns of the diagnostic that the task is named after;
+            options for data that are not the user's own; see the steps.
+    """
+    is_own = task not in diagnostics.built_in()
+    if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
+        table = extended_rows(table, task)
+    if is_own and not table.form:
+        table = first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
+    elif options != AS_IT_IS:
+        option = next(iter(options.stored()))
+        raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
+    table = in_form(table, task, options)
+    if is_own:
+        check_layout(table)
+    if missing := diagnostics.get(task).missing_columns(table.columns):
+        reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
+        raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
+    return table
 
 
 def read_frame_rows(
@@ -255,8 +285,3 @@ def _with_parts(table: RawTable, split: str) -> RawTable:
     })  # fmt: skip
     made = dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
     return table.having(made, f"split: {column} into {', '.join(names)}", without=(column,))
-
-
-def level_parts(level: str, separator: str) -> list[str]:
-    """Returns the parts of a level; without a separator, its characters."""
-    return [part.strip() for part in level.split(separator)] if separator else [*level]

@@ -63,6 +63,17 @@ _RULES_OF = {
 }
 
 
+def checked(table: RawTable, task: str) -> dict[str, list[Any]]:
+    """Returns the converted columns of a table; all problems of its values are one `BadInput`."""
+    problems = Problems()
+    columns = converted(table, task, problems)
+    check(columns, table, problems)
+    if task not in diagnostics.built_in() and table.form in ("", "sentences"):
+        _refuse_near_levels(columns, table, problems)
+    problems.refuse()
+    return columns
+
+
 def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[Any]]:
     """Returns the columns with converted values, core columns first.
 
@@ -230,7 +241,7 @@ def text_problem(column: str, text: str) -> str:
     return ""
 
 
-def refuse_near_levels(
+def _refuse_near_levels(
     columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems
 ) -> None:
     """Adds levels that differ from another one in letter case or outer blanks alone."""
