@@ -10,6 +10,7 @@ import csv
 import re
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 from functools import partial
@@ -63,16 +64,15 @@ _Row = tuple[int, list[str]]  # the number of a row in its file, and its cells
 
 
 class Problems(list[str]):
-    """Errors that are raised together: `with problems:` keeps a `BadInput` of its block."""
+    """Errors that are raised together."""
 
-    def __enter__(self) -> None:
-        """Begins a step."""
-
-    def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        """Keeps the error of a step."""
-        if isinstance(error, BadInput):
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Keeps a `BadInput` of the block."""
+        try:
+            yield
+        except BadInput as error:
             self.append(str(error))
-        return isinstance(error, BadInput)
 
     def refuse(self) -> None:
         """Raises all errors as one; the name of the file is in the first alone."""

@@ -66,7 +66,7 @@ def name_columns(
     """
     chosen: dict[str, str] = {}
     for text in options.columns:
-        with problems:
+        with problems.kept():
             chosen |= _given_names(table, text)
     wide = {*map(folded, options.wide)}
     claims: dict[str, list[str]] = {}
@@ -77,7 +77,7 @@ def name_columns(
             claims.setdefault(name, []).append(column)
     sources = chosen.copy()
     for name, columns in _plausible(claims, {*chosen, *table.columns}).items():
-        with problems:
+        with problems.kept():
             sources |= _claimed(table, name, columns)
     renamed: dict[str, Sequence[object]] = {}
     for column, values in table.columns.items():

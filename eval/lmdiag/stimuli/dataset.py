@@ -33,9 +33,6 @@ BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
 VERBS = "verbs"
 """The config that holds the verbs of EW and MW."""
 
-Configs = Mapping[str, Sequence[str]]
-"""Config -> patterns of its files, below the folder of the data set."""
-
 _CARD, _TEXT = "README.md", ".txt"  # text files hold extended sets
 _SUFFIXES = (*TABLE_SUFFIXES, ".json", _TEXT)
 _BUILD = "`lmdiag build` (with `--source demo` if you are offline)"
@@ -66,6 +63,7 @@ class Dataset:
     """A data set that exists.
 
     Attributes:
+        configs: config -> patterns of its files, below the root.
         root: directory of the files; of a Hub data set the snapshot, whose name is the commit.
         is_hub: whether its files are downloaded when they are read.
         by_file: of a folder of suites or minimal pairs: the column for the names of files, if the
@@ -74,7 +72,7 @@ class Dataset:
 
     name: str
     root: Path
-    configs: Configs
+    configs: Mapping[str, Sequence[str]]
     is_hub: bool = False
     by_file: str = ""
 
@@ -216,7 +214,7 @@ def _data_files(folder: Path, *, of_languages: bool = True) -> list[Path]:
     return [file for path in folders for file in _data_files(path, of_languages=False)]
 
 
-def _configs(root: Path, data: str) -> Configs:
+def _configs(root: Path, data: str) -> Mapping[str, Sequence[str]]:
     """The YAML `configs:` of a card; without any, the files of extended sets by their tasks."""
     where = f"{data}/{_CARD}"
     has_card = files.is_file(root / _CARD)

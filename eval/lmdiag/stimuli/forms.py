@@ -23,8 +23,8 @@ PAIR = ("sentence_good", "sentence_bad")
 SHORT_NAMES: Mapping[str, str] = {"uid": "UID", "lang": "language"}
 """Column of pairs of a user's own -> its name here."""
 
-# those of MultiBLiMP and TurBLiMP
-_OTHER_PAIRS = (("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
+# those of BLiMP, MultiBLiMP and TurBLiMP; one alone of the others may be anything
+_PAIRS = (PAIR, ("sen", "wrong_sen"), ("good_sentence", "bad_sentence"))
 
 is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
 """Matches the name of a column of regions."""
@@ -39,6 +39,7 @@ _JOINED_START = re.compile(rf"[{_QUOTES}]*[{WITHOUT_SPACES}]")
 
 # names of the critical word and the words after it
 _CRITICAL = ("critical", "spill_1", "spill_2")
+# folded names of columns that may have the word after a fragment
 _CONTINUATION = re.compile(
     r"(target|critical|crit|final|last)word|word|target|completion|continuation|ending"
 ).fullmatch
@@ -46,7 +47,7 @@ _CONTINUATION = re.compile(
 
 def form_of(names: Collection[str]) -> str:
     """Returns the form that a table of these columns has; "" for rows with a blank."""
-    pair = pair_columns(names)
+    pair = _pair_columns(names)
     has_sentences = "sentence" in names or any(map(is_region, names))
     if "context" in names or ("target" in names and not has_sentences):
         return ""
@@ -87,21 +88,14 @@ def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> Raw
 # ---- pairs ---------------------------------------------------------------------------------------
 
 
-def pair_columns(names: Collection[str]) -> tuple[str, str]:
-    """Returns the columns with the good and the bad sentence of a pair, present or not.
-
-    A table has them under other names only if it has both: `sen` alone may be anything.
-
-    >>> pair_columns(["sen", "wrong_sen"]), pair_columns(["sen"])
-    (('sen', 'wrong_sen'), ('sentence_good', 'sentence_bad'))
-    """
-    others = [pair for pair in _OTHER_PAIRS if set(pair) <= set(names)]
-    return others[0] if others and set(PAIR).isdisjoint(names) else PAIR
+def _pair_columns(names: Collection[str]) -> tuple[str, str]:
+    """The columns with the good and the bad sentence of a pair; `PAIR` if there are not both."""
+    return next((pair for pair in _PAIRS if {*pair} <= {*names}), PAIR)
 
 
 def _pair_rows(table: RawTable, task: str) -> RawTable:
     """Minimal pairs as rows: `PAIR-good` and `PAIR-bad` for each contrast PAIR."""
-    pair = pair_columns(table.columns)
+    pair = _pair_columns(table.columns)
     for column in pair:
         if column not in table.columns:
             raise table.lacks(column, "every pair needs both")
@@ -145,9 +139,9 @@ def _pair_names(columns: Mapping[str, Sequence[Any]], n_pairs: int, task: str) -
     return [f"{task}-{row + 1}" for row in range(n_pairs)]
 
 
-def continues_fragments(name: str) -> bool:
-    """Returns whether a column with this name may have the word after a fragment."""
-    return bool(_CONTINUATION(folded(name)))
+def continuations(names: Iterable[str]) -> list[str]:
+    """Returns the columns that may have the word after a fragment, by their names."""
+    return [name for name in names if _CONTINUATION(folded(name))]
 
 
 def refuse_fragments(table: RawTable) -> None:
@@ -156,15 +150,15 @@ def refuse_fragments(table: RawTable) -> None:
     That is where no sentence ends in punctuation, and none has the word in it. A user who wants
     them as they are names the column.
     """
-    name = next(filter(continues_fragments, table.columns), None)
-    if name is None or "sentence" in table.chosen or not table.columns.get("sentence"):
+    names = continuations(table.columns)
+    if not names or "sentence" in table.chosen or not table.columns.get("sentence"):
         return
-    for text, word in zip(table.columns["sentence"], table.columns[name], strict=True):
+    for text, word in zip(table.columns["sentence"], table.columns[names[0]], strict=True):
         is_word = isinstance(word, str) and isinstance(text, str) and word.strip()
         if not is_word or text.rstrip()[-1:] in SENTENCE_ENDS or word.strip() in text:
             return
-    what = f"no sentence has an end or the word in {name}: the word seems to continue it"
-    remedy = f"give --columns context=sentence target={name}"
+    what = f"no sentence has an end or the word in {names[0]}: the word seems to continue it"
+    remedy = f"give --columns context=sentence target={names[0]}"
     other = "or, to score them as sentences, --columns sentence=sentence"
     raise BadInput(f"{table.name}: {what}: {remedy}, {other}")
 

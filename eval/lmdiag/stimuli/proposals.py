@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import MAX_CELL
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.forms import SENTENCE_ENDS, continues_fragments, critical_span, form_of
+from lmdiag.stimuli.forms import SENTENCE_ENDS, continuations, critical_span, form_of
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded
@@ -164,7 +164,7 @@ def proposal(table: RawTable) -> TableOptions:
     named = {"item": items[0]} if items and "item" not in names else {}
     texts = [name for name in names if _has_texts(table.columns[name], 3)]
     contexts = [name for name in names if re.fullmatch(_CONTEXT, folded(name))]
-    words = [name for name in names if continues_fragments(name)]
+    words = continuations(names)
     if "context" in texts and not words:
         words = [name for name in names if _has_texts(table.columns[name], 1, 2)]
         if len(words) > 1:

@@ -132,18 +132,18 @@ def first_steps(
     if allow_duplicates is not None:
         problems += [f"{table.name}: {problem}" for problem in near_names(table, options.wide)]
     for condition in options.filter:
-        with problems:
+        with problems.kept():
             table = _filtered(table, condition)
     made = {"condition", "item"} if options.wide else set()
     for option, name in _named_columns(options):
         if name and name not in made:
-            with problems:
+            with problems.kept():
                 table.column_of(name, option)
     problems.refuse()
     if allow_duplicates is not None:
-        with problems:
+        with problems.kept():
             table = _without_repeated_rows(table, allowed=allow_duplicates)
-    with problems:
+    with problems.kept():
         if options.wide:
             names = [table.column_of(name, "--wide") for name in options.wide]
             table = _long(table, names, text)
@@ -199,19 +199,19 @@ def filter_values(text: str, levels: Sequence[str]) -> list[str]:
 def _without_repeated_rows(table: RawTable, *, allowed: bool) -> RawTable:
     """The rows, each once; `BadInput` for identical rows if they are not allowed."""
     columns = [values for name, values in table.columns.items() if name not in ROW_NAMES]
-    first: dict[int, int] = {}
+    row_of: dict[int, int] = {}
     repeated = {}
     for row, values in enumerate(zip(*columns, strict=True)):
-        earlier = first.setdefault(hash(repr(values)), row)
+        earlier = row_of.setdefault(hash(repr(values)), row)
         if earlier != row:
             repeated[row] = earlier
     if repeated and not allowed:
         row, earlier = next(iter(repeated.items()))
         every = f"{len(repeated)} repeated: {table.numbers.text([*repeated])}"
         remedy = "remove them, or keep one of each by --allow-duplicates"
-        same = f"the row is identical to {table.numbers.text([earlier])} ({every})"
-        raise table.error(row, f"{same}: {remedy}")
-    return table.of([*first.values()]) if repeated else table
+        problem = f"the row is identical to {table.numbers.text([earlier])} ({every})"
+        raise table.error(row, f"{problem}: {remedy}")
+    return table.of([*row_of.values()]) if repeated else table
 
 
 # ---- layout --------------------------------------------------------------------------------------

@@ -109,11 +109,11 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
     core = {}
     for column in diagnostic.core:
         if column.name in columns or column.default is not None:
-            with problems:
+            with problems.kept():
                 core[column.name] = _core_values(table, column, columns.get(column.name, absent))
     sides = zip(core.get("context", ()), core.get("right_context", ()), strict=False)
     remedy = "write the text before the word, or what follows it into right_context"
-    with problems:
+    with problems.kept():
         table.refuse({
             row: f"the column context is empty: {remedy}"
             for row, (left, right) in enumerate(sides)
@@ -122,7 +122,7 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
     further = {x: [*v] for x, v in columns.items() if x not in diagnostic.core_columns}
     for column in diagnostic.columns:
         if column.name in columns and column.type != "text":
-            with problems:
+            with problems.kept():
                 further[column.name] = _values(table, column, columns[column.name])
     return core | further
 
@@ -203,7 +203,7 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
         rows = values if name == "expected" else [(text,) for text in values]
         texts = {*chain.from_iterable(rows)}
         wrong = {text: problem for text in texts if (problem := text_problem(name, text))}
-        with problems:
+        with problems.kept():
             table.refuse({
                 row: f"the column {name} {wrong[text]}"
                 for row, of_row in enumerate(rows)
@@ -214,10 +214,10 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
     if contexts and all(text.endswith(("...", "…")) for text in contexts):
         remedy = "remove it, since it would be read as text"
         problems.append(f"{table.name}: every context ends in an ellipsis: {remedy}")
-    first: dict[str, int] = {}
-    with problems:
+    row_of: dict[str, int] = {}
+    with problems.kept():
         for row, identifier in enumerate(columns.get("id", ())):
-            earlier = first.setdefault(identifier, row)
+            earlier = row_of.setdefault(identifier, row)
             if earlier != row:
                 has = f"has {identifier!r} again, first in {table.where(earlier)}"
                 what = f"the column id {has}: every row needs an id of its own"
@@ -225,7 +225,7 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
     marks: dict[str, Counter[bool]] = {}
     for contrast, good in zip(columns.get("contrast", ()), columns.get("good", ()), strict=False):
         marks.setdefault(contrast, Counter())[good] += 1
-    with problems:
+    with problems.kept():
         for contrast, n in marks.items():
             if n[True] != 1 or not n[False]:
                 has = f"{contrast!r} has {n[True]} good and {n[False]} bad rows"
@@ -254,12 +254,12 @@ def _refuse_near_levels(
             folded = {level: level.strip() for level in counts}
         elif len({*folded.values()}) > MOST_LEVELS:
             continue
-        first: dict[str, str] = {}  # the most frequent spelling of each level
+        spellings: dict[str, str] = {}  # the most frequent one of each level
         for level, n in counts.most_common():
-            same = first.setdefault(folded[level], level)
-            if same == level:
+            spelling = spellings.setdefault(folded[level], level)
+            if spelling == level:
                 continue
             how = "letter case" if level.strip() == level else "blanks at its edges"
-            rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[same]} as {same!r}"
+            rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[spelling]} as {spelling!r}"
             problem = f"the column {name} has {rows}, which differ in {how} alone: make them equal"
             problems.append(str(table.error(levels.index(level), problem)))
