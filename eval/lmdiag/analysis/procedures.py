@@ -74,7 +74,6 @@ class Procedure(Options):
             raise BadInput(f"lags must be between 0 and 10, not {self.lags}")
         if (self.folds or 0) < 0 or self.folds == 1:
             raise BadInput(f"folds must be 0 (in sample) or at least 2, not {self.folds}")
-
         for condition in self.filter:
             if not FILTER.fullmatch(condition):
                 raise BadInput(
@@ -151,14 +150,9 @@ class Profile(Procedure):
 
     def signature(self) -> str:
         """Returns the fields that change figures and that the formulas do not show."""
-        values = {
-            "units": self.units or "bits",
-            "folds": self.folds,
-            "filter": ",".join(self.filter),
-            "distinct": "true" if self.distinct else "",
-            "complete": "true" if self.complete else "",
-            "fill": "true" if self.fill else "",
-        }
+        flags = [name for name in ("distinct", "complete", "fill") if getattr(self, name)]
+        values: dict[str, object] = {"units": self.units or "bits", "folds": self.folds}
+        values |= {"filter": ",".join(self.filter)} | dict.fromkeys(flags, "true")
         return "|".join(f"{name}:{value}" for name, value in values.items() if value)
 
 

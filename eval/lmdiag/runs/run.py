@@ -173,17 +173,15 @@ def save(
 ) -> Results:
     """Writes predictions, one per setting, and their scores as they read back; returns results."""
     info = model.info
-    protocol = inputs.protocol
     fingerprint = inputs.fingerprint
-    asks_words = inputs.asks == "word"
+    how = inputs.protocol, info.cased, info.kind
     write(path / results.PREDICTIONS, predictions)
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
-    scores: dict[str, dict[SettingKey, MeasureScores]] = {}
     data = {}
+    scores: dict[str, dict[SettingKey, MeasureScores]] = {}
     tasks: dict[str, dict[str, results.SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
         data[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
-        how = protocol, info.cased, info.kind
         scores[task] = {key: item_scores(rows, x, *how) for key, x in read_back[task].items()}
         tasks[task] = {}
         for setting in dict.fromkeys(name for name, _ in read_back[task]):
@@ -194,11 +192,11 @@ def save(
     write_scores(path / results.SCORES, scores)
     first = next(iter(inputs.stimuli.values()))
     return Results(
-        signature=results.signature(protocol, fingerprint, asks_words=asks_words),
+        signature=results.signature(inputs.protocol, fingerprint, asks_words=inputs.asks == "word"),
         identity=inputs.identity(info),
         model=replace(info, **change_texts(asdict(info), without_secrets)),
         data=results.DataInfo(without_secrets(first.source), first.revision, fingerprint, data),
-        protocol=protocol,
+        protocol=inputs.protocol,
         versions={"lmdiag": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _PACKAGES},
         device=results.Device(model.device, n_processes),
