@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -228,6 +228,7 @@ class Run:
     stimuli: dict[str, Stimuli]
     parts: Sequence[Run] = ()
     computed: ScoreTable | None = None
+    _means: dict[tuple[str, str], MeasureScores] = field(default_factory=dict, init=False)
 
     @cached_property
     def predictions(self) -> dict[str, dict[SettingKey, Predictions]]:
@@ -293,10 +294,6 @@ class Run:
             shuffles = [settings[key] for key in sorted(settings) if key[0] == setting]
             self._means[task, setting] = mean_scores(shuffles)
         return self._means[task, setting]
-
-    @cached_property
-    def _means(self) -> dict[tuple[str, str], MeasureScores]:
-        return {}
 
     def __repr__(self) -> str:
         tasks = ", ".join(self.results.tasks)

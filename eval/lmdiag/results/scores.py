@@ -9,11 +9,12 @@ the stimuli and the predictions. The points of curves over cut-offs, as `ew@top=
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,26 +182,17 @@ def _level_texts(scores: Scores) -> list[str | None]:
     return [json.dumps(levels, ensure_ascii=False) for levels in levels_of]
 
 
-class _StoredScores(Mapping[str, Scores]):
+class _StoredScores(UserDict[str, Any]):
     """Measure -> its scores, each made of its rows of the file when it is first asked for."""
 
-    def __init__(self, rows: Mapping[str, pa.Table]) -> None:
-        self._rows = rows
-        self._made: dict[str, Scores] = {}
-
     def __getitem__(self, measure: str) -> Scores:
-        if measure not in self._made:
-            self._made[measure] = _scores_of(measure, self._rows[measure])
-        return self._made[measure]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+        if not isinstance(self.data[measure], Scores):
+            self.data[measure] = _scores_of(measure, self.data[measure])
+        scores: Scores = self.data[measure]
+        return scores
 
 
-def read_scores(path: Path) -> dict[str, dict[SettingKey, MeasureScores]]:
+def read_scores(path: Path) -> ScoreTable:
     """Returns the content of `scores.parquet`; `BadInput` if it is missing or damaged."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -210,22 +202,19 @@ def read_scores(path: Path) -> dict[str, dict[SettingKey, MeasureScores]]:
         if table.schema.names != schema_of_scores().names:
             raise ValueError(f"its columns are {', '.join(table.schema.names)}")
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise BadInput(
-            f"{path} cannot be read ({shortened(error)}): run again with --overwrite"
-        ) from None
+        problem = f"{path} cannot be read ({shortened(error)})"
+        raise BadInput(f"{problem}: run again with --overwrite") from None
     keys = table.select(_BLOCK).to_pandas()
     starts = np.flatnonzero((keys != keys.shift()).any(axis=1)).tolist()
-    rows_of: dict[str, dict[SettingKey, dict[str, pa.Table]]] = {}
+    stored: dict[str, dict[SettingKey, _StoredScores]] = {}
     for start, end in pairwise([*starts, len(keys)]):
         task, setting, shuffle, measure = keys.iloc[start]
-        measures = rows_of.setdefault(task, {}).setdefault((setting, int(shuffle)), {})
+        of_task = stored.setdefault(task, {})
+        measures = of_task.setdefault((setting, int(shuffle)), _StoredScores())
         if measure in measures:
             raise BadInput(f"{path} has {measure} twice in one setting")
         measures[measure] = table.slice(start, end - start)
-    return {
-        task: {key: _StoredScores(measures) for key, measures in settings.items()}
-        for task, settings in rows_of.items()
-    }
+    return stored
 
 
 def _scores_of(name: str, rows: pa.Table) -> Scores:
