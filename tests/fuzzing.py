@@ -30,9 +30,8 @@ from families import CHAT, FAMILIES
 from hostile import HOSTILE
 from hub.boards import request, write_request
 from invented_runs import make_run
-from pairs_of_sentences import write_set
-from report.forms import write_pairs, write_sentences, write_suites
 from rich.console import Console
+from sentence_files import write_pairs, write_sentences, write_set, write_suites
 
 import lmdiag
 from lmdiag import cli, evaluation, results, stimuli

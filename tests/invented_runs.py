@@ -158,9 +158,6 @@ class InventedModel(FakeModel):
         return SentenceAnswer(tuple(spans))
 
 
-# ---- rows and predictions of them ----------------------------------------------------------------
-
-
 def json_lines(path, *rows):
     """Writes rows, given as objects or as text, as JSON lines; returns the path."""
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]

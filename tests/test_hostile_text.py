@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from pandas import DataFrame
 from parsed import ParsedPage
 from rich.console import Console
-from suites import suite_of
+from sentence_files import suite_of
 
 from lmdiag import cli
 from lmdiag.files import resource_path
@@ -62,9 +62,6 @@ def hostile_suite(i):
 def hidden(text):
     """Characters that a reader does not see."""
     return {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs")} - {"\n"}
-
-
-# ---- what each format may contain ----------------------------------------------------------------
 
 
 def check_markdown(text):

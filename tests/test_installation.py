@@ -155,9 +155,6 @@ def test_the_image_of_docker_installs_extras_that_exist_and_runs_the_command():
     assert f"{command} = lmdiag.cli:program" in settings["options.entry_points"]["console_scripts"]
 
 
-# ---- versions ------------------------------------------------------------------------------------
-
-
 def test_the_oldest_tested_versions_are_the_floors():
     settings = ConfigParser()
     settings.read(ROOT / "setup.cfg", "utf-8")
@@ -176,9 +173,6 @@ def test_all_versions_give_the_same_figures(model, mean):
     tasks = [lmdiag.load_stimuli("demo", task) for task in ("cprag102", "role88", "neg136")]
     values = [x for task in tasks for x in asked.predict(task).to_frame()["log_prob"]]
     assert sum(values) / len(values) == pytest.approx(mean, abs=1e-5)
-
-
-# ---- other systems -------------------------------------------------------------------------------
 
 
 def test_a_file_system_without_locks_has_a_marker_and_one_warning(tmp_path, monkeypatch, capsys):

@@ -20,8 +20,6 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-# ---- intervals -----------------------------------------------------------------------------------
-
 NAN = math.nan
 Z2 = 1.959963984540054**2
 SPEARMAN = 0.2**0.5
@@ -97,9 +95,6 @@ def test_figures_against_chance(value, n, chance, interval, standing):
     low, high = interval or (None, None)
     figure = Figure(value, n, low, high, chance, statistic=statistic)
     assert figure.versus_chance == standing
-
-
-# ---- two models ----------------------------------------------------------------------------------
 
 
 def test_mcnemars_test_is_for_verdicts():

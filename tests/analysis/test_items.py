@@ -74,9 +74,6 @@ def test_files_have_the_table_of_several_runs(run, tmp_path):
     assert (table["voice"][0], math.isnan(table["surprisal"][1])) == ("null", True)
 
 
-# ---- sentences -----------------------------------------------------------------------------------
-
-
 def test_a_row_per_region_or_word(tmp_path):
     text = "item,a,region_1,region_2,region_3\n1,x,The dogs,,bark loudly.\n1,y,Cats,,; purr.\n"
     run = load_run(made(tmp_path, text))
@@ -99,9 +96,6 @@ def test_a_row_per_region_or_word(tmp_path):
     assert table["surprisal"][4:].sum() == pytest.approx(items_of(run)["surprisal"][1])
     with pytest.raises(BadInput, match="has no regions: give columns region_1"):
         items_of(made(tmp_path, "sentence\nCats purr.\n"), per="region")
-
-
-# ---- the built-in sets ---------------------------------------------------------------------------
 
 
 def test_the_settings_of_a_run_with_perturbations(demo_dir, tmp_path):

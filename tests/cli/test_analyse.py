@@ -67,9 +67,6 @@ def test_a_singular_fit_is_named_in_the_first_line(command):
     assert out.count("singular fit") == 1
 
 
-# ---- fit -----------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def fit(command):
     """A command on two texts; the second model's name and a word hold markup."""

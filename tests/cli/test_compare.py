@@ -119,9 +119,6 @@ def test_across_options(command):
     assert all(f"<code>{signature}</code>" in text for signature in signatures)
 
 
-# ---- report --------------------------------------------------------------------------------------
-
-
 def test_tables_go_to_standard_output_and_need_no_data_set(command):
     code, out, err = command("report", *command.runs, "--format", "markdown")
     assert (code, err) == (0, "")

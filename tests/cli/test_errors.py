@@ -51,9 +51,6 @@ def test_bad_input_is_one_line_without_the_usage(command, monkeypatch, line, mes
     assert list(command.folder.iterdir()) == []
 
 
-# ---- exits ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "number", "code", "word"),
@@ -154,9 +151,6 @@ def test_a_process_neither_collects_while_it_imports_nor_takes_modules_down():
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (run.returncode, run.stdout) == (3, "200000\ndone\n"), run.stderr
-
-
-# ---- starter files -------------------------------------------------------------------------------
 
 
 def test_starter_files_load_and_agree(command, monkeypatch):

@@ -155,9 +155,6 @@ def test_data_that_changed_since_the_run(command):
     assert command(*asked, "--overwrite")[0] == 0
 
 
-# ---- lists of models -----------------------------------------------------------------------------
-
-
 def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path):
     file = tmp_path / "models.txt"
     lines = ("\ufeff# checkpoints", "org/one", "  org/two\tstep1  # a", "\r", "org/two main", "a#4")
@@ -191,8 +188,6 @@ def test_training_steps_in_the_names_of_checkpoints():
     ]:
         assert trained_model(checkpoint, revision) == model
 
-
-# ---- revisions -----------------------------------------------------------------------------------
 
 STEPS = ("step10", "step9", "step1k", "step_20", "step1", "step-final")
 

@@ -60,9 +60,6 @@ def provenance(folder):
     return json.loads((folder / "provenance.json").read_text("utf-8"))
 
 
-# ---- what is written -----------------------------------------------------------------------------
-
-
 def test_a_second_build_gives_the_same_bytes(demo_dir, tmp_path, capsys):
     (tmp_path / "work/.lmdiag.building/new").mkdir(parents=True)  # of a killed build
     for _ in range(2):  # into a new directory, and over the existing one
@@ -150,9 +147,6 @@ def test_the_card_follows_the_conventions_of_the_hub(demo_dir):
         assert f"| {' | '.join(cells)} | `{row['contrast']}` |" in card.text
 
 
-# ---- errors --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -186,8 +180,6 @@ def test_a_failed_build_leaves_the_data_set_as_it_was(tree, demo_dir, command):
     assert names(Path()) == ["out"]
 
 
-# ---- load_dataset --------------------------------------------------------------------------------
-
 LOAD = """
 import json
 from datasets import load_dataset
@@ -210,9 +202,6 @@ def test_load_dataset_next_to_the_directory_after_each_build(tree, tmp_path):
         caches = str(tmp_path / "caches")
         out = finished(sys.executable, "-c", LOAD + LEAVE, cwd=Path(folder), HF_HOME=caches)
         assert json.loads(out) == [104, f"A {subject or 'perch'} is a", *TYPES]
-
-
-# ---- data sets that are built on first use -------------------------------------------------------
 
 
 def test_of_simultaneous_processes_one_builds_on_first_use(

@@ -75,9 +75,6 @@ def rows_of(data, config):
     return pq.read_table(data / config).to_pylist()
 
 
-# ---- lm-evaluation-harness -----------------------------------------------------------------------
-
-
 def test_every_contrast_is_asked_once_with_the_texts_of_its_rows(contrasts, demo_dir):
     asked = {}
     for task in TASKS:
@@ -128,9 +125,6 @@ def test_measures_of_a_contrast(contrasts, log_probs, good, acc, at_threshold):
     doc = {"targets": ["insect", "tool"], "good": good}
     measures = contrasts.measures(doc, [(value, False) for value in log_probs])
     assert measures == {"acc": acc, "sensitivity@0.01": at_threshold}
-
-
-# ---- lighteval and Inspect -----------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("stand_ins")
@@ -202,9 +196,6 @@ def test_inspect_compares_the_last_words_of_prompts(import_file, demo_dir):
     ]
     assert tasks.sensitivity()(scores) == 1
     assert tasks.sensitivity(0.01)(scores) == 0
-
-
-# ---- the benchmark of the Hub --------------------------------------------------------------------
 
 
 @pytest.fixture

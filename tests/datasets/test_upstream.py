@@ -117,9 +117,6 @@ def test_agreement_rows_join_to_the_sentences_of_the_source(upstream, agreement_
     assert not texts
 
 
-# ---- the demo source -----------------------------------------------------------------------------
-
-
 def test_the_program_makes_the_committed_files(import_file, scripts, tmp_path):
     generate = import_file(scripts / "demo/generate.py")
     generate.write_agreement(tmp_path)

@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 import pytest
 import yaml
 from invented_runs import by_name, make_run, predictions_of
-from pairs_of_sentences import FILES as SETS
-from pairs_of_sentences import write_set
 from rich.console import Console
+from sentence_files import FILES as SETS
+from sentence_files import write_set
 
 import lmdiag
 from lmdiag import diagnostics, perturb, stimuli
@@ -147,9 +147,6 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
     assert FigureKey("tense", "none", "sensitivity") in columns()
     figure = leaderboard_figures(results[0])["tense_sensitivity"]
     assert figure == results[0].figure(FigureKey("tense", "none", "sensitivity"))
-
-
-# ---- the built-in ones ---------------------------------------------------------------------------
 
 
 WITH_DATA = [name for name, of in diagnostics.built_in().items() if of.in_data_set or name in SETS]

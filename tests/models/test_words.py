@@ -229,8 +229,6 @@ def test_where_words_begin_and_end(tokenizer, pieces, word, goes_on, bare):
     assert boundaries.parse_prefix(ids, bare=bare) == Prefix(word, goes_on)
 
 
-# ---- scripts without spaces between words --------------------------------------------------------
-
 PARTS = (
     "我", "喜欢", "猫", "小", "狗", "他", "也", "，", "。", "แมว", "กิน", "ปลา", "I", "like", "1",
 )  # fmt: skip

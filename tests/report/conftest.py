@@ -2,10 +2,9 @@
 
 import pytest
 from invented_runs import PERTURBED, WITH_AGREEMENT, make_run
+from sentence_files import run_on, write_pairs, write_sentences, write_suites
 
 from lmdiag.results import load_run
-
-from .forms import run_on, write_pairs, write_sentences, write_suites
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 from invented_runs import make_run
+from sentence_files import run_on, write_pairs, write_suites
 
 import lmdiag
 from lmdiag import diagnostics
@@ -19,8 +20,6 @@ from lmdiag.report.items import items
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, load_run
 from lmdiag.results.published import PublishedFigure
-
-from .forms import run_on, write_pairs, write_suites
 
 
 def rows(plots, name):

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 from parsed import ParsedPage
+from sentence_files import SUM
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
@@ -20,8 +21,6 @@ from lmdiag.report.items import items
 from lmdiag.report.page import digest
 from lmdiag.report.selections import ReportFigures
 from lmdiag.types import BadInput
-
-from .forms import SUM
 
 FORMS = {"pairs": "blimp", "suites": "gym", "sentences": "texts"}
 

@@ -4,13 +4,12 @@ import math
 import statistics
 
 import pytest
+from sentence_files import ORDER, PARADIGMS, SUM
 
 from lmdiag import diagnostics
 from lmdiag.report.item_list import listed, representative
 from lmdiag.report.items import MAX_LISTED, Choice, Item, choose, items
 from lmdiag.types import BadInput, WordSpan
-
-from .forms import ORDER, PARADIGMS, SUM
 
 
 def choice(id, good, p, **changes):

@@ -7,10 +7,9 @@ import csv
 
 import pytest
 from browser import brightness
+from sentence_files import run_on, write_suites
 
 from lmdiag.report.html import Report
-
-from .forms import run_on, write_suites
 
 pytestmark = pytest.mark.slow
 

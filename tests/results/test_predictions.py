@@ -44,9 +44,6 @@ def read_lines(folder, *lines):
     return part
 
 
-# ---- the files of runs ---------------------------------------------------------------------------
-
-
 def test_what_is_written_is_read_to_the_last_bit(tmp_path):
     file = tmp_path / "p.parquet"
     shares = (*(i / 100 for i in range(len(AGREEMENT_LAYOUT) - 1)), None)
@@ -109,9 +106,6 @@ def test_a_run_with_other_rows_or_settings_is_refused(tmp_path, demo_dir):
     results = read_record(Results, Path(__file__).parents[1] / "data/results.json")
     with pytest.raises(BadInput, match="no predictions for role88 in setting both: run again"):
         _ = Run(tmp_path, results, {"role88": rows["role88"]}).predictions
-
-
-# ---- predictions of other programs ---------------------------------------------------------------
 
 
 def test_json_lines_in_any_order_and_parquet_with_the_same_content(tmp_path):

@@ -120,8 +120,6 @@ def test_rounding_does_not_put_a_figure_outside():
         assert numbers.published(published, Figure(0.4, 18, low, 0.5)) == f"38.9 (+1.1){star}"
 
 
-# ---- files of the original code ------------------------------------------------------------------
-
 POLARITIES = ("affirmative", "negative")
 BOTH = ("sensitivity", "sensitivity@0.01")
 PARTS = {"cprag": "cprag102", "role": "role88", "negsimp": "neg136", "negnat": "neg136"}

@@ -37,9 +37,6 @@ FIGURE = {"value": 0.5, "n": 4, "ci_low": 0.1, "ci_high": 0.9, "statistic": "pro
 IDENTITY = {"model": "demo:masked", "commit": "0123", "signature": "lmdiag:0.2|data:1a2b3c4d"}
 
 
-# ---- results.json --------------------------------------------------------------------------------
-
-
 def test_what_is_read_is_written(tmp_path):
     results = read_record(Results, SAVED)
     level = results.figure(FigureKey("role88", "none", "accuracy@1", "cloze_quartile", "4"))
@@ -115,9 +112,6 @@ def test_a_damaged_results_json_is_refused_with_file_and_field(tmp_path, path, v
     assert "\n" not in str(error.value)
 
 
-# ---- signatures and names ------------------------------------------------------------------------
-
-
 def test_every_option_changes_the_signature_and_the_directory():
     plain = Protocol(perturb=("trunc",))
     for change in (
@@ -159,9 +153,6 @@ def test_names_stay_readable_and_differ(tmp_path, monkeypatch):
     assert combine({"neg136": "aaaaaaaa"}) == "aaaaaaaa"
     two = {"neg136": "aaaaaaaa", "role88": "bbbbbbbb"}
     assert combine(two) == combine(dict(reversed(two.items()))) != combine({"neg136": "aaaaaaaa"})
-
-
-# ---- run directories -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("finished", [True, False])

@@ -127,9 +127,6 @@ def test_files_of_others_are_never_taken(command, arguments, folder):
     assert thesis.read_text() == "years of work"
 
 
-# ---- disks and paths -----------------------------------------------------------------------------
-
-
 @pytest.mark.pages
 @pytest.mark.slow
 def test_a_full_disk_at_any_step_is_one_line_and_the_run_goes_on(command, arguments, finished):

@@ -114,9 +114,6 @@ def every_step(folder, arguments, stride):
     raise AssertionError  # no run has endless operations
 
 
-# ---- any command, at random moments --------------------------------------------------------------
-
-
 def start(arguments, log, most_bytes=0):
     """Forks a command as `lmdiag` runs it; `most_bytes` of a file stand for a full disk."""
     child = os.fork()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from invented_runs import make_run
-from pairs_of_sentences import FILES, SIZES, write_set
+from sentence_files import FILES, SIZES, write_set
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.hub.benchmark import columns, protocol_problem
@@ -28,9 +28,6 @@ EXTENDED = tuple(FILES)
 def rows(folder, text, name="NEG-1500-SIMP-GEN.txt"):
     (folder / name).write_text(text, "utf-8")
     return stimuli.load(str(folder / name)).table.to_pylist()
-
-
-# ---- rows ----------------------------------------------------------------------------------------
 
 
 def test_a_pair_of_negation_has_the_four_conditions_of_neg136(demo_dir, tmp_path):
@@ -134,9 +131,6 @@ def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir, tmp_path):
     assert not {place.task for place in columns()} & set(EXTENDED)
     problem = protocol_problem(Protocol(tasks=(*DIAGNOSTICS, "role1500")))
     assert problem == "the leaderboard does not have role1500: submit a run without it"
-
-
-# ---- small and extended sets together ------------------------------------------------------------
 
 
 def test_runs_of_one_model_are_joined_into_one_table_and_chart(demo_dir, tmp_path):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from invented_runs import json_lines, make_run
-from suites import FORMULAS, suite
+from sentence_files import FORMULAS, suite
 
 from lmdiag import stimuli
 from lmdiag.diagnostics import SENTENCES
@@ -30,9 +30,6 @@ LANGUAGES = {
     "heb": (("הכלב נובח.", "הכלב נובחים."), ("הכלבים נובחים.", "הכלבים נובח.")),
 }
 """Language -> pairs of a good and a bad sentence."""
-
-
-# ---- tables --------------------------------------------------------------------------------------
 
 
 def test_rows_of_sentences(tmp_path):
@@ -90,9 +87,6 @@ def test_regions_of_several_rows():
     cut = Setting(stimuli.load({"sentence": ["un|happy", "well |, yes"]}))
     keys = [Sentence("un happy", ()), Sentence("well, yes", (4,))]
     assert [*row_keys(cut, kind="masked", cased=True)] == keys
-
-
-# ---- minimal pairs -------------------------------------------------------------------------------
 
 
 def test_minimal_pairs_are_two_rows_each(tmp_path):
@@ -194,9 +188,6 @@ def test_words_run_in_the_direction_of_their_language(tmp_path, page):
         assert places == sorted(places, reverse=backwards)
 
 
-# ---- test suites ---------------------------------------------------------------------------------
-
-
 def test_the_rows_of_a_suite_and_of_a_folder_of_suites(tmp_path):
     rows = stimuli.load(str(json_lines(tmp_path / "a.json", suite())))
     assert (rows.task, rows.form, rows.compared) == ("a", "suites", False)
@@ -237,9 +228,6 @@ def test_the_public_suites(public_suites):
     formulas = zip(columns["suite"], columns["formulas"], strict=True)
     assert len({(name, text) for name, texts in formulas for text in texts}) == 36
     assert not any("  " in text or " ," in text for text in columns["sentence"])
-
-
-# ---- folders and data sets -----------------------------------------------------------------------
 
 
 def test_configs_of_several_forms_are_loaded_by_task(tmp_path):

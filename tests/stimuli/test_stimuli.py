@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from datasets import Dataset
-from pairs_of_sentences import write_set
-from suites import suite
+from sentence_files import suite, write_set
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.stimuli.rows import fingerprint

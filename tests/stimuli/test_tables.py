@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 from invented_runs import make_run
-from suites import suite
+from sentence_files import suite
 
 import lmdiag
 from lmdiag import stimuli
@@ -128,8 +128,6 @@ def test_quotes_in_tab_separated_words_are_characters(tmp_path):
         read_table(written(tmp_path, ".csv", FRAME.to_csv()), raw=True), raw=True
     )  # names of rows
 
-
-# ---- the design ----------------------------------------------------------------------------------
 
 CELLS = [(g, a) for g in ("yes", "no") for a in ("match", "mismatch")]
 DESIGN = pd.DataFrame(
