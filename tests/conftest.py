@@ -1,6 +1,7 @@
 """Fixtures for all tests: the data sets, built once a session, and caches of the tests' own."""
 
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from lmdiag.cli import main
 from lmdiag.files import write_atomically
 from lmdiag.text import names_options
+from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).resolve().parent.parent
 UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "upstream")
@@ -25,7 +27,10 @@ names_options.set(True)  # messages are tested as commands print them
 
 
 def pytest_configure(config):
-    """Gives the session its own caches, before anything reads where they are, and Ctrl-C."""
+    """Gives the session its own caches, before anything reads where they are, and Ctrl-C.
+
+    All its processes share what lmdiag keeps: the demo data, the script of the charts.
+    """
     caches = tempfile.TemporaryDirectory(prefix="lmdiag-tests-")
     config.add_cleanup(caches.cleanup)
     os.environ["HF_HOME"] = str(Path(caches.name) / "huggingface")
@@ -35,7 +40,8 @@ def pytest_configure(config):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     for name in ("HF_DATASETS_CACHE", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_TOKEN"):
         os.environ.pop(name, None)
-    os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ["LMDIAG_CACHE"] = str(Path(caches.name) / "lmdiag")
     # A shell has its background jobs, and all that they start, ignore Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -54,17 +60,30 @@ def pytest_runtest_call(item):
 pytest_runtest_setup = pytest_runtest_call
 
 
-def built(factory, name, source, *configs):
-    """Builds a data set directory, once for all processes of the session, and returns it."""
-    base = factory.getbasetemp()
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """Returns a folder that a function fills, once for all processes of the session. Read only."""
+    base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         base = base.parent
-    out = base / name / "lmdiag"
-    with FileLock(base / f"{name}.lock"):
-        if not out.is_dir():
-            command = ["build", str(out), "--source", source]
-            assert main([*command, "--configs", *configs] if configs else command) == 0
-    return out
+
+    def made(name, make):
+        with FileLock(base / f"{name}.lock"):
+            if not (base / name).is_dir():
+                make(base / name)
+        return base / name
+
+    return made
+
+
+def build(source, *configs):
+    """Returns what builds a data set directory with all configs of a source, or some."""
+
+    def make(folder):
+        command = ["build", str(folder / "lmdiag"), "--source", source]
+        assert main([*command, "--configs", *configs] if configs else command) == 0
+
+    return make
 
 
 @pytest.fixture(scope="session")
@@ -105,47 +124,62 @@ def human():
 
 
 @pytest.fixture(scope="session")
-def data_dir(upstream, tmp_path_factory):
+def data_dir(upstream, made_once):
     """The three upstream diagnostics, built. Read only: copy it to change it."""
-    return built(tmp_path_factory, "diagnostics", str(upstream), "cprag102", "role88", "neg136")
+    return made_once("diagnostics", build(str(upstream), *DIAGNOSTICS)) / "lmdiag"
 
 
 @pytest.fixture(scope="session")
-def agreement_dir(upstream, tmp_path_factory):
+def agreement_dir(upstream, made_once):
     """The upstream minimal pairs and verbs, built: 250,440 rows. Read only, as the others."""
-    return built(tmp_path_factory, "agreement", str(upstream), "agreement", "verbs")
+    return made_once("agreement", build(str(upstream), "agreement", "verbs")) / "lmdiag"
 
 
 @pytest.fixture(scope="session")
-def demo_dir(tmp_path_factory):
+def demo_dir(made_once):
     """The demo data set, built: all five configs. Read only: copy it to change it."""
-    return built(tmp_path_factory, "demo", "demo")
+    return made_once("demo", build("demo")) / "lmdiag"
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory):
+def family_dir(made_once):
+    """Returns a function from a family's name to the folder of its model, made on first use."""
+    from families import FAMILIES, SENTENCE_FAMILIES
+
+    def make(name):
+        family = (FAMILIES | SENTENCE_FAMILIES)[name]
+        return made_once(f"family-{name}", lambda folder: family.make(folder / name)) / name
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_models(family_dir, made_once):
     """Folders of a tiny masked and a tiny causal model with random weights. Read only.
 
     The causal one has a chat template.
     """
-    from families import CHAT, FAMILIES
 
-    folder = tmp_path_factory.mktemp("models")
-    made = {name: FAMILIES[name].make(folder / name) for name in ("bert", "gpt2")}
-    (made["gpt2"] / "chat_template.jinja").write_text(CHAT)
-    return made
+    def make(folder):
+        from families import CHAT
+
+        shutil.copytree(family_dir("gpt2"), folder / "gpt2")
+        (folder / "gpt2/chat_template.jinja").write_text(CHAT)
+
+    return {"bert": family_dir("bert"), "gpt2": made_once("chat", make) / "gpt2"}
 
 
 @pytest.fixture(scope="session")
-def finished_runs(demo_dir, tmp_path_factory):
+def finished_runs(demo_dir, made_once):
     """Run directories of two invented models on the demo data, the better one first. Read only."""
     from invented_runs import make_run
 
-    folder = tmp_path_factory.mktemp("runs")
-    return [
-        make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1),
-        make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2),
-    ]
+    def make(folder):
+        make_run(folder / "a", demo_dir, id="org/[b]first", skill=3.0, seed=1)
+        make_run(folder / "b", demo_dir, id="org/second", skill=0.0, seed=2)
+
+    folder = made_once("finished-runs", make)
+    return [folder / "a", folder / "b"]
 
 
 @pytest.fixture

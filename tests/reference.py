@@ -218,16 +218,9 @@ class SentenceReference:
     """
 
     def __init__(
-        self,
-        folder,
-        kind,
-        *,
-        bos="auto",
-        pll="within-word",
-        convention=None,
-        attention="eager",
+        self, folder, kind, *, bos="auto", pll="within-word", convention=None, attention="eager",
         window=None,
-    ):
+    ):  # fmt: skip
         self.kind, self.pll, self.window = kind, pll, window
         self.tokenizer, self.model = load(folder, kind, attention)
         size = self.model.config.get_text_config().vocab_size

@@ -4,8 +4,6 @@ Test suites and surprisals of the words of one, minimal pairs, sentences, and th
 extended sets, with invented words.
 """
 
-import json
-
 from invented_runs import json_lines, make_run
 
 from lmdiag.results import load_run

@@ -236,10 +236,9 @@ def test_python_does_what_the_command_line_does(tmp_path):
     stimuli = lmdiag.load_stimuli(str(data), "mine")
     predictions = lmdiag.load_model("demo:causal").predict(stimuli)
     sources = [run, run.path, run.items(), predictions, predictions.items()]
-    effects = [lmdiag.analyse(source).effects["estimate"].tolist() for source in sources]
-    effects.append(
-        lmdiag.analyse(run.predictions["mine"]["none", 0], stimuli).effects["estimate"].tolist()
-    )
+    analyses = [lmdiag.analyse(source) for source in sources]
+    analyses.append(lmdiag.analyse(run.predictions["mine"]["none", 0], stimuli))
+    effects = [analysis.effects["estimate"].tolist() for analysis in analyses]
     assert effects == [pytest.approx(effects[0], abs=CLOSE)] * 6
     with pytest.raises(BadInput, match="predictions with their stimuli"):
         lmdiag.analyse(run.predictions["mine"]["none", 0])

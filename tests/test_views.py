@@ -13,6 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from invented_runs import make_run
+from sentence_files import suite_of
 
 import lmdiag
 from lmdiag.cli import main
@@ -73,16 +74,11 @@ def pairs(draw):
 
 def suites(draw):
     """A test suite in two conditions, some of whose regions are empty."""
-    items = []
-    for number in range(1, draw.randint(3, 4)):
-        conditions = []
-        for name in ("a", "b"):
-            texts = enumerate(("The dogs", draw.choice(VERBS), "loudly."), start=1)
-            regions = [{"region_number": n, "content": text} for n, text in texts]
-            conditions.append({"condition_name": name, "regions": regions})
-        items.append({"item_number": number, "conditions": conditions})
-    document = {"predictions": [{"formula": "(2;%a%) < (2;%b%)"}], "items": items}
-    return "own.json", json.dumps(document)
+    n_items = draw.randint(2, 3)
+    items = [
+        {name: ("The dogs", draw.choice(VERBS), "loudly.") for name in "ab"} for _ in range(n_items)
+    ]
+    return "own.json", json.dumps(suite_of("own", "abc", items, ["(2;%a%) < (2;%b%)"]))
 
 
 def regions(draw):
@@ -95,9 +91,8 @@ def regions(draw):
 
 def shuffled(draw):
     """Rows of CPRAG-102, whose sentence 1 is shuffled twice."""
-    lines = [
-        "item,condition,sentence_1,sentence_2,context,target,good,contrast,expected,constraint"
-    ]
+    names = "item,condition,sentence_1,sentence_2,context,target,good,contrast,expected,constraint"
+    lines = [names]
     for item in range(1, draw.randint(3, 5)):
         first, second = f"She saw the {draw.choice(WORDS)} {item}.", "He wanted a"
         for name, good in (("expected", 1), ("within_category", 0), ("between_category", 0)):
@@ -173,9 +168,8 @@ def check_figures(runs):
             assert results.measure(task, setting, name).value == pytest.approx(value, abs=1e-12)
             assert float(of_csv[setting, name]["value"]) == pytest.approx(value, abs=1e-12)
             if setting == "none":
-                assert (
-                    scored["measures"][name]["value"] == results.measure(task, setting, name).value
-                )
+                score = scored["measures"][name]["value"]
+                assert score == results.measure(task, setting, name).value
             others = [run.mean_scores(task, setting)[name].items for run in runs]
             if (setting, name) in compared and {*others[0]} == {*others[1]} == {*scores.items}:
                 assert compared[setting, name].a == pytest.approx(value, abs=1e-12)
@@ -246,7 +240,7 @@ def check_regions(run):
     except BadInput:  # no item has region 2 in both conditions
         return
     for chart in charts if rows.form == "suites" else ():
-        drawn = {x["series"]: x for x in chart.spec["data"]["values"] if x["level"] == "2"}
+        drawn = {x["series"]: x for x in chart.spec["data"]["values"] if x["level"] == "2 b"}
         for row in cells.itertuples():
             assert drawn[row.condition]["n"] == row.n
             assert drawn[row.condition]["value"] == pytest.approx(row.mean)

@@ -104,10 +104,8 @@ def test_across_options(command):
     options = ["--across", "unit,prompt"]
     code, out, err = command("compare", plain, other, *options)
     assert (code, err) == (0, "")
-    line = (
-        "A and B were asked differently: unit (token and word); prompt (none and Go on: {context})"
-    )
-    assert out.index(line) < out.index("CPRAG-102")
+    knobs = "unit (token and word); prompt (none and Go on: {context})"
+    assert out.index(f"A and B were asked differently: {knobs}") < out.index("CPRAG-102")
     document = json.loads(command("compare", plain, other, *options, "--json")[1])
     signatures = [read_results(run).signature for run in (plain, other)]
     assert (document["across"], document["signatures"]) == (["unit", "prompt"], signatures)

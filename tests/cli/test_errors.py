@@ -75,10 +75,8 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
         time.sleep(0.01)
     child.send_signal(number)
     _, err = child.communicate(timeout=HANG)
-    line = (
-        f"lmdiag: {word}; answers saved so far are kept; run the same command again, without "
-        "--overwrite, to continue\n"
-    )
+    again = "run the same command again, without --overwrite, to continue"
+    line = f"lmdiag: {word}; answers saved so far are kept; {again}\n"
     assert err.count(line) == 1
     if count == 1:
         assert (child.returncode, err) == (code, line)

@@ -146,13 +146,11 @@ def test_what_else_the_terminal_gets(command, monkeypatch):
 @pytest.mark.usefixtures("halves")
 def test_tables_are_read_by_their_column(command, halves):
     frame = pd.DataFrame({"item": [1, 2], "sentence": ["A dog, barks.", "The cat"]})
+    frame.to_csv(command.folder / "t.csv", index=False, sep=";")
+    frame.to_excel(command.folder / "t.xlsx", index=False)
+    frame.to_json(command.folder / "t.jsonl", orient="records", lines=True)
     for name in ("t.csv", "t.xlsx", "t.jsonl"):
         path = command.folder / name
-        {
-            ".csv": lambda p: frame.to_csv(p, index=False, sep=";"),
-            ".xlsx": lambda p: frame.to_excel(p, index=False),
-            ".jsonl": lambda p: frame.to_json(p, orient="records", lines=True),
-        }[path.suffix](path)
         assert "2,2,cat,4,3.000000,3" in command("surprisal", "--model", "halves:", path)[1]
         assert halves.asked[-2:] == ["A dog, barks.", "The cat"]
     path.with_name("t.csv").write_text("item,line\n1,A dog\n")
@@ -208,11 +206,9 @@ def test_entropies_in_runs_tables_and_fits(command):
 
     table = frame[["text", "position", "word"]].assign(rt=[1.0, 2, 4, 3, 5, 2, 1, 3])
     chosen = {"predictors": ("surprisal", "entropy"), "controls": (), "lags": 0}
+    of_model = {"models": str(model), "output": folder}
     asked, again, read = (  # again: from the answers that are kept
-        [
-            x.delta_log_likelihood
-            for x in lmdiag.fit(table, **source, response="rt", **chosen).models
-        ]
-        for source in ({"models": str(model), "output": folder},) * 2 + ({"surprisal": made},)
+        lmdiag.fit(table, **source, response="rt", **chosen).to_frame()["delta_log_likelihood"]
+        for source in (of_model, of_model, {"surprisal": made})
     )
-    assert asked == again == pytest.approx(read, rel=1e-3)
+    assert asked.tolist() == again.tolist() == pytest.approx(read.tolist(), rel=1e-3)

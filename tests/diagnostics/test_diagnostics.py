@@ -122,9 +122,8 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
     # a measure that no table and no chart declares: terminal, formats, csv, JSON, page, chart
     print_results(results[0], Console(file=(terminal := io.StringIO()), width=200))
     assert all("new measure" in text for text in (terminal.getvalue(), markdown, page, latex))
-    assert (
-        figures_as_csv(results).count(",new_measure,") == 2 * 2 * 3
-    )  # models, settings, all items and two levels
+    # models, settings, all items and two levels
+    assert figures_as_csv(results).count(",new_measure,") == 2 * 2 * 3
     assert "new_measure" in results[0].to_json()["tasks"]["tense"]["none"]["measures"]
     items = lmdiag.load_run(runs[0].path, str(tense)).items().query("perturbation == 'none'")
     assert items["new_measure"].dropna().tolist() == items["sensitivity"].dropna().tolist()

@@ -181,12 +181,11 @@ class TestProjectionModule:
 
     def test_a_module_that_changes_the_numbers(self, family_dir, monkeypatch):
         """The first layer's module looks like one, but other layers come after it."""
-        first = lambda model: model.bert.encoder.layer[0].attention.output  # noqa: E731
-        monkeypatch.setattr(
-            probing,
-            "projection_modules",
-            lambda model: [first(model), model.get_output_embeddings()],
-        )
+
+        def modules(model):
+            return [model.bert.encoder.layer[0].attention.output, model.get_output_embeddings()]
+
+        monkeypatch.setattr(probing, "projection_modules", modules)
         reader = load(str(family_dir("bert"))).reader
         assert reader.projection_module is reader.model.get_output_embeddings()
 
@@ -258,9 +257,8 @@ class TestNumbers:
         if value == -torch.inf:
             assert ask(model, *questions, top=len(BYTES))[1].top_log_probs[-1] == -torch.inf
         else:
-            with pytest.raises(
-                BadInput, match=r"toy gives NaN .*'near the robin'.* float32 already"
-            ):
+            told = r"toy gives NaN .*'near the robin'.* float32 already"
+            with pytest.raises(BadInput, match=told):
                 ask(model, *questions)
 
 

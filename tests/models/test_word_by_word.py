@@ -32,16 +32,13 @@ def cases(names, *, is_quick=False):
     """Families with the options under which each is asked."""
     masked = [{"pll": pll} for pll in ("within-word", "original")]
     causal = [{"unit": unit, "bos": bos} for unit in ("token", "word") for bos in ("auto", "never")]
-    return [
-        pytest.param(
-            name,
-            options,
-            id="-".join([name, *options.values()]),
-            marks=() if is_quick else pytest.mark.slow if name in SIX else pytest.mark.nightly,
-        )
-        for name in names
-        for options in (masked if SENTENCE_FAMILIES[name].kind == "masked" else causal)
-    ]
+    found = []
+    for name in names:
+        marks = () if is_quick else pytest.mark.slow if name in SIX else pytest.mark.nightly
+        for options in masked if SENTENCE_FAMILIES[name].kind == "masked" else causal:
+            found.append(pytest.param(name, options, id="-".join([name, *options.values()]),
+                                      marks=marks))  # fmt: skip
+    return found
 
 
 def check(name, folder, texts, *, unit="token", **options):

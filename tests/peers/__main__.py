@@ -200,6 +200,18 @@ def contrast_rows(task, samples, names, log_probs):
         yield outcomes_row(f"{task}: {name}", outcomes[name])
 
 
+def harness(folder, tasks, included=None, **options):
+    """Returns what lm-evaluation-harness logs of tasks in float32: task -> samples."""
+    import lm_eval
+    from lm_eval.tasks import TaskManager
+
+    return lm_eval.simple_evaluate(
+        model="hf", model_args=f"pretrained={folder},dtype=float32,softmax_dtype=float32",
+        tasks=tasks, task_manager=TaskManager(include_path=included, include_defaults=False),
+        device="cpu", log_samples=True, bootstrap_iters=0, **options,
+    )["samples"]  # fmt: skip
+
+
 def lm_eval(folder, data):
     """Runs our task files in lm-evaluation-harness, in float32, and compares contrast by contrast.
 
@@ -208,7 +220,6 @@ def lm_eval(folder, data):
     """
     import lm_eval
     import yaml
-    from lm_eval.tasks import TaskManager
 
     path, files = Path(data), ROOT / "datasets/lmdiag/lm-evaluation-harness"
     tasks = [file.stem for file in sorted(files.glob("lmdiag_*.yaml"))]
@@ -221,16 +232,7 @@ def lm_eval(folder, data):
     model = lmdiag.load_model(folder, dtype="float32", bos=bos)
     pretrained = str(Path(folder).resolve()) if Path(folder).is_dir() else folder
     with contextlib.chdir(path.resolve().parent):
-        samples = lm_eval.simple_evaluate(
-            model="hf",
-            model_args=f"pretrained={pretrained},dtype=float32,softmax_dtype=float32",
-            tasks=tasks,
-            task_manager=TaskManager(include_path=str(files), include_defaults=False),
-            batch_size=16,
-            device="cpu",
-            log_samples=True,
-            bootstrap_iters=0,
-        )["samples"]
+        samples = harness(pretrained, tasks, str(files), batch_size=16)
     for task, logged in samples.items():
         stimuli = lmdiag.load_stimuli(data, None if path.is_file() else task.split("_")[1])
         columns = stimuli.columns()
@@ -249,7 +251,6 @@ def lm_syneval(folder, data):
     """
     import lm_eval
     import yaml
-    from lm_eval.tasks import TaskManager
 
     tasks = Path(lm_eval.__file__).parent / "tasks/lm_syneval"
     config = yaml.safe_load((tasks / "_template_yaml").read_text("utf-8"))
@@ -265,19 +266,10 @@ def lm_syneval(folder, data):
         pairs = of_template.pivot(index="contrast", columns="good", values=["sentence", "verb"])
         with tempfile.TemporaryDirectory() as temporary:
             file = Path(temporary, "pairs.jsonl")
-            sentences = {"sentence_good": pairs["sentence", True]}
-            sentences["sentence_bad"] = pairs["sentence", False]
-            pd.DataFrame(sentences).to_json(file, orient="records", lines=True)
+            names = {True: "sentence_good", False: "sentence_bad"}
+            pairs["sentence"].rename(columns=names).to_json(file, orient="records", lines=True)
             source = {"dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(file)}}}
-            samples = lm_eval.simple_evaluate(
-                model="hf",
-                model_args=f"pretrained={folder},dtype=float32,softmax_dtype=float32",
-                tasks=[config | source | {"task": template}],
-                task_manager=TaskManager(include_defaults=False),
-                device="cpu",
-                log_samples=True,
-                bootstrap_iters=0,
-            )["samples"][template]
+            samples = harness(folder, [config | source | {"task": template}])[template]
             sums = np.reshape(model.predict(lmdiag.load_stimuli(str(file))).log_prob, (-1, 2))
         outcomes = [bool(sample["acc"]) for sample in samples]
         of_lmdiag = {
@@ -315,16 +307,14 @@ def logs(run_folder, folder):
         columns = run.stimuli[task].columns()
         outcomes = {}
         if kind == "sensitivity":
-            log_probs = dict(
-                zip(columns["id"], run.predictions[task]["none", 0].log_prob, strict=True)
-            )
+            predicted = run.predictions[task]["none", 0].log_prob
+            log_probs = dict(zip(columns["id"], predicted, strict=True))
             rows = outcomes.setdefault(f"{task}: log-probability", [])
             for sample in log["samples"]:
                 value = sample["scores"]["last_word"]["value"]
                 known = log_probs[sample["id"]]
-                rows.append(
-                    (sample["id"], value, value if abs(known - value) < TOLERANCE else known)
-                )
+                known = value if abs(known - value) < TOLERANCE else known
+                rows.append((sample["id"], value, known))
         else:
             values = {  # measure -> item -> value
                 measure: dict(zip(scores.items.tolist(), scores.values.tolist(), strict=True))

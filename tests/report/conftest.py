@@ -2,15 +2,14 @@
 
 import pytest
 from invented_runs import PERTURBED, WITH_AGREEMENT, make_run
-from sentence_files import run_on, write_pairs, write_sentences, write_suites
+from sentence_files import write_pairs, write_sentences, write_suites
 
 from lmdiag.results import load_run
 
 
 @pytest.fixture(scope="session")
-def runs(demo_dir, tmp_path_factory):
+def runs(demo_dir, made_once):
     """Runs of two models by the full protocol, one with agreement, and three checkpoints."""
-    root = tmp_path_factory.mktemp("runs")
     asked = {
         "strong": {"protocol": PERTURBED, "id": "org/strong", "skill": 3, "unscorable": 1},
         "weak": {"protocol": PERTURBED, "id": "org/weak", "skill": 0.5, "seed": 1},
@@ -21,23 +20,34 @@ def runs(demo_dir, tmp_path_factory):
             "id": "org/trained", "revision": f"step{step}", "training_step": step,
             "commit": f"{step:040}", "skill": step / 20000, "seed": step,
         }  # fmt: skip
-    made = {name: make_run(root / name, demo_dir, **options) for name, options in asked.items()}
-    return {name: load_run(path) for name, path in made.items()}
+
+    def make(folder):
+        for name, options in asked.items():
+            make_run(folder / name, demo_dir, **options)
+
+    folder = made_once("report-runs", make)
+    return {name: load_run(folder / name) for name in asked}
 
 
 @pytest.fixture(scope="session")
-def forms(tmp_path_factory):
-    """Runs on the three forms of sentences; two models on the minimal pairs and suites."""
-    root = tmp_path_factory.mktemp("forms")
-    pairs = write_pairs(root / "blimp")
-    suites, texts = write_suites(root / "gym"), write_sentences(root / "texts.csv")
+def forms(made_once):
+    """Runs of two models on the three forms of sentences."""
     strong = {"id": "org/strong", "kind": "causal", "bos": True, "skill": 5}
     weak = {"id": "org/weak", "skill": 0, "seed": 1}
-    return {
-        "pairs": run_on(pairs, root / "a", **strong, unscorable=1),
-        "pairs of weak": run_on(pairs, root / "b", **weak),
-        "suites": run_on(suites, root / "c", **strong),
-        "suites of weak": run_on(suites, root / "d", **weak),
-        "sentences": run_on(texts, root / "e", id="org/none", kind="causal"),
-        "sentences of weak": run_on(texts, root / "f", **weak),
-    }
+    asked = {
+        "pairs": strong | {"unscorable": 1}, "suites": strong,
+        "sentences": {"id": "org/none", "kind": "causal"},
+    }  # fmt: skip
+
+    def make(folder):
+        data = {
+            "pairs": write_pairs(folder / "blimp"), "suites": write_suites(folder / "gym"),
+            "sentences": write_sentences(folder / "texts.csv"),
+        }  # fmt: skip
+        for form, path in data.items():
+            make_run(folder / form, path, **asked[form])
+            make_run(folder / f"{form} of weak", path, **weak)
+
+    folder = made_once("forms", make)
+    names = [f"{form}{model}" for form in asked for model in ("", " of weak")]
+    return {name: load_run(folder / name) for name in names}

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from invented_runs import PERTURBED, make_run
+from invented_runs import PERTURBED, json_lines, make_run
+from sentence_files import suite_of
 
 import lmdiag
 from lmdiag import diagnostics, perturb, stimuli
@@ -151,18 +152,9 @@ def test_correct_is_the_column_of_sensitivity(tmp_path):
 
 def test_an_empty_region_of_a_suite_is_the_same_in_every_view(tmp_path):
     """It has 0 bits, as in formulas: a mean over three items, one of them empty."""
-    conditions = [
-        {"condition_name": name, "regions": [
-            {"region_number": 1, "content": "The dogs"}, {"region_number": 2, "content": verb},
-        ]} for name, verb in (("a", "bark"), ("b", "barks"))
-    ]  # fmt: skip
-    items = [
-        {"item_number": i, "conditions": json.loads(json.dumps(conditions))} for i in (1, 2, 3)
-    ]
-    items[1]["conditions"][0]["regions"][1]["content"] = ""
-    suite = {"predictions": [{"formula": "(2;%a%) < (2;%b%)"}], "items": items}
-    data = tmp_path / "suite.json"
-    data.write_text(json.dumps(suite))
+    items = [{"a": ("The dogs", verb), "b": ("The dogs", "barks")} for verb in ("bark", "", "bark")]
+    suite = suite_of("suite", "xy", items, ["(2;%a%) < (2;%b%)"])
+    data = json_lines(tmp_path / "suite.json", suite)
     run = lmdiag.load_run(make_run(tmp_path / "run", data, kind="causal", bos=True))
     table = run.items(per="region")
     bits = table[(table["number"] == 2) & (table["condition"] == "a")]["surprisal"]
@@ -170,9 +162,10 @@ def test_an_empty_region_of_a_suite_is_the_same_in_every_view(tmp_path):
     cells = lmdiag.analyse(run, region=2, conditions=["condition"]).cells
     assert cells[["n", "mean"]].to_numpy().tolist()[0] == [3, pytest.approx(bits.mean())]
     (chart,) = [plot for plot in Report([run]).charts() if plot.kind == "regions"]
-    drawn = chart.spec["data"]["values"]
-    found = [x for x in drawn if x["level"] == "2" and x["series"] == "a"]
-    assert [(x["n"], x["value"]) for x in found] == [(3, pytest.approx(bits.mean()))]
+    (found,) = [
+        x for x in chart.spec["data"]["values"] if x["level"] == "2 y" and x["series"] == "a"
+    ]
+    assert (found["n"], found["value"]) == (3, pytest.approx(bits.mean()))
 
 
 @pytest.mark.parametrize("has_ids", [True, False])

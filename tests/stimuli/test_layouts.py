@@ -51,12 +51,8 @@ def test_a_wide_table_has_the_effects_of_its_conditions_at_the_critical_word(tmp
     text = columns["sentence"][1]
     spans = {x["name"]: text[x["start"] : x["end"]] for x in columns["regions"][1]}
     assert spans == {"critical": "are", "spill_1": "new."}
-    assert [note.partition(":")[0] for note in rows.notes] == [
-        "filter",
-        "wide",
-        "split",
-        "critical",
-    ]
+    steps = [note.partition(":")[0] for note in rows.notes]
+    assert steps == ["filter", "wide", "split", "critical"]
     assert stimuli.load(table(WIDE), "own", **WIDE_OPTIONS).fingerprint == rows.fingerprint
     run = lmdiag.load_run(make_run(tmp_path / "run", path, table=TableOptions.of(WIDE_OPTIONS)))
     effects = lmdiag.analyse(run, region="critical").effects
@@ -338,13 +334,10 @@ def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
 def test_a_target_and_a_critical_word_that_are_not_read_are_named():
     texts = {"sentence": ["A hen ran.", "The hen sang."], "item": ["1", "2"]}
     rows = stimuli.load(texts | {"target": ["x", "y"]})
-    assert rows.notes == (
-        "target: not read, since no sentence has a gap; ___ or --gap TEXT marks its place",
-    )
+    why = "not read, since no sentence has a gap; ___ or --gap TEXT marks its place"
+    assert rows.notes == (f"target: {why}",)
     (warning,) = design_of(stimuli.load(texts | {"Crit Word": ["ran", "sang"]})).warnings
-    assert warning.startswith(
-        "Crit Word has the critical word of each sentence: --critical 'Crit W"
-    )
+    assert "Crit Word has the critical word of each sentence: --critical 'Crit W" in warning
 
 
 def test_cloze_takes_the_options_of_tables(tmp_path):
@@ -368,11 +361,8 @@ def test_a_column_with_many_levels_is_named_with_the_remedy():
     rows = {"item": ["1"] * 7, "condition": [*"abcdefg"], "sentence": [f"{x}." for x in "abcdefg"]}
     others = design_of(stimuli.load(rows)).others
     assert others["condition"] == "not used (7 levels, more than 6: give --conditions or --split)"
-    rows = {
-        "item": ["1"] * 14,
-        "note": [*"abcdefghijklmn"],
-        "sentence": [f"{i}." for i in range(14)],
-    }
+    texts = [f"{i}." for i in range(14)]
+    rows = {"item": ["1"] * 14, "note": [*"abcdefghijklmn"], "sentence": texts}
     assert design_of(stimuli.load(rows)).others["note"] == "not used (14 values that hardly repeat)"
 
 
