@@ -173,9 +173,9 @@ def test_only_what_was_measured_in_the_same_way_is_compared(api):
 TEXTS = ["The dogs near the gate bark.", "", "A robin is a bird.", "The dogs near the gate bark."]
 
 
-@pytest.mark.parametrize("options", [{}, {"bos": "never"}, {"pll": "original"}])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.filterwarnings("ignore:.* has no effect")
+@pytest.mark.parametrize(
+    ("name", "options"), [("gpt2", {}), ("gpt2", {"bos": "never"}), ("bert", {"pll": "original"})]
+)
 def test_surprisals_are_those_of_the_command(api, command, name, options):
     """One row per word, with the same numbers in the file that the command writes."""
     folder = api.models[name].info.id
@@ -189,9 +189,7 @@ def test_surprisals_are_those_of_the_command(api, command, name, options):
     chosen = [f"--{option}={value}" for option, value in options.items()]
     arguments = ["--model", folder, texts, "--output", file, "--quiet"]
     code, out, err = command("surprisal", *arguments, *chosen)
-    assert (code, out) == (0, "")
-    is_idle = options != {} and (name == "bert") != ("pll" in options)
-    assert ("has no effect" in err, err.count("\n")) == (is_idle, is_idle)
+    assert (code, out, err) == (0, "", "")
     assert_frame_equal(frame, read_parquet(file))
 
 

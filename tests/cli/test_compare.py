@@ -118,16 +118,17 @@ def test_across_options(command):
 
 
 def test_tables_go_to_standard_output_and_need_no_data_set(command):
-    code, out, err = command("report", *command.runs, "--format", "markdown")
+    table = ("--tasks", "role88", "--format")
+    code, out, err = command("report", *command.runs, *table, "markdown")
     assert (code, err) == (0, "")
     assert "| org/second |" in out
     data = shutil.copytree(command.data, command.folder / "gone")
     run = make_run(command.folder / "run", data)
     shutil.rmtree(data)
-    assert r"\toprule" in command("report", run, "--format", "latex")[1]
+    assert r"\toprule" in command("report", run, *table, "latex")[1]
     # chosen items come with their words; csv is the table of figures
     file = command.folder / "items.md"
-    arguments = ["--items", "role88-1", "--out", file, "--format"]
+    arguments = ["--items", "role88-1", "--out", file, *table]
     assert command("report", *command.runs, *arguments, "markdown")[:2] == (0, f"Saved in {file}\n")
     table = file.read_text().partition("Predictions for chosen items")[2]
     assert "org/second" in table

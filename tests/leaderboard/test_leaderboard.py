@@ -292,7 +292,7 @@ def test_uploads_and_files_of_strangers_are_not_used(board, hub, api, monkeypatc
         monkeypatch.setenv(variable, value)
     monkeypatch.chdir(checkout)
     board = replace(board, most_parameters=100)
-    board.run_missing([last := request(name, commit=commit), LOCAL[0]], lambda line: None)
+    board.run_missing([last := request(name, commit=commit)], lambda line: None)
     assert reason in board.failure(last)[0]
     assert not (checkout / "ran").exists()
     assert not [line for line in hub.log if line.startswith("GET") and line.endswith(".bin")]

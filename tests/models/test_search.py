@@ -205,7 +205,7 @@ def check(model, context, said, top, **bounds):
 
 
 @pytest.mark.parametrize("name", TOYS)
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(data=st.data(), seed=st.integers(0, 10_000), width=st.sampled_from([1, 2, 128]))
 def test_causal(name, data, seed, width):
     model = model_of(TOYS[name], "causal", seed)
@@ -217,7 +217,7 @@ def test_causal(name, data, seed, width):
     check(model, context, said, data.draw(st.integers(1, certain)), width=width)
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 10_000),
     context=st.sampled_from(["a", "ab ba", "b a ."]),

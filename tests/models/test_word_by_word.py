@@ -130,7 +130,7 @@ def test_other_scripts(name, options, tmp_path):
     check(name, tmp_path, [*SCRIPTS, *map(Sentence, SCRIPTS, cuts)], **options)
 
 
-@pytest.mark.parametrize(("name", "n_words"), [("causal", 200_000), ("masked", 20_000)])
+@pytest.mark.parametrize(("name", "n_words"), [("causal", 60_000), ("masked", 10_000)])
 def test_long_texts_take_linear_time(name, n_words, monkeypatch):
     """Without the network; a masked model's rows, one per word, are made as they are read."""
     model = load(f"demo:{name}", LoadOptions())
@@ -146,7 +146,7 @@ def test_long_texts_take_linear_time(name, n_words, monkeypatch):
     encoded = model.encode(Sentence("the bird " * (n_words // 2)))
     assert model.plan([encoded]) == [[0]]
     (answer,) = model.answer([encoded], top=0)
-    assert time.process_time() - began < 120  # quadratic: ten minutes
+    assert time.process_time() - began < 25  # quadratic: a minute
     assert len(answer.words) == n_words
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
