@@ -25,13 +25,14 @@ pytestmark = pytest.mark.usefixtures("outside_of_commands")
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
 NAMES = ("bert", "gpt2")
+LIMIT = 60
 
 
 @pytest.fixture(scope="module")
 def api(tiny_models, demo_dir, tmp_path_factory):
     """`rows` by task, `models` by name, `measures` by both; `runs` by the command, `results`."""
     output = tmp_path_factory.mktemp("results")
-    rows = {task: lmdiag.load_stimuli(str(demo_dir), task) for task in TASKS}
+    rows = {task: lmdiag.load_stimuli(str(demo_dir), task, limit=LIMIT) for task in TASKS}
     models = {name: lmdiag.load_model(str(path)) for name, path in tiny_models.items()}
     measures = {
         (name, task): lmdiag.measure(model.predict(rows[task]), rows[task])
@@ -39,6 +40,7 @@ def api(tiny_models, demo_dir, tmp_path_factory):
         for task in TASKS
     }
     arguments = ["--data", str(demo_dir), "--tasks", *TASKS, "--output", str(output), "--quiet"]
+    arguments += ["--limit", str(LIMIT)]
     for path in tiny_models.values():  # together, they would have a page that no test reads
         assert main(["run", "--model", str(path), *arguments]) == 0
     runs = {name: next((output / name).iterdir()) for name in models}
@@ -59,9 +61,10 @@ def test_measures_are_those_of_the_command(api, name, task):
         assert measures[measure]["n"] == expected.n
     read = lmdiag.load_run(api.runs[name]).predictions[task]["none", 0]
     assert dict(lmdiag.measure(read, api.rows[task])) == run.measures
-    # a run with agreement says the number of verbs for all its tasks
-    verbs = "" if task == "agreement" else "".join(run.signature.partition("|verbs:")[1:])
-    assert measures.signature + verbs == run.signature
+    # a run says its limit, and the number of verbs for all its tasks
+    signature = run.signature.replace(f"|limit:sample{LIMIT}", "")
+    verbs = "" if task == "agreement" else "".join(signature.partition("|verbs:")[1:])
+    assert measures.signature + verbs == signature
 
 
 @pytest.mark.parametrize(("name", "before"), [("bert", ""), ("gpt2", " ")])

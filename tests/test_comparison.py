@@ -243,7 +243,8 @@ def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
 
 
 def test_many_models_and_rows_are_printed_in_part(runs):
-    pairs = [replace(compare(*runs[:2])[0], second=second) for second in range(1, 25)]
+    compared = compare(*runs[:2])[0]
+    pairs = [replace(compared, second=second) for second in range(1, 25)]
     console = Console(file=(file := StringIO()), width=200)
     print_comparisons(pairs, [f"m{i}" for i in range(25)], ["s"], [QueryOptions()] * 25, console)
     has_all = "--format csv, or to_frame() in Python, has all"

@@ -4,6 +4,7 @@ import itertools
 import math
 import re
 import sys
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -129,18 +130,25 @@ def test_effects_by_a_factor_between_items():
 # ---- the table -----------------------------------------------------------------------------------
 
 
+FORMULA = "surprisal ~ {0} * b + (1 + {0} | item)"
+
+
+@cache
+def named_a():
+    """The analysis of the same data with `a`."""
+    table = design(TWO, 8, seed=2).drop(columns="model")
+    return analyse_table(table, conditions=["a", "b"], formula=FORMULA.format("a"))
+
+
 RESERVED = ("mean", "n", "ci_low", "value", "model", "task", "suite", "number", "self", "mean_data")
 
 
 @pytest.mark.parametrize("name", RESERVED)
 def test_any_column_name_is_a_condition(name):
     """Figures, levels in the cells, and the mixed model are those of the same data with `a`."""
-    table = design(TWO, 8, seed=2).drop(columns="model")
-    formula = "surprisal ~ {0} * b + (1 + {0} | item)"
-    expected = analyse_table(table, conditions=["a", "b"], formula=formula.format("a"))
-    found = analyse_table(
-        table.rename(columns={"a": name}), conditions=[name, "b"], formula=formula.format(name)
-    )
+    expected, table = named_a(), design(TWO, 8, seed=2).drop(columns="model")
+    table = table.rename(columns={"a": name})
+    found = analyse_table(table, conditions=[name, "b"], formula=FORMULA.format(name))
     assert [*found.conditions] == [name, "b"]
     assert [*found.effects["effect"]] == [name, "b", f"{name}:b"]
     assert [*found.effects["p"]] == pytest.approx([*expected.effects["p"]])
