@@ -539,10 +539,5 @@ def _csv_column(column: Series) -> Series:
 
     if is_numeric_dtype(column) and not is_bool_dtype(column):
         return column
-    return column.map(_csv_value, na_action="ignore")
-
-
-def _csv_value(value: Any) -> Any:
-    if isinstance(value, bool):
-        return str(value).upper()
-    return csv_cell(visible(value) if isinstance(value, str) else value)
+    texts = column.map(lambda x: str(x).upper() if isinstance(x, bool) else x, na_action="ignore")
+    return texts.map(lambda x: csv_cell(visible(x)) if isinstance(x, str) else x)

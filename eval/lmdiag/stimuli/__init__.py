@@ -108,14 +108,9 @@ def load(
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:
     """Returns the distinct (singular, plural) present-tense forms of verbs, in order.
 
-    Args:
-        data: a data set with a config `verbs`, or a csv file. A header may name the two columns
-            (singular,plural or sing,plur, others are ignored); a file without a header has only
-            these two columns.
-        revision: of a Hub data set.
-
-    Raises:
-        BadInput: no such data, or a line without two forms.
+    They are in a data set with a config `verbs`, or in a csv file. A header may name the two
+    columns (singular,plural or sing,plur, others are ignored); a file without a header has only
+    these two. `BadInput`: no such data, or a line without two forms.
     """
     if Path(data).suffix == ".csv":
         table = read_file(Path(data))
@@ -125,15 +120,14 @@ def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str
         raise BadInput(f"{data} has no config {VERBS}: name a csv of singular,plural by --verbs")
     columns = {name.strip().lower(): column for name, column in table.columns.items()}
     headers = ("singular", "plural"), ("sing", "plur")  # those of lmdiag, and of the published list
-    header = next((names for names in headers if set(names) <= columns.keys()), None)
+    header = next((names for names in headers if {*names} <= columns.keys()), None)
     if not header and not len(columns) == len(table.columns) == 2:
         raise BadInput(f"{table.name}:1: name the columns singular,plural in a header")
-    rows = list(zip(*(columns[name] for name in header or columns), strict=True))
+    rows = [*zip(*(columns[name] for name in header or columns), strict=True)]
     for number, forms in enumerate(rows):
         if not all(isinstance(form, str) and form.strip() for form in forms):
             raise table.error(number, "expected a singular and a plural form")
-    if not header:  # the first line is a pair, too
-        rows.insert(0, tuple(table.columns))
+    rows = rows if header else [(*table.columns,), *rows]  # the first line is a pair, too
     if not rows:
         raise BadInput(f"{table.name} has no verbs: expected a csv of singular,plural")
-    return list(dict.fromkeys((singular.strip(), plural.strip()) for singular, plural in rows))
+    return [*dict.fromkeys((singular.strip(), plural.strip()) for singular, plural in rows)]

@@ -1,7 +1,6 @@
 """Finds a data set: a directory with YAML `configs:` or of one form, a Hub data set, a file.
 
-The extended sets of Shivagunde et al. (2023) are text files, which are known by their names, on the
-Hub too.
+The extended sets are text files, which are known by their names, on the Hub too.
 """
 
 from __future__ import annotations

@@ -194,12 +194,7 @@ def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None
 
 
 def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design | None:
-    """Returns the design of a user's own rows; None for the items of a diagnostic and for suites.
-
-    Args:
-        stimuli: the rows.
-        options: the columns of the items and conditions, where they are given.
-    """
+    """Returns the design of a user's own rows; None for a diagnostic's items and for suites."""
     from pandas import DataFrame, Series
 
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:

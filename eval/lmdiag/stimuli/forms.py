@@ -236,8 +236,7 @@ def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
 def with_regions(table: RawTable, separator: str) -> RawTable:
     """Returns sentences of the columns `region_1`, ..., or of parts between separators.
 
-    Args:
-        separator: "" for a bar. Sentences without one stay as they are.
+    The separator is a bar unless it is given. Sentences without one stay as they are.
     """
     mark = separator or "|"
     numbers = sorted(int(match[1]) for match in map(is_region, table.columns) if match)
@@ -300,11 +299,8 @@ def _other_separator(sentences: Iterable[Any], separator: str) -> str:
 def with_critical(table: RawTable, named: str) -> RawTable:
     """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
 
-    Args:
-        named: column with its position among the words, from 1, or with the word itself.
-
-    Raises:
-        BadInput: a position beyond the sentence, a word that is not in it or several times.
+    A column is named that has its position among the words, from 1, or the word itself. `BadInput`:
+    a position beyond the sentence, a word that is not in it or several times.
     """
     if not named:
         return table
@@ -331,13 +327,9 @@ def with_critical(table: RawTable, named: str) -> RawTable:
 
 
 def critical_span(text: str, value: object) -> tuple[int, int]:
-    """Returns start and end of a critical word in a sentence, in characters.
+    """Returns start and end in characters of a word, named by itself or its position from 1.
 
-    Args:
-        value: its position among the words, from 1, or the word.
-
-    Raises:
-        ValueError: there is no such word, or several.
+    `ValueError`: there is no such word, or several.
     """
     named = str(value if value is not None else "").strip().removesuffix(".0")
     words = _words_of(text)

@@ -265,7 +265,11 @@ def split_of(levels: Sequence[str]) -> list[str]:
             continue
         factors = [list(dict.fromkeys(factor)) for factor in zip(*parts, strict=True)]
         if prod(map(len, factors)) == len(levels) and min(map(len, factors)) > 1:
-            names = [_factor_name(factor, i) for i, factor in enumerate(factors, start=1)]
+            plain = [{level.casefold() for level in factor} for factor in factors]
+            names = [
+                next((name for name, of in _FACTORS.items() if factor in of), f"factor_{number}")
+                for number, factor in enumerate(plain, start=1)
+            ]
             return [f"{separator}:{','.join(names)}"]
     return []
 
@@ -273,12 +277,6 @@ def split_of(levels: Sequence[str]) -> list[str]:
 def level_parts(level: str, separator: str) -> list[str]:
     """Returns the parts of a level; without a separator, its characters."""
     return [part.strip() for part in level.split(separator)] if separator else [*level]
-
-
-def _factor_name(levels: Sequence[str], number: int) -> str:
-    """The usual name of a condition with such levels."""
-    names = {level.casefold() for level in levels}
-    return next((name for name, of in _FACTORS.items() if names in of), f"factor_{number}")
 
 
 def filler_levels(values: Sequence[Any]) -> list[str]:

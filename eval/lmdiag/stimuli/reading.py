@@ -45,9 +45,8 @@ def read_items(
 ) -> RawTable:
     """Returns the rows of a task after all steps: a row per text, with its form.
 
-    Raises:
-        BadInput: the table lacks texts, or columns of the diagnostic that the task is named after;
-            options for data that are not the user's own; see the steps.
+    `BadInput`, beside those of the steps: the table lacks texts, or columns of the diagnostic that
+    the task is named after; options for data that are not the user's own.
     """
     is_own = task not in diagnostics.built_in()
     if task in EXTENDED_SETS and {*table.columns} == {TEXT}:
@@ -87,13 +86,9 @@ def read_rows(
     """Returns the rows of a file or a DataFrame after the first three steps.
 
     Args:
-        source: a table, see `lmdiag.table_files`.
+        source, raw: see `lmdiag.table_files.read_table`.
         options, known, how: see `first_steps`.
-        raw: see `read_table`.
         reads: options for pairs and for the parts of sentences that the caller takes.
-
-    Raises:
-        BadInput: the file cannot be read, or an option does not fit it.
     """
     for option in options.stored():
         if option in _OF_ITEMS and option not in reads:
@@ -118,8 +113,6 @@ def first_steps(
     What columns are called is judged before their values.
 
     Args:
-        table: as it was read.
-        options: of the user.
         known: names of columns that a difference of spelling is read as.
         allow_duplicates: keep one of identical rows; None for tables in which rows may be identical
             and columns have nearly known names.
