@@ -166,11 +166,6 @@ def analyse_table(
             rows if it has the column `model`.
         levels: column -> its levels in the order that the user chose.
         not_compared: models whose responses are not comparable with those of the first one.
-
-    Raises:
-        BadInput: there is no item column, no condition, no such response, region or level, no item
-            with all cells, a column `by` that differs within items, or the formula cannot be
-            fitted.
     """
     columns = [*table.columns]  # the user may spell them in another way
     conditions = [column_like(name, columns) for name in conditions]

@@ -60,10 +60,6 @@ def items_of(
         and top_word, and in a run with entropies, for blanks, words and regions, entropy (bits).
         Rows also have the value of each measure, see `measure_columns`. A column of the data that
         has one of these names gets `_data` at its end.
-
-    Raises:
-        BadInput: no such task; rows with a blank, or sentences without regions, have no such parts;
-            the file cannot be read.
     """
     from lmdiag.results import Run, load_run
 

@@ -251,9 +251,6 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
         x: the predictors, (n, p); a column "Intercept" is constant.
         y: the response, (n,).
         folds: number of folds; 0 for in sample.
-
-    Raises:
-        BadInput: a predictor is constant or a combination of others, or there are too few rows.
     """
     n, p = x.shape
     scale = _check_predictors(x, folds)

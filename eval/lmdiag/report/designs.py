@@ -60,14 +60,8 @@ _TERM = {
 def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> list[Section]:
     """Returns the designs of a user's own data, of those that have conditions.
 
-    Their tables are `further` ones where there are too many for the terminal.
-
-    Args:
-        runs: of several models, or one.
-        options: beside what is stored with the first run.
-
-    Raises:
-        BadInput: the options do not fit the data of any task.
+    Their tables are `further` ones where there are too many for the terminal. The options are
+    beside what is stored with the first run; `BadInput` if they fit no task.
     """
     designs: list[Section] = []
     problems = []

@@ -39,12 +39,8 @@ def predict(
 ) -> tuple[list[Predictions], int]:
     """Returns the predictions of each setting and the number of distinct contexts.
 
-    Each distinct question of all settings is asked once. On all processes but the first: ([], 0).
-
-    Args:
-        model, top, processes: see `ask`.
-        settings: the rows in every setting.
-        how: further arguments of `ask`.
+    Each distinct question of all settings is asked once, by `ask`, which has the other arguments.
+    On all processes but the first: ([], 0).
     """
     kind = model.info.kind
     cased = model.info.cased

@@ -84,12 +84,8 @@ def kept_answers(
 ) -> AbstractContextManager[Journal | None]:
     """Returns the journal of what a model is asked outside of runs; None to keep nothing.
 
-    Args:
-        output: folder of all models, so that an interrupted command resumes and a finished one is
-            not asked again.
-        info: of the model.
-        what: the beginning of the name of its folder.
-        facts: what decides the answers beside the model.
+    `output` is the folder of all models, `what` begins the name of the journal's own folder, and
+    `facts` decide the answers beside the model.
     """
     if output is None:
         return nullcontext()

@@ -42,13 +42,8 @@ def word_surprisals(
 ) -> DataFrame:
     """Returns a table with a row per word of the texts, in their order; see `api.surprisals`.
 
-    Equal texts are asked once. A text without a word has a number, but no rows.
-
-    Args:
-        model: a masked or a causal model.
-        texts: sentences, or texts of any length.
-        entropy: ask for entropies, too.
-        how: batch_size, journal and label, see `ask`.
+    Equal texts are asked once. A text without a word has a number, but no rows. `entropy` asks for
+    entropies, too; `how` are further arguments of `ask`.
     """
     # Blanks around a text are not read: they would be tokens of their own.
     distinct = filter(None, dict.fromkeys(map(str.strip, texts)))
@@ -81,14 +76,7 @@ def ask_about_words(
     """Returns the surprisals of the words of a table, in the units of the procedure.
 
     The words of each text, joined by blanks, are what the model reads. Entropies are asked for
-    where the procedure needs them.
-
-    Args:
-        model: a masked or a causal model.
-        options: how it was loaded.
-        table: the rows, and which columns place them.
-        output: folder that keeps answers, see `kept_answers`.
-        batch_size, label: see `ask`.
+    where the procedure needs them. `output` keeps answers, see `kept_answers`.
     """
     columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
     texts = table.running_texts()
