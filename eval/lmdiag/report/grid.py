@@ -158,11 +158,9 @@ class Grid(NamedTuple):
                 if row.labels[0] != PUBLISHED
                 and (row.is_heading or any(row.cells[i].value for i in part))
             ]
-            half = self._replace(rows=tuple(rows))
-            if not self.has_figures:
-                halves.append(half.of_columns(sorted((*facts, *part))))
-                continue
-            half = half.of_columns(part)  # n and chance may be the same within it
+            # n and chance of figures may be the same within it
+            columns = part if self.has_figures else sorted((*facts, *part))
+            half = self._replace(rows=tuple(rows)).of_columns(columns)
             names = [heading.label for heading in half.headings]
             texts = [heading.label for heading in half.headings if not heading.is_figure]
             halves.append(figure_grid(self.title, self.label_headings, names, half.rows, "", texts))
@@ -229,8 +227,7 @@ def text_grid(
         names = [*texts]
         cells = (x if isinstance(x, CellText) else CellText(x) for x in texts.values())
         made.append(GridRow(tuple(map(visible, labels)), 0, tuple(cells)))
-    headings = tuple(Heading(name, (), name not in facts) for name in names)
-    return Grid(title, label_headings, headings, tuple(made))
+    return figure_grid(title, label_headings, names, made, "", facts)
 
 
 def figure_grid(
@@ -264,16 +261,16 @@ def figure_grid(
     headings += [Heading("chance")] * has_chance
     shown = []
     for row in rows:
-        known = [[*filter(None, texts)] for texts in _facts(row.cells)]
-        ends = ("–".join(texts[:1] + texts[1:][-1:]) for texts in known)  # e.g. 31–33
+        n_and_chance = ([*filter(None, facts)] for facts in _facts(row.cells))
+        ends = ("–".join(facts[:1] + facts[1:][-1:]) for facts in n_and_chance)  # e.g. 31–33
         shown.append(row._replace(cells=with_facts(row.cells, *ends)))
         published = [x.figure and numbers.published(x.published, x.figure) for x in row.cells]
         if any(published):
             labels = (PUBLISHED, *[""] * (len(row.labels) - 1))
             cells = with_facts(CellText(text or "") for text in published)
             shown.append(GridRow(labels, row.depth + 1, cells, is_published=True))
-    is_percent = all(x.figure.is_percent for row in rows for x in row.cells if x.figure)
-    unit = ", percent" if is_percent else ""
+    kinds = {x.figure.is_percent for row in rows for x in row.cells if x.figure}
+    unit = ", percent" if kinds == {True} else ""
     return Grid(title, label_headings, tuple(headings), tuple(shown), unit, source)
 
 
