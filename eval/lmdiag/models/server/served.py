@@ -168,7 +168,7 @@ def score_word(
     does not count, and a word of one token has the rank of its token in the list.
 
     Args:
-        first: id of its first token.
+        first_token: its id.
         nats: log-probabilities of its tokens.
         listed: the most probable tokens at the blank with theirs, best first.
     """
