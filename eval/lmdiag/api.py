@@ -191,8 +191,8 @@ class LanguageModel:
         verbs = None if pairs is None else len(pairs)
         wording = wording_of(self.options)
         setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
-        of_rows = row_texts([stimuli], self.info.kind)
-        lines = control_warning(self.model, of_rows), start_warning(self.model, of_rows)
+        texts = row_texts([stimuli], self.info.kind)
+        lines = control_warning(self.model, texts), start_warning(self.model, texts)
         ineffective = self._warn(stimuli.diagnostic.asks, *lines)
         asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
@@ -411,9 +411,9 @@ def cloze(
         _expect("responses", source, (str, Path, DataFrame, Run), "a file, a DataFrame or a run")
     _check_whole(1, batch_size=batch_size)
     if not models:
-        if any(isinstance(x, DataFrame) or is_table_file(x) for x in sources):
+        if any(isinstance(part, DataFrame) or is_table_file(part) for part in sources):
             raise BadInput("name the models that are asked, --model MODEL")
-        runs = [x if isinstance(x, Run) else load_run(x) for x in sources]
+        runs = [part if isinstance(part, Run) else load_run(part) for part in sources]
         for run in runs:
             if parts := differing(runs[0].results, run.results):
                 paths = f"{runs[0].path} and {run.path}"
@@ -428,12 +428,12 @@ def cloze(
         how: dict[str, Any] = {"output": output, "batch_size": batch_size, "quiet": quiet}
         asked = [model.predict(words, top=TOP, **how) for model in _loaded(models, unit="word")]
         found = analyse_norms(words, asked, keep_case=keep_case)
-    first, *others = map(found.scores, found.models)
+    reference, *others = map(found.scores, found.models)
     pairs = [
-        ScoredPair(FigureKey("cloze", "none", name), first[name], other[name], number)
+        ScoredPair(FigureKey("cloze", "none", name), reference[name], other[name], number)
         for number, other in enumerate(others, start=1)
-        for name in first
-        if len(first[name].items) and len(other[name].items)
+        for name in reference
+        if len(reference[name].items) and len(other[name].items)
     ]
     return replace(found, comparisons=compare_pairs(pairs, seed=0))
 
@@ -559,7 +559,7 @@ def analyse(
         x if isinstance(x, DataFrame | Predictions | Run) or is_table_file(x) else load_run(x)
         for x in sources
     ]
-    runs = [x for x in parts if isinstance(x, Run)]
+    runs = [part for part in parts if isinstance(part, Run)]
     given: dict[str, Any] = {
         "conditions": _names(conditions), "item": item, "region": str(region),
         "levels": levels, "coding": coding if coding != "sum" else "", "by": by,
@@ -583,7 +583,7 @@ def analyse(
     ]  # fmt: skip
     table = items_of([frame for frame, _ in read])
     found = analyse_table(table, response=response, formula=formula, **design)
-    notes = dict.fromkeys(note for _, of_part in read for note in of_part)
+    notes = dict.fromkeys(note for _, lines in read for note in lines)
     is_of_runs = len(asked) == 1 and len(runs) == len(parts)
     what = PARTS_OF[asked.pop()] if is_of_runs else ""
     return replace(found, notes=(*notes, *found.notes), part=what)

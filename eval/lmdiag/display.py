@@ -54,8 +54,8 @@ class Measures(Printable, dict[str, Figure]):
         self.cased = cased
         self.name = model_label(model)
         self.scores = item_scores(stimuli, predictions, protocol, cased, kind)
-        known = [self.scores]
-        found = evaluation.evaluate(stimuli, [predictions], protocol, cased, kind, known)
+        scores = [self.scores]
+        found = evaluation.evaluate(stimuli, [predictions], protocol, cased, kind, scores)
         super().__init__(found.measures)
         self.results = of_setting(stimuli, predictions.perturbation, found, model)
         computed = {stimuli.task: {(predictions.perturbation, predictions.run): self.scores}}
@@ -113,12 +113,12 @@ class Comparisons(Printable, list[Comparison]):
     def __init__(self, rows: Sequence[Comparison], results: Sequence[Results]) -> None:
         super().__init__(rows)
         self.results = results
-        self.names = model_labels([x.model for x in results], [x.protocol for x in results])
-        self.signatures = [x.signature for x in results]
+        self.names = model_labels([run.model for run in results], [x.protocol for x in results])
+        self.signatures = [run.signature for run in results]
 
     def __repr__(self) -> str:
-        first, *others = self.names
-        return f"<{len(self)} comparisons of {first} with {', '.join(others)}>"
+        reference, *others = self.names
+        return f"<{len(self)} comparisons of {reference} with {', '.join(others)}>"
 
     @property
     def headings(self) -> list[str]:

@@ -57,15 +57,15 @@ def parse_wording(text: str) -> Wording:
     """
     text = text or resource_path("cards", "choice.txt").read_text("utf-8").removesuffix("\n")
     parts = [part.removesuffix("\n") for part in _PART.split(text)]
-    of_targets = [part for part in parts if part.count(_CONTEXT) == 1]
-    of_sentences = [part for part in parts if _CONTEXT not in part]
-    is_whole = len(of_sentences) == 1 and len(of_targets) == len(parts) - 1 < 2
+    targets = [part for part in parts if part.count(_CONTEXT) == 1]
+    sentences = [part for part in parts if _CONTEXT not in part]
+    is_whole = len(sentences) == 1 and len(targets) == len(parts) - 1 < 2
     if not is_whole or any(part.count(_OPTIONS) != 1 for part in parts):
         raise BadInput(
             "option choice_prompt must be a text, or a file with a text, that has {options} in it "
             "once; before it may stand another one with {context} and {options}, then a line ---"
         )
-    return Wording(of_targets[0] if of_targets else "", of_sentences[0])
+    return Wording(targets[0] if targets else "", sentences[0])
 
 
 def wording_of(query: QueryOptions) -> Wording | None:
@@ -109,15 +109,15 @@ def choices(
         rows_of.setdefault(columns["contrast"][row], []).append(row)
     for rows in rows_of.values():
         context = ""
-        shown = {row: _sentence(columns, texts, row) for row in rows}
-        first = texts[rows[0]]
+        targets = {row: _sentence(columns, texts, row) for row in rows}
+        example = texts[rows[0]]
         is_shared = len({texts[row] for row in rows}) == 1 and wording.of_targets != ""
-        if isinstance(first, Query) and is_shared and not first.right_context:
-            context = first.context
-            shown = {row: columns["target"][row] for row in rows}
+        if isinstance(example, Query) and is_shared and not example.right_context:
+            context = example.context
+            targets = {row: columns["target"][row] for row in rows}
         for start in range(len(rows)):
             order = (*rows[start:], *rows[:start])
-            text = wording.question(context, [shown[row] for row in order])
+            text = wording.question(context, [targets[row] for row in order])
             yield ChoiceQuestion(Query(text), order)
 
 
@@ -156,13 +156,13 @@ def choice_predictions(
     n_tokens = [0] * len(ids)
     for choice in asked:
         scores = [answers[choice.query, None].words[label] for label in choice.labels]
-        known = [score.log_prob for score in scores if score.log_prob is not None]
-        total = _log_sum(known) if len(known) == len(scores) else math.nan
+        nats = [score.log_prob for score in scores if score.log_prob is not None]
+        total = _log_sum(nats) if len(nats) == len(scores) else math.nan
         for number, (row, score) in enumerate(zip(choice.rows, scores, strict=True)):
             labels[row][number] = score.log_prob
             shares[row].append(math.nan if score.log_prob is None else score.log_prob - total)
             n_tokens[row] = max(n_tokens[row], score.n_tokens)
-    means = [math.fsum(of_row) / len(of_row) for of_row in shares]
+    means = [math.fsum(values) / len(values) for values in shares]
     nothing: list[Any] = [None] * len(ids)
     return Predictions(
         id=list(ids),
@@ -171,7 +171,7 @@ def choice_predictions(
         n_tokens=[*n_tokens],
         top_words=nothing,
         top_log_probs=nothing,
-        labels=[[of_row[number] for number in sorted(of_row)] for of_row in labels],
+        labels=[[numbers[number] for number in sorted(numbers)] for numbers in labels],
         **setting,
     )
 

@@ -390,11 +390,11 @@ _REMEDIES = {
 """Status of the Hub's answer -> what to do."""
 
 
-def without_secrets(text: str, *known: str, suspects: bool = True) -> str:
+def without_secrets(text: str, *tokens: str, suspects: bool = True) -> str:
     """Returns a text in which every secret is replaced by asterisks.
 
     Replaced are the token in use (`HF_TOKEN`, or the one that `hf auth login` saved), the keys of
-    servers in the environment, `known` ones, words that look like a token of the Hub, a password in
+    servers in the environment, `tokens`, words that look like a token of the Hub, a password in
     a URL, and, as `suspects`, 8 or more characters of a secret in any letter case or in base64, all
     before `@` in a URL, `token=` and the like in a query, and `Bearer` tokens.
     """
@@ -404,13 +404,13 @@ def without_secrets(text: str, *known: str, suspects: bool = True) -> str:
     with suppress(OSError, UnicodeDecodeError):
         in_use.add(Path(HF_TOKEN_PATH).read_text("utf-8").strip())
     # a shorter one would match in any text
-    secrets = {*filter(None, known), *(secret for secret in in_use if len(secret) >= _PART)}
+    secrets = {*filter(None, tokens), *(secret for secret in in_use if len(secret) >= _PART)}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "***")
         if suspects and len(secret) >= _PART:
             hidden = {i for match in _parts(secret).finditer(text) for i in range(*match.span(1))}
-            shown = ("\0" if i in hidden else character for i, character in enumerate(text))
-            text = re.sub("\0+", "***", "".join(shown)) if hidden else text
+            characters = ("\0" if i in hidden else character for i, character in enumerate(text))
+            text = re.sub("\0+", "***", "".join(characters)) if hidden else text
     for pattern, replacement in _TOKENS + _SUSPECTS if suspects else _TOKENS:
         text = re.sub(pattern, replacement, text)
     return text

@@ -33,4 +33,4 @@ def log_frequencies(texts: Iterable[str], language: str) -> NDArray[np.float64]:
     except ImportError as error:  # jieba for Chinese, MeCab for Japanese and Korean
         remedy = "`pip install 'wordfreq[cjk]'`"
         raise BadInput(f"wordfreq needs {error.name} for language {language}: {remedy}") from None
-    return np.array([math.log2(known[x]) if known[x] else math.nan for x in texts])
+    return np.array([math.log2(known[text]) if known[text] else math.nan for text in texts])

@@ -34,12 +34,12 @@ def chosen(asked: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
     `BadInput`: an unknown one, one that none of the tasks has, or `none` together with another.
     """
     choices = [NONE, "all", *names()]
-    of_tasks = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
+    perturbations = {p.name for task in tasks for p in diagnostics.get(task).perturbations}
     for name in asked:
         if name not in choices:
             unknown = f"unknown perturbation {name!r}{suggest(name, choices)}"
             raise BadInput(f"{unknown}: choose from {', '.join(choices)}")
-        if name not in (NONE, "all", *of_tasks):
+        if name not in (NONE, "all", *perturbations):
             built_in = diagnostics.built_in().items()
             owners = [task for task, diagnostic in built_in if diagnostic.perturbation(name)]
             made = f"the perturbation {name} is made for {' and '.join(owners)}"
@@ -47,7 +47,7 @@ def chosen(asked: Sequence[str], tasks: Sequence[str]) -> tuple[str, ...]:
             raise BadInput(f"{made}, not for {', '.join(tasks)}: {remedy}")
     if NONE in asked and len(asked) > 1:
         raise BadInput("--perturb none cannot be combined with other perturbations: leave it out")
-    return tuple(n for n in names() if n in asked or ("all" in asked and n in of_tasks))
+    return tuple(n for n in names() if n in asked or ("all" in asked and n in perturbations))
 
 
 def settings(task: str, perturbations: Sequence[str], shuffles: int) -> list[tuple[str, int]]:

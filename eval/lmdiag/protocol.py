@@ -169,10 +169,10 @@ def text_digest(text: str) -> str:
 
 def applicable(asks: str, kind: Kind | None = None) -> list[str]:
     """Returns the knobs that apply to a kind of model, or to any, on rows that ask this."""
-    known = KNOBS.items()
+    knobs = KNOBS.items()
     return [
         option
-        for option, knob in known
+        for option, knob in knobs
         if any(of == asks and kind in (None, model) for model, of in knob.applies)
     ]
 

@@ -128,11 +128,11 @@ def with_first_letter(context: str, case: FirstLetter) -> str:
     >>> with_first_letter("“the robin", "upper")
     '“The robin'
     """
-    first = None if case == "as-is" else _LETTER.search(context)
-    if first is None:
+    match = None if case == "as-is" else _LETTER.search(context)
+    if match is None:
         return context
-    letter = first[0].upper() if case == "upper" else first[0].lower()
-    return context[: first.start()] + letter + context[first.end() :]
+    letter = match[0].upper() if case == "upper" else match[0].lower()
+    return context[: match.start()] + letter + context[match.end() :]
 
 
 def to_predictions(

@@ -91,7 +91,7 @@ def in_order(texts: Iterable[str]) -> tuple[str, ...]:
 
     def key(text: str) -> tuple[str, str]:
         letters = unicodedata.normalize("NFKD", text).casefold()
-        plain = "".join(x for x in letters if not unicodedata.combining(x))
+        plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
         return plain, text.swapcase()  # of two spellings, lower case first, as in R's locales
 
     ordered = sorted(texts, key=key)
@@ -124,10 +124,10 @@ def truncated(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def first_few(names: Sequence[str], shown: int = 3) -> str:
+def first_few(names: Sequence[str], most: int = 3) -> str:
     """Returns the first names, and the number of the others."""
-    text = ", ".join(names[:shown])
-    return text if len(names) <= shown else f"{text} and {len(names) - shown} more"
+    text = ", ".join(names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"
 
 
 def file_name(name: str, identity: str) -> str:
@@ -195,9 +195,9 @@ class ValidationProblem(NamedTuple):
 
 def first_problem(error: Any) -> ValidationProblem:
     """Returns the first problem of a pydantic `ValidationError`."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    value = first["input"]
+    problem = error.errors(include_url=False, include_context=False)[0]
+    message = problem["msg"][:1].lower() + problem["msg"][1:]
+    value = problem["input"]
     is_text = isinstance(value, str | bytes)  # of any length
     given = f"{value[:60]!r:.60}" if is_text else reprlib.repr(value)
-    return ValidationProblem(first["loc"], first["type"], message, given)
+    return ValidationProblem(problem["loc"], problem["type"], message, given)

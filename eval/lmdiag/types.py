@@ -169,9 +169,9 @@ class SentenceAnswer:
         None where no word has one, and where the tokenizer cannot represent a word: the sum of the
         others would make the sentence too probable.
         """
-        known = [word.log_prob for word in self.words if word.log_prob is not None]
+        nats = [word.log_prob for word in self.words if word.log_prob is not None]
         unknown = any(word.log_prob is None and not word.n_tokens for word in self.words)
-        return sum(known) if known and not unknown else None
+        return sum(nats) if nats and not unknown else None
 
 
 @dataclass(frozen=True)
@@ -267,14 +267,14 @@ class TableOptions(Options):
 
         Lists may be given as one text, and `columns` as a mapping. `BadInput` for another option.
         """
-        known = cls.__dataclass_fields__
-        if unknown := given.keys() - known.keys():
-            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(known)}")
+        fields = cls.__dataclass_fields__
+        if unknown := given.keys() - fields.keys():
+            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(fields)}")
         values = {}
         for name, value in given.items():
             if isinstance(value, Mapping):
                 value = [f"{key}={column}" for key, column in value.items()]
-            if known[name].default == ():
+            if fields[name].default == ():
                 value = (value,) if isinstance(value, str) else tuple(value)
             values[name] = value
         return cls(**values)

@@ -188,15 +188,15 @@ def _counted(name: str, rows: DataFrame) -> DataFrame:
     """The words of each item, the most frequent first; ties in the order of the table."""
     amount = "cloze" if "cloze" in rows else "count"
     words = rows.groupby([*_ITEM, "target"], sort=False)[amount].sum().reset_index()
-    of_items = words.groupby("item", sort=False)[amount]
-    total = of_items.transform("sum")
+    amounts = words.groupby("item", sort=False)[amount]
+    total = amounts.transform("sum")
     if amount == "count":
         words["cloze"] = words["count"] / total
-    elif (above := total > 1 + _ROUNDING * of_items.transform("size") + 1e-9).any():
+    elif (above := total > 1 + _ROUNDING * amounts.transform("size") + 1e-9).any():
         item = words["item"][above].iloc[0]
         rule = "it is the share of a word; a table of single responses has no column cloze"
         raise BadInput(f"{name}: cloze of item {item} adds up to {total[above].iloc[0]:g}: {rule}")
-    return words.iloc[np.lexsort([-words["cloze"], of_items.ngroup()])]
+    return words.iloc[np.lexsort([-words["cloze"], amounts.ngroup()])]
 
 
 def norms_of_run(run: Run) -> tuple[Stimuli, Predictions]:
@@ -329,8 +329,8 @@ class ClozeAnalysis:
             for name, table in {"words": self.words, "unsaid": unsaid}.items()
         }
         comparisons = [
-            vars(x) | {"first": self.models[0], "second": self.models[x.second]}
-            for x in self.comparisons
+            vars(comparison) | {"first": self.models[0], "second": self.models[comparison.second]}
+            for comparison in self.comparisons
         ]
         document = {"models": models, **records, "notes": self.notes, "comparisons": comparisons}
         plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
@@ -353,7 +353,7 @@ def analyse_norms(
     Raises:
         BadInput: a model is there twice.
     """
-    models = model_labels([x.model for x in predictions], predictions)
+    models = model_labels([asked.model for asked in predictions], predictions)
     if repeated := [model for model in models if models.count(model) > 1]:
         raise BadInput(f"two models are called {repeated[0]}: give one of them another name")
     notes = [*norms.notes]
@@ -413,10 +413,10 @@ def _figures(model: str, words: DataFrame, items: DataFrame) -> Iterator[dict[st
 def _left_out(words: DataFrame, items: DataFrame) -> Iterator[str]:
     """Yields the words without a probability, and the items without a measure."""
     for (model, state), lost in words[words["state"] != "scored"].groupby(["model", "state"]):
-        names = [f"{x.word} (item {x.item})" for x in lost.itertuples()]
+        names = [f"{word.word} (item {word.item})" for word in lost.itertuples()]
         yield f"{model}: {len(lost)} {state} words, never counted as 0: {first_few(names, 5)}"
-    for model, of_model in items.groupby("model", sort=False):
-        if lost := of_model["item"][of_model["divergence"].isna()].tolist():
+    for model, rows in items.groupby("model", sort=False):
+        if lost := rows["item"][rows["divergence"].isna()].tolist():
             why = "the shares do not add up to 1, or a word has no probability"
-            what = f"{len(lost)} of {len(of_model)} items have no mass and no divergence"
+            what = f"{len(lost)} of {len(rows)} items have no mass and no divergence"
             yield f"{model}: {what}, since {why}: {first_few(lost, 5)}"

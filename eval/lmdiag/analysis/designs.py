@@ -134,8 +134,8 @@ class Analysis(Printable):
             tables["by"] = self.by_level
         record: dict[str, Any] = {}
         for name, table in tables.items():
-            shown = table if self.has_models else table.drop(columns="model", errors="ignore")
-            record[name] = shown.astype(object).where(shown.notna(), None).to_dict("records")
+            columns = table if self.has_models else table.drop(columns="model", errors="ignore")
+            record[name] = columns.astype(object).where(columns.notna(), None).to_dict("records")
         record["mixed"] = record["mixed"] or None
         if warnings := [fit.warning for fit in self.mixed.values() if fit.warning]:
             record["warning"] = warnings[0]
@@ -169,17 +169,17 @@ def analyse_table(
     """
     columns = [*table.columns]  # the user may spell them in another way
     conditions = [column_like(name, columns) for name in conditions]
-    by, item, response = (x and column_like(x, columns) for x in (by, item, response))
+    by, item, response = (name and column_like(name, columns) for name in (by, item, response))
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     orders = {column_like(name, columns): order for name, order in (levels or {}).items()}
     named = [*conditions, *filter(None, [by]), *orders]
-    of_formula = names_in(formula)
+    variables = names_in(formula)
     each = region == rows.EACH_REGION
     if each and formula:
         raise BadInput("a formula is fitted to one region: choose it with --region")
 
     table = rows.unperturbed(table, item, named)
-    table = rows.of_region(table, region, [*named, *of_formula])
+    table = rows.of_region(table, region, [*named, *variables])
     table = rows.with_model_and_item(table)
     table, infinite = rows.with_response(table, response)
     summed = ""
@@ -187,7 +187,7 @@ def analyse_table(
         found = conditions or find_conditions(rows.data_of(table))
         cells = [rows.column_of(table, name) for name in found]
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
-        table, summed = rows.summed_over_words(table, response, keys, of_formula)
+        table, summed = rows.summed_over_words(table, response, keys, variables)
 
     is_required = bool(conditions or by or not formula)
     means = _means(table, conditions, response, orders, is_required=is_required, each=each)
@@ -249,12 +249,12 @@ def _means(
         suites = dict(iter(table.groupby("suite", sort=False)))
     means: dict[tuple[str, str], DataFrame] = {}
     problems = []
-    for suite, of_suite in suites.items():
-        if each and not of_suite[response].any():
+    for suite, suite_rows in suites.items():
+        if each and not suite_rows[response].any():
             continue
         try:
-            of_models = _means_of_models(of_suite, conditions, response, orders)
-            means |= {(suite, model): wide for model, wide in of_models.items()}
+            cell_means = _means_of_models(suite_rows, conditions, response, orders)
+            means |= {(suite, model): wide for model, wide in cell_means.items()}
         except BadInput as error:
             problems.append(error)
     if problems and is_required and not means:
@@ -278,11 +278,11 @@ def _means_of_models(
     cells = MultiIndex.from_product(levels, names=names)
     keys = factors.astype(object).assign(**{"": level_texts(table["item"])})[["", *names]]
     means = {}
-    for model, of_model in table.groupby("model", sort=False):
-        of_rows = [values for _, values in keys.loc[of_model.index].items()]
+    for model, model_rows in table.groupby("model", sort=False):
+        of_rows = [values for _, values in keys.loc[model_rows.index].items()]
         items = of_rows[0].dropna().unique()
         every = MultiIndex.from_product([items, *levels])
-        values = of_model[response].groupby(of_rows).mean().reindex(every).to_numpy()
+        values = model_rows[response].groupby(of_rows).mean().reindex(every).to_numpy()
         wide = DataFrame(values.reshape(-1, len(cells)), items, cells).rename_axis("item")
         if wide.isna().any(axis=1).all():
             raise BadInput(
@@ -332,8 +332,8 @@ def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> Dat
 def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
     """The contrasts of the first model less those of each other one, over the items of both."""
     return {
-        (suite, f"{models[0]} - {model}"): (scores[suite, models[0]] - of_model).dropna()
-        for (suite, model), of_model in scores.items()
+        (suite, f"{models[0]} - {model}"): (scores[suite, models[0]] - model_scores).dropna()
+        for (suite, model), model_scores in scores.items()
         if model in models[1:] and (suite, models[0]) in scores
     }
 
@@ -347,8 +347,8 @@ def _tests_by_level(scores: _Groups, table: DataFrame, by: str, factors: DataFra
             f"{by} differs within item {several.idxmax()}: --by takes a column that differs "
             "between items only"
         )
-    of_items = levels.first()
-    return _stacked(scores, lambda of_group: tests_by_level(of_group, of_items))
+    first_levels = levels.first()
+    return _stacked(scores, lambda group: tests_by_level(group, first_levels))
 
 
 def _mixed_models(
@@ -356,7 +356,7 @@ def _mixed_models(
 ) -> dict[str, LinearFit]:
     """Model -> its fit; "" -> one fit of all rows, if the formula has the column `model`."""
     texts = {name: level_texts(table[name]) for name in table.columns}
-    numbers = {name: to_numeric(x, errors="coerce") for name, x in texts.items()}
+    numbers = {name: to_numeric(column, errors="coerce") for name, column in texts.items()}
     typed = {x: numbers[x] if numbers[x].count() == texts[x].count() else texts[x] for x in texts}
     rows_of_all = DataFrame(typed | dict(factors.items()), table.index)
     is_one = re.search(r"(?<!\w)model(?!\w)", formula)

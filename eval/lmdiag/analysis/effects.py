@@ -56,18 +56,18 @@ def effect_scores(means: DataFrame, levels: Levels, coding: Coding = "sum") -> D
         coding: "difference" for successive levels, else all pairs of levels.
     """
     names = [*means.columns.names]
-    of_cells = {name: [*means.columns.unique(name)] for name in names}
+    cell_levels = {name: [*means.columns.unique(name)] for name in names}
     pairs_of = pairwise if coding == "difference" else partial(combinations, r=2)
     effects = []
     weights = []
-    crossed = [x for n in range(1, _MOST_CROSSED + 1) for x in combinations(names, n)]
+    crossed = [factors for n in range(1, _MOST_CROSSED + 1) for factors in combinations(names, n)]
     for conditions in crossed:
-        for pairs in product(*(pairs_of(of_cells[name]) for name in conditions)):
+        for pairs in product(*(pairs_of(cell_levels[name]) for name in conditions)):
             compared = dict(zip(conditions, pairs, strict=True))
             labels = {name: f"{name}[{high} - {low}]" for name, (low, high) in compared.items()}
             shown = [name if len(levels[name]) == 2 else labels[name] for name in conditions]
             effects.append((":".join(conditions), ":".join(shown), ":".join(labels.values())))
-            parts = [_weights(of_cells[name], compared.get(name, ())) for name in names]
+            parts = [_weights(cell_levels[name], compared.get(name, ())) for name in names]
             weights.append(reduce(np.kron, parts))
     values = means.to_numpy()
     scores = values @ np.column_stack(weights)
@@ -129,10 +129,10 @@ def tests_by_level(scores: DataFrame, level_of_item: Series) -> DataFrame:
 
 def _welch_tests(high: DataFrame, low: DataFrame) -> DataFrame:
     """Welch's t test of each effect between the items of two levels (Welch 1947)."""
-    of_high = _deviations(high) ** 2 / len(high)
-    of_low = _deviations(low) ** 2 / len(low)
-    total = of_high + of_low
-    df = total**2 / (of_high**2 / (len(high) - 1) + of_low**2 / (len(low) - 1))
+    high_variance = _deviations(high) ** 2 / len(high)
+    low_variance = _deviations(low) ** 2 / len(low)
+    total = high_variance + low_variance
+    df = total**2 / (high_variance**2 / (len(high) - 1) + low_variance**2 / (len(low) - 1))
     return _t_tests(high.mean() - low.mean(), np.sqrt(total), df, len(high) + len(low))
 
 

@@ -155,8 +155,8 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     ]
     n_alone = len(regressions) // 2  # before the one with all predictors, and after it
     compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
-    of_selections = (note for rows in selections for note in rows.notes.values())
-    notes = dict.fromkeys([*table.notes, *of_selections])
+    selection_notes = (note for rows in selections for note in rows.notes.values())
+    notes = dict.fromkeys([*table.notes, *selection_notes])
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
@@ -165,12 +165,12 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
 
 def _compared(fits: Sequence[ModelFit]) -> DataFrame:
     """The first model with each of the others; see `HumanFit`."""
-    first, *others = fits
+    reference, *others = fits
     rows = []
     for other in others:
-        differences = first.words["delta"].to_numpy() - other.words["delta"].to_numpy()
+        differences = reference.words["delta"].to_numpy() - other.words["delta"].to_numpy()
         test = stats.sign_flip(differences)
-        row = {"first": first.name, "second": other.name, "difference": differences.mean()}
+        row = {"first": reference.name, "second": other.name, "difference": differences.mean()}
         rows.append(row | {"ci_low": test.ci_low, "ci_high": test.ci_high, "p": test.p})
     adjusted = stats.holm([row["p"] for row in rows])
     return DataFrame(rows).assign(p_adjusted=adjusted, n_tests=len(rows))

@@ -179,8 +179,8 @@ class HumanTable:
         different = np.flatnonzero(words != words[first_rows])
         if different.size:
             row = int(different[0])
-            first = first_rows[row]
-            has = f"{words[row]!r} stands where {self.where(first)} has {words[first]!r}"
+            first_row = first_rows[row]
+            has = f"{words[row]!r} stands where {self.where(first_row)} has {words[first_row]!r}"
             raise BadInput(
                 f"{self.where(row)}: column {column}: {has}; if positions begin anew in "
                 "each sentence, name its column, --sentence COLUMN"
@@ -357,8 +357,8 @@ def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
         if keys[name].dtype != surprisals[name].dtype:  # numbers in one of them alone
             keys[name] = table.texts(name)
             surprisals[name] = other.texts(column)
-    of_values = {name: other.numbers(column) for name, column in values.items()}
-    surprisals = surprisals.assign(**of_values).drop_duplicates()
+    numbers = {name: other.numbers(column) for name, column in values.items()}
+    surprisals = surprisals.assign(**numbers).drop_duplicates()
     repeated = surprisals[surprisals.duplicated([*shared])]
     if len(repeated):
         row = repeated.iloc[0]
@@ -383,7 +383,7 @@ def _from_json(table: HumanTable, path: Path) -> Values:
     values: list[float] = []
     for text, n_words in texts.items():
         try:
-            numbers = [float(x) for sentence in content[text] for x in sentence]
+            numbers = [float(number) for sentence in content[text] for number in sentence]
         except (TypeError, ValueError):
             raise BadInput(f"{path.name}: text {text} is not a list of lists of numbers") from None
         if len(numbers) != n_words:

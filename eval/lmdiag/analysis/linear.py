@@ -167,8 +167,8 @@ def _parsed(formula: str, table: DataFrame) -> Any:
             "with functions such as log computed as columns first"
         ) from None
     if missing := sorted(parsed.all_variables - {*table.columns}):
-        known = ", ".join(map(str, table.columns))
-        raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {known}")
+        names = ", ".join(map(str, table.columns))
+        raise BadInput(f"formula {formula!r}: no column {missing[0]!r}; choose from {names}")
     return parsed
 
 

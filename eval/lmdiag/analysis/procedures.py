@@ -117,9 +117,9 @@ class Profile(Procedure):
         baseline = self.baseline or without_terms(full, self._pattern(self.predictors))
         if sides(full)[0] != sides(baseline)[0]:
             raise BadInput(f"the baseline {baseline!r} must have the response of {full!r}")
-        known = {*names_in(full), *names_in(baseline)}
+        variables = {*names_in(full), *names_in(baseline)}
         for name in self.predictors:
-            if not {name, f"{name}_prev_1"} & known:
+            if not {name, f"{name}_prev_1"} & variables:
                 raise BadInput(f"formula {full!r} has no term {name}, which is a predictor")
         return full, baseline
 

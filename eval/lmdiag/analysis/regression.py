@@ -140,5 +140,5 @@ def fit_formula(formula: str, rows: DataFrame, folds: int = 0) -> LinearFit:
     values = {name: evaluated(f"0 + {part}", rows).iloc[:, 0] for part, name in names.items()}
     plain = _COMPUTED.sub(lambda match: names[match[0]], formula)
     fit = fit_mixed(plain, rows.assign(**values).reset_index(drop=True), reml=False)
-    shown = {name: part for part, name in names.items()} | {"(Intercept)": "Intercept"}
-    return replace(fit, terms=fit.terms.rename(index=partial(labelled, labels=shown)))
+    terms = {name: part for part, name in names.items()} | {"(Intercept)": "Intercept"}
+    return replace(fit, terms=fit.terms.rename(index=partial(labelled, labels=terms)))

@@ -62,7 +62,7 @@ def data_of(table: DataFrame) -> DataFrame:
 
 def unperturbed(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
     """Returns the unperturbed rows of a task; `named` columns that mean something else are data."""
-    if unknown := [x for x in (*named, *filter(None, [item])) if x not in table]:
+    if unknown := [name for name in (*named, *filter(None, [item])) if name not in table]:
         raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
     taken = [name for name in named if name in _OWN and f"{name}{DATA}" not in table]
     table = table.rename(columns={name: f"{name}{DATA}" for name in taken})
@@ -214,8 +214,8 @@ def summed_over_words(
                 "formula, or make a table with a row per region"
             )
     if positions:
-        of_words = table.groupby([*groups, positions[0]], dropna=False, sort=False)
-        table = of_words.first().assign(**{response: of_words[response].mean()}).reset_index()
+        places = table.groupby([*groups, positions[0]], dropna=False, sort=False)
+        table = places.first().assign(**{response: places[response].mean()}).reset_index()
     summed = table.groupby(groups, dropna=False, sort=False)
     values = summed[response].agg(lambda words: words.sum(skipna=False))
     sums = summed.first().assign(**{response: values}).reset_index()

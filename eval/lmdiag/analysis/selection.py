@@ -39,7 +39,7 @@ def needs_entropy(table: HumanTable) -> bool:
     """Returns whether entropies are a predictor, or named in a formula but no column."""
     is_column = ENTROPY in table.frame.columns and ENTROPY not in table.procedure.predictors
     names = names_in(" + ".join(table.procedure.formulas()))
-    return not is_column and any(re.fullmatch(rf"{ENTROPY}(_prev_\d+)?", x) for x in names)
+    return not is_column and any(re.fullmatch(rf"{ENTROPY}(_prev_\d+)?", name) for name in names)
 
 
 class Selection:
@@ -99,10 +99,10 @@ class Selection:
             if name != self.response:
                 self.leave_out(f"{name} is missing", table.missing(name))
         if n := int((self.kept & self._beyond_gap).sum()):
-            first = table.where(int((self.kept & self._beyond_gap).argmax()))
+            where = table.where(int((self.kept & self._beyond_gap).argmax()))
             self.notes["gaps"] = (
                 f"positions: the earlier words of {n:,} rows are beyond a gap in the column "
-                f"{how.position}, the first time in {first}"
+                f"{how.position}, the first time in {where}"
             )
 
     def leave_out(self, reason: str, rows: NDArray[np.bool_]) -> None:
@@ -224,10 +224,10 @@ class Selection:
         table = self.table
         how = table.procedure
         column = self.source.column if base == SURPRISAL else base
-        for known in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
-            if column and known in table.frame.columns:
-                self.notes["lags"] = f"earlier words' values from columns as {known}"
-                return table.numbers(known)
+        for spelling in (f"{column}_prev_{lag}", f"prev{lag if lag > 1 else ''}_{column}"):
+            if column and spelling in table.frame.columns:
+                self.notes["lags"] = f"earlier words' values from columns as {spelling}"
+                return table.numbers(spelling)
         by_word = self._by_word(base)
         earlier, is_beyond_gap = table.lagged(by_word, lag)
         self._beyond_gap |= is_beyond_gap[table.word]

@@ -103,12 +103,12 @@ def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     texts = rows.texts("context", "target", "right_context", "sentence")
     place = str(demo_folder(model[5:])) if model.startswith("demo:") else model
     scripts = split_scripts(load_tokenizer(place, LoadOptions()), texts)
-    counts = Counter(script for of_text in scripts for script in of_text)
+    counts = Counter(script for names in scripts for script in names)
     languages = columns.get("language", [""] * len(rows))
-    split = sorted({str(x) for x, of_text in zip(languages, scripts, strict=True) if of_text and x})
+    split = sorted({str(x) for x, names in zip(languages, scripts, strict=True) if names and x})
     for script, n in counts.most_common():
-        of_rows = f"in {n:,} of {len(rows):,} rows"
-        yield f"bytes       {model} splits {script} characters into bytes {of_rows}"
+        share = f"in {n:,} of {len(rows):,} rows"
+        yield f"bytes       {model} splits {script} characters into bytes {share}"
     if split:
         yield f"bytes       languages with such rows: {', '.join(split)}"
     if not counts:

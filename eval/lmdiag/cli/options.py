@@ -159,9 +159,9 @@ def read_models(file: str) -> list[tuple[str, str | None]]:
             )
         if words:
             entry = words[0], words[1] if len(words) == 2 else None
-            first = lines.setdefault(entry, number)
-            if first != number:
-                raise BadInput(f"{file}:{number}: repeats line {first}: remove one of them")
+            earlier = lines.setdefault(entry, number)
+            if earlier != number:
+                raise BadInput(f"{file}:{number}: repeats line {earlier}: remove one of them")
     if not lines:
         raise BadInput(f"{file} names no model: write one model per line")
     return [*lines]

@@ -106,7 +106,7 @@ def run_command(
     from lmdiag.runs.run import run_model
 
     names = [knob.name for knob in KNOBS.values() if not knob.values]
-    texts: dict[str, Any] = {x: options.text_or_file(getattr(query, x)) for x in names}
+    texts: dict[str, Any] = {name: options.text_or_file(getattr(query, name)) for name in names}
     query = replace(query, **texts)
     load_options = LoadOptions(tp=running.tp, **vars(query), **vars(loading), **vars(serving))
     runs: list[Run] = []  # on the first process
@@ -207,10 +207,10 @@ def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
     if not as_json:
         paths = [visible(shlex.quote(str(run.path))) for run in runs]
         second = paths[-1 if labels.are_checkpoints(results) else 1]
-        shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
+        paths_shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
         print(f"\nComparison: open {visible(str(page))} in a browser")
         print(f"Differences: lmdiag compare {paths[0]} {second}")
-        print(f"All tables: lmdiag report {' '.join(shown)} --format text")
+        print(f"All tables: lmdiag report {' '.join(paths_shown)} --format text")
 
 
 USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
@@ -240,27 +240,27 @@ class Knobs:
 
     def values(self, asks: str) -> dict[str, list[dict[str, Any]]]:
         """Returns knob -> the fields of `LoadOptions` for each of its values, the default first."""
-        known = applicable(asks)
+        knobs = applicable(asks)
         rows = "whole sentences" if asks == "sentence" else "rows with a blank"
         for name in self.knobs:
             if name not in KNOBS:
                 suggestion = suggest(name, KNOBS)
                 raise BadInput(f"--knobs {name}{suggestion}: choose from {', '.join(KNOBS)}")
-            if name not in known and self.knobs != USUAL:
-                choice = ", ".join(known)
+            if name not in knobs and self.knobs != USUAL:
+                choice = ", ".join(knobs)
                 raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
         values = {}
         for name, knob in KNOBS.items():
-            of_knob = [{knob.name: value} for value in knob.values] or self._texts(knob)
-            if not knob.values and of_knob[1:]:
-                option = f"--{name if knob.name in of_knob[1] else knob.template}"
-                if name not in known:
+            choices = [{knob.name: value} for value in knob.values] or self._texts(knob)
+            if not knob.values and choices[1:]:
+                option = f"--{name if knob.name in choices[1] else knob.template}"
+                if name not in knobs:
                     raise BadInput(f"{option} is for rows with a blank: leave it out")
                 if name not in self.knobs:
                     raise BadInput(
                         f"{option} is the knob {name}: leave it out, or add {name} to --knobs"
                     )
-            values[name] = of_knob
+            values[name] = choices
         return {name: values[name] for name in self.knobs}
 
     def _texts(self, knob: Knob) -> list[dict[str, Any]]:
@@ -327,16 +327,16 @@ def _finish_multiverse(models: list[list[tuple[dict[str, str], Run]]], running: 
             _write_page(run.path / REPORT, Report(run))
     labels = run_labels([members[0][1].results for members in models])
     figures = ReportFigures.of([run.results for run in runs])
-    shown = concat([headlines(task, figures) for task in figures.tasks])
-    of_all = multiverse_of(dict(zip(labels, models, strict=True)), shown, output)
-    document = of_all.to_json()
+    headline_rows = concat([headlines(task, figures) for task in figures.tasks])
+    analysed = multiverse_of(dict(zip(labels, models, strict=True)), headline_rows, output)
+    document = analysed.to_json()
     clear_drafts(output)
     write_atomically(output / MULTIVERSE, with_digest(document))
-    write_atomically(output / MULTIVERSE_PAGE, multiverse.render(of_all).encode())
+    write_atomically(output / MULTIVERSE_PAGE, multiverse.render(analysed).encode())
     if running.json:
         print(json.dumps(document, indent=1))
         return
     console = output_console()
-    print_multiverse(of_all, console)
+    print_multiverse(analysed, console)
     saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
     console.print(saved, markup=False, soft_wrap=True)

@@ -95,9 +95,9 @@ def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions
     settings = tasks.get(task, {})
     if setting not in settings:
         suggestion = suggest(setting, settings) if settings else suggest(task, tasks)
-        known = ", ".join(f"{name} ({' '.join(parts)})" for name, parts in tasks.items())
+        choices = ", ".join(f"{name} ({' '.join(parts)})" for name, parts in tasks.items())
         raise BadInput(
-            f"{path} has no {task} in setting {setting}{suggestion}: choose from {known}"
+            f"{path} has no {task} in setting {setting}{suggestion}: choose from {choices}"
         )
     return [part for (name, _), part in sorted(run.predictions[task].items()) if name == setting]
 
@@ -185,8 +185,8 @@ def _comparison_document(
     for letter, run in zip(letters, runs, strict=True):
         model = run.results.model
         names = ("name", "commit", "dtype", "quantization", "server")
-        known = {name: getattr(model, name) or None for name in names}
-        models[letter] = {"model": model.id} | {k: v for k, v in known.items() if v is not None}
+        facts = {name: getattr(model, name) or None for name in names}
+        models[letter] = {"model": model.id} | {k: v for k, v in facts.items() if v is not None}
     records = []
     for record in map(asdict, compared):
         pair = {"pair": ["a", letters[record.pop("second")]]}

@@ -110,9 +110,9 @@ class Commit:
             name = path if is_small or "/" not in path else f"{path.partition('/')[0]}/"
             name = "*.parquet" if path.endswith(".parquet") and not is_small else name
             sizes.setdefault(name, []).append(len(content))
-        for name, of_files in sizes.items():
-            count = "" if name in self.files else f" ({len(of_files)} files)"
-            lines.append(f"  {sum(of_files):>11,}  {visible(name)}{count}")
+        for name, file_sizes in sizes.items():
+            count = "" if name in self.files else f" ({len(file_sizes)} files)"
+            lines.append(f"  {sum(file_sizes):>11,}  {visible(name)}{count}")
             if name.endswith(".yaml") and is_small:
                 lines.append(textwrap.indent(self.files[name].decode().rstrip(), "    "))
         return "\n".join([*lines, textwrap.indent(self.description, "  ")]).rstrip()

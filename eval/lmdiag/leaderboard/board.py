@@ -119,13 +119,13 @@ class Board:
             request = entry.request
             if request and not files.is_file(self.folder(request) / RESULTS):
                 model = request.model.lower()  # as on the Hub, letter case makes no other name
-                known = commits.setdefault(model, set())
+                seen = commits.setdefault(model, set())
                 key = model, request.commit, request.dtype
-                if key in dtypes or len(known | {request.commit}) > MAX_COMMITS:
+                if key in dtypes or len(seen | {request.commit}) > MAX_COMMITS:
                     reason = f"at most {MAX_COMMITS} commits of a model wait, in each dtype once"
                     yield Entry(request.path, claimed=entry.claimed, reason=reason)
                     continue
-                known.add(request.commit)
+                seen.add(request.commit)
                 dtypes.add(key)
             yield entry
 

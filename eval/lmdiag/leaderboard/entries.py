@@ -100,8 +100,8 @@ def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
         precision = f"{row.model.dtype} {row.model.quantization}"
         groups.setdefault((precision, digests(row.run.path)[PREDICTIONS]), []).append(row)
     return [
-        replace(first, also=tuple(f"{row.name} · {row.detail}" for row in others))
-        for first, *others in groups.values()
+        replace(entry, also=tuple(f"{row.name} · {row.detail}" for row in others))
+        for entry, *others in groups.values()
     ]
 
 
@@ -112,11 +112,11 @@ def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
     def values(row: RankedEntry) -> list[float]:
         return [row.figures[key].value or 0.0 if key in row.figures else -1.0 for key in overview]
 
-    ordered = sorted(rows, key=lambda row: ([-x for x in values(row)], row.page))
-    first = [values(row)[0] for row in ordered]
+    ordered = sorted(rows, key=lambda row: ([-value for value in values(row)], row.page))
+    leading = [values(row)[0] for row in ordered]
     return [
-        replace(row, rank=first.index(value) + 1 if value >= 0 else None)
-        for row, value in zip(ordered, first, strict=True)
+        replace(row, rank=leading.index(value) + 1 if value >= 0 else None)
+        for row, value in zip(ordered, leading, strict=True)
     ]
 
 

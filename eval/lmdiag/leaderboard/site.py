@@ -100,7 +100,7 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
             facts = {"task": key.task, "n": max(x.n or 0 for x in figures), "chance": chance}
             facts |= {"task_id": task_id(key), "label": column.label}
             groups.setdefault(key.task, []).append(asdict(column) | facts)
-    overview = [x for of_task in groups.values() for x in of_task if x["is_overview"]]
+    overview = [x for columns in groups.values() for x in columns if x["is_overview"]]
     names = {task_id(key): f"{titles[key.task]}, {x.label}" for key, x in columns().items()}
     compared = _compared(rows)
     return environment().get_template("leaderboard.html.j2").render(
@@ -114,7 +114,7 @@ def _page(rows: Sequence[RankedEntry], others: Sequence[Entry], board: Board, da
         others=others,
         data=data,
         is_on_hub=is_on_hub(board.data),
-        fingerprints={task: x.fingerprint for task, x in board.stimuli.items()},
+        fingerprints={task: rows.fingerprint for task, rows in board.stimuli.items()},
         facts=[fact for task in board.tasks for fact in human_facts(task)],
     )  # fmt: skip
 

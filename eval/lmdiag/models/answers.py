@@ -50,11 +50,11 @@ def answers(
         scores = dict.fromkeys(encoded.words, WordScore(None, None, 0))
         spelled = {word: pieces for word, pieces in encoded.words.items() if pieces is not None}
         nats = [[next(piece_nats) for _ in pieces] for pieces in spelled.values()]
-        totals = [math.fsum(of_word) for of_word in nats]
+        totals = [math.fsum(nats_of_word) for nats_of_word in nats]
         above = _count_above(blanks[number], totals)
-        for word, of_word, total, n_above in zip(spelled, nats, totals, above, strict=True):
-            first_piece = len(of_word) > 1 and of_word[0] > total  # is not counted
-            scores[word] = WordScore(total, 1 + n_above - first_piece, len(of_word))
+        for word, nats_of_word, total, n_above in zip(spelled, nats, totals, above, strict=True):
+            first_piece = len(nats_of_word) > 1 and nats_of_word[0] > total  # is not counted
+            scores[word] = WordScore(total, 1 + n_above - first_piece, len(nats_of_word))
         top_words = [vocabulary.show(token, bare=encoded.bare) for token in ids[number]]
         answered.append(Answer(scores, tuple(top_words), tuple(values[number]), *of_blanks[number]))
     return answered

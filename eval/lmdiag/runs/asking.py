@@ -94,12 +94,12 @@ def ask(
         encoded = [model.encode(question) for question in questions]
     keys = [model.key(question, top) for question in encoded]
     answers: dict[str, Any] = journal.read() if journal else {}
-    known = processes.share({*answers} & {*keys})
+    answered = processes.share({*answers} & {*keys})
     plan: list[list[int]] = []
     for end, size in zip(accumulate(sizes), sizes, strict=True) if processes.first else ():
         part = model.plan(encoded[end - size : end], batch_size)
         plan += [[end - size + number for number in batch] for batch in part]
-    batches = _unanswered(processes.share(plan), keys, known)
+    batches = _unanswered(processes.share(plan), keys, answered)
     rank, step = (0, 1) if processes.together else (processes.rank, processes.count)
     reached = [*accumulate(map(len, batches), initial=len(questions) - sum(map(len, batches)))]
     unit = "sentences" if questions and isinstance(questions[0], Sentence) else "contexts"

@@ -107,8 +107,8 @@ def load_inputs(
     seed = protocol.seed
     tasks = tuple(dict.fromkeys(protocol.tasks))
     if not tasks:
-        known = stimuli.tasks(data, revision=revision)
-        tasks = tuple(task for task in known if task in DIAGNOSTICS) or tuple(known)
+        available = stimuli.tasks(data, revision=revision)
+        tasks = tuple(task for task in available if task in DIAGNOSTICS) or tuple(available)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
     how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": seed}
     how |= {"allow_duplicates": allow_duplicates, **table.stored()}

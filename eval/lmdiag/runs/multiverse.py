@@ -95,8 +95,8 @@ def _open_knobs(
 ) -> list[str]:
     """The knobs that vary and apply to a model; `BadInput` if its dtype is too coarse for unit."""
     knobs = [knob for knob in applicable(asks, info.kind) if knob in values]
-    for knob, of_knob in values.items() if processes.first else ():
-        if knob not in knobs and not KNOBS[knob].values and len(of_knob) > 1:
+    for knob, choices in values.items() if processes.first else ():
+        if knob not in knobs and not KNOBS[knob].values and len(choices) > 1:
             print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)
     coarse = options.quantization or options.dtype
     if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in knobs:

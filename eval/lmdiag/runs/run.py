@@ -182,20 +182,20 @@ def save(
     tasks: dict[str, dict[str, results.SettingResults]] = {}
     for task, rows in inputs.stimuli.items():
         data[task] = results.TaskData(rows.fingerprint, len(rows), rows.form)
-        scores[task] = {key: item_scores(rows, x, *how) for key, x in read_back[task].items()}
+        scores[task] = {key: item_scores(rows, part, *how) for key, part in read_back[task].items()}
         tasks[task] = {}
         for setting in dict.fromkeys(name for name, _ in read_back[task]):
             shuffles = [key for key in read_back[task] if key[0] == setting]
             of_shuffles = [read_back[task][key] for key in shuffles]
-            known = [scores[task][key] for key in shuffles]
-            tasks[task][setting] = evaluation.evaluate(rows, of_shuffles, *how, known)
+            shuffle_scores = [scores[task][key] for key in shuffles]
+            tasks[task][setting] = evaluation.evaluate(rows, of_shuffles, *how, shuffle_scores)
     write_scores(path / results.SCORES, scores)
-    first = next(iter(inputs.stimuli.values()))
+    stimuli = next(iter(inputs.stimuli.values()))
     return Results(
         signature=results.signature(inputs.protocol, fingerprint, asks_words=inputs.asks == "word"),
         identity=inputs.identity(info),
         model=replace(info, **change_texts(asdict(info), without_secrets)),
-        data=results.DataInfo(without_secrets(first.source), first.revision, fingerprint, data),
+        data=results.DataInfo(without_secrets(stimuli.source), stimuli.revision, fingerprint, data),
         protocol=inputs.protocol,
         versions={"lmdiag": __version__, "python": platform.python_version()}
         | {name: version(name) for name in _PACKAGES},

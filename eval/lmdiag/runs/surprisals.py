@@ -117,9 +117,9 @@ class NamedTexts(NamedTuple):
         if self.words is None:
             return named
         positions = self.words.words["position"].to_numpy()
-        of_words = named.iloc[self.words.word_in_texts].reset_index(drop=True)
+        words = named.iloc[self.words.word_in_texts].reset_index(drop=True)
         whole = (positions % 1 == 0).all()
-        return of_words.assign(position=positions.astype(int) if whole else positions)
+        return words.assign(position=positions.astype(int) if whole else positions)
 
 
 def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
@@ -127,8 +127,8 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
 
     A text of a row is called by the number of the row; a text of several rows as in its column.
     """
-    known = PLACES | {"sentence", "region"}
-    table = read_rows(path, options, known, raw=True, reads=("separator",))
+    columns = PLACES | {"sentence", "region"}
+    table = read_rows(path, options, columns, raw=True, reads=("separator",))
     how = procedure_for(table.columns, None, Procedure(response="surprisal"))
     names_of_texts = [str(name).strip() for name in table.columns.get(how.text, ())]
     are_texts = sum(" " in name for name in names_of_texts) > len(table) / 2

@@ -80,14 +80,14 @@ class Client:
         with suppress(httpx2.InvalidURL, ValueError):
             url = httpx2.URL(address.strip())
         if url is None or url.scheme not in ("http", "https") or not url.host or url.port == 0:
-            shown = address.rpartition("@")[2]  # what stands before may be a password
+            public_address = address.rpartition("@")[2]  # what stands before may be a password
             raise BadInput(
-                f"--server {shown} is not an address: give one such as http://localhost:8000/v1"
+                f"--server {public_address} is not an address: give one such as http://localhost:8000/v1"
             )
         path = url.path.rstrip("/") or "/v1"
         self.address = str(url.copy_with(username=None, password=None, path=path, query=None))
         self.attempts = FIRST_ATTEMPTS
-        key = next(filter(None, (os.environ.get(x, "").strip() for x in KEY_VARIABLES)), "")
+        key = next(filter(None, (os.environ.get(name, "").strip() for name in KEY_VARIABLES)), "")
         if not (key.isascii() and key.isprintable()):
             raise BadInput(f"the server's key ({' or '.join(KEY_VARIABLES)}) is not plain text")
         basic = b64encode(f"{url.username}:{url.password}".encode()).decode()
