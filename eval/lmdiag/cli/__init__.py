@@ -11,6 +11,7 @@ all.
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import errno
 import gc
@@ -130,7 +131,9 @@ def _send_again(lost: sys.UnraisableHookArgs) -> None:
         # on Windows, os.kill would end the process without its exception
         is_windows = sys.platform == "win32"
         send = signal.raise_signal if is_windows else partial(os.kill, os.getpid())
-        threading.Timer(0.01, send, (number,)).start()
+        later = threading.Timer(0.2, send, (number,))
+        # Timer.start would wait here for the thread: on a busy machine until the signal comes
+        _thread.start_new_thread(later.run, ())
     else:
         sys.__unraisablehook__(lost)
 
