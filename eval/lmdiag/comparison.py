@@ -306,9 +306,9 @@ def scored_pair(a: Run, b: Run, key: FigureKey, second: int = 1) -> ScoredPair |
         return None
     other_task = _name_of_data(b, key.task, a)
     scores = [run.mean_scores(task, key.setting) for run, task in ((a, key.task), (b, other_task))]
-    if any(key.measure not in of_run for of_run in scores):
+    if any(key.measure not in run_scores for run_scores in scores):
         return None
-    scores_a, scores_b = (of_run[key.measure].at(key.by, key.level) for of_run in scores)
+    scores_a, scores_b = (run_scores[key.measure].at(key.by, key.level) for run_scores in scores)
     if _fingerprint(a, key.task) != _fingerprint(b, other_task):  # ids begin with the task
         start = f"{other_task}-"
         renamed = [

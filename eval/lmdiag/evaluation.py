@@ -115,7 +115,7 @@ def chosen_measures(asked: Sequence[str], available: Iterable[str]) -> list[str]
     names = list(available)
     chosen: set[str] = set()
     for name in asked:
-        matches = {name} & {*names} or {x for x in names if x.startswith(f"{name}@")}
+        matches = {name} & {*names} or {known for known in names if known.startswith(f"{name}@")}
         if not matches:
             choices = f"{suggest(name, names)}: choose from {', '.join(names)}"
             raise BadInput(f"there is no measure {name}{choices}")
@@ -177,7 +177,7 @@ def _n_items(
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
     present = [None if row in missing else 1 for row in rows["id"]]
     predictions = Predictions(
-        id=list(rows["id"]), log_prob=[x and -1.0 for x in present], rank=present,
+        id=list(rows["id"]), log_prob=[is_present and -1.0 for is_present in present], rank=present,
         n_tokens=present, top_words=[["-"] * protocol.top if x else None for x in present],
         top_log_probs=[None] * len(present),
         words=[words if x else None for x, words in zip(present, spans, strict=False)],

@@ -141,7 +141,7 @@ def _compiled(
             | ast.Compare(left=first, ops=[sign], comparators=[second])
         ) if type(sign) in _OPERATORS:
             apply = _OPERATORS[type(sign)]
-            left, right = (_compiled(x, named, place, truth=False) for x in (first, second))
+            left, right = (_compiled(part, named, place, truth=False) for part in (first, second))
             is_truth = isinstance(node, ast.Compare)
             value = lambda bits: apply(left(bits), right(bits))  # noqa: E731
         case ast.Name(id=name):

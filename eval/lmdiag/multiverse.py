@@ -156,14 +156,14 @@ class Multiverse(Printable):
         a knob that is open for one of the two only takes each of its values.
         """
         compared = {}
-        first, *others = self.models
+        reference, *others = self.models
         for key in (headline.key for headline in self.figures):
             found: dict[MemberPair, Comparison] = {}
             for second in others:
-                shared = self.choices(first).keys() & self.choices(second).keys()
+                shared = self.choices(reference).keys() & self.choices(second).keys()
                 pairs = {
                     (a, b): pair
-                    for a, b in product(self.numbers_of(first), self.numbers_of(second))
+                    for a, b in product(self.numbers_of(reference), self.numbers_of(second))
                     if all(self.members[a].choices[x] == self.members[b].choices[x] for x in shared)
                     and (pair := scored_pair(self.runs[a], self.runs[b], key))
                 }
@@ -187,7 +187,7 @@ class Multiverse(Printable):
 
         document = asdict(self)
         del document["path"]
-        first, *others = self.models
+        reference, *others = self.models
         for headline, content in zip(self.figures, document["figures"], strict=True):
             figures = [run.results.figure(headline.key) for run in self.runs]
             content["values"] = [
@@ -197,7 +197,7 @@ class Multiverse(Printable):
                 {"a": a, "b": b} | {name: getattr(comparison, name) for name in _OF_DIFFERENCE}
                 for (a, b), comparison in self._compared[headline.key].items()
             ]
-            ranges = {model: self.range_of(headline, model) for model in (first, *others)}
+            ranges = {model: self.range_of(headline, model) for model in (reference, *others)}
             content["ranges"] = [{"model": model} | x for model, x in ranges.items() if x]
             content["comparisons"] = [
                 {"second": second} | counts_of(self.differences(headline, second).values())
@@ -307,7 +307,7 @@ def effects_of(members: Sequence[Mapping[str, str]], values: Sequence[float]) ->
                 others = frozenset(choices.items() - {(knob, choices[knob])})
                 by_choice.setdefault(choices[knob], {})[others] = value
         moves = [
-            abs(statistics.fmean(a[x] - b[x] for x in common))
+            abs(statistics.fmean(a[item] - b[item] for item in common))
             for a, b in combinations(by_choice.values(), 2)
             if (common := sorted(a.keys() & b.keys(), key=sorted))
         ]

@@ -317,7 +317,7 @@ def flip_test(sums: Values, differences: Values, *, is_exact: bool = False) -> P
     # The smallest m of which p is at least .05, and the largest.
     rank = math.ceil((1 - LEVEL) * (len(sums) + added) - added - 1e-9)
     bounds = (np.partition(low, rank - 1)[rank - 1], -np.partition(-high, rank - 1)[rank - 1])
-    ci_low, ci_high = (0.0 if abs(x) <= rounding else float(x) for x in bounds)
+    ci_low, ci_high = (0.0 if abs(bound) <= rounding else float(bound) for bound in bounds)
     return PairedTest(p, ci_low, ci_high)
 
 

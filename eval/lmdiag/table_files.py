@@ -109,9 +109,9 @@ class RowNumbers(NamedTuple):
     def text(self, rows: Sequence[int]) -> str:
         """Returns what messages call some rows, e.g. "lines 4, 5"."""
         values = [self.values[row] for row in rows]
-        shown = first_few([*map(str, values)], 5)
+        numbers = first_few([*map(str, values)], 5)
         is_number = isinstance(values[0], int)
-        return f"{self.unit}{'s' if len(values) > 1 else ''} {shown}" if is_number else shown
+        return f"{self.unit}{'s' if len(values) > 1 else ''} {numbers}" if is_number else numbers
 
 
 UNNUMBERED = RowNumbers()
@@ -176,7 +176,7 @@ class RawTable:
         """The plain values of a column; the column itself if they are."""
         values = self.columns[name]
         types = set(map(type, values))
-        if types <= _PLAIN and (float not in types or all(x == x for x in values)):
+        if types <= _PLAIN and (float not in types or all(value == value for value in values)):
             return values
         plain = [_plain_value(value) for value in values]
         for row, value in enumerate(plain):
@@ -218,7 +218,7 @@ class RawTable:
 
     def of(self, rows: Sequence[int]) -> RawTable:
         """Returns some rows; one may be there several times."""
-        columns = {name: [x[row] for row in rows] for name, x in self.columns.items()}
+        columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
         return replace(self, columns=columns, numbers=self.numbers.of(rows))
 
     def column_of(self, name: str, option: str) -> str:
@@ -275,7 +275,7 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
             raise BadInput(f"{path}: the column {name} is there twice: rename one")
         if separator == ";" and all(_DECIMAL_COMMA(text) for text in {*texts} - {*MISSING}):
             texts = [text.replace(",", ".") for text in texts]
-        columns[name] = texts if raw else [None if x in MISSING[1:] else x for x in texts]
+        columns[name] = texts if raw else [None if text in MISSING[1:] else text for text in texts]
     below = []
     n_inside = first  # ends of lines in the header, in cells, and of the lines above
     for number, cells in rows:
@@ -291,7 +291,7 @@ def is_text_table(path: Path) -> bool:
     names = [name.strip('"') for name in re.split(r'[\t,;]|(?<=") (?=")', head)]
     is_known = {"text", "sentence", "word", "context", "item"} & {*map(folded, names)}
     has_names = len(names) > 1 or names[0].casefold() == "sentence"
-    return has_names and bool(is_known) and not any(x[:1].isspace() for x in names)
+    return has_names and bool(is_known) and not any(name[:1].isspace() for name in names)
 
 
 def _text_rows(path: Path) -> tuple[list[_Row], str]:
@@ -501,7 +501,7 @@ def _is_list_of(name: str, value: Any) -> bool:
     if not isinstance(value, list | tuple):
         return False
     if name == "regions":
-        return all(isinstance(x, Mapping) and x.keys() == _REGION for x in value)
+        return all(isinstance(region, Mapping) and region.keys() == _REGION for region in value)
     return name == "formulas" or name in diagnostics.word_columns()
 
 
@@ -540,4 +540,4 @@ def _csv_column(column: Series) -> Series:
     if is_numeric_dtype(column) and not is_bool_dtype(column):
         return column
     texts = column.map(lambda x: str(x).upper() if isinstance(x, bool) else x, na_action="ignore")
-    return texts.map(lambda x: csv_cell(visible(x)) if isinstance(x, str) else x)
+    return texts.map(lambda text: csv_cell(visible(text)) if isinstance(text, str) else text)

@@ -21,7 +21,7 @@ _OF_ALL = {
 
 def declaration_errors(diagnostic: Diagnostic) -> Iterator[str]:
     """Yields each unknown name with its field; nothing for a declaration that is right."""
-    own = [x.rpartition(".")[2] for x in diagnostic.further_measures if isinstance(x, str)]
+    own = [name.rpartition(".")[2] for name in diagnostic.further_measures if isinstance(name, str)]
     functions = (*_OF_ALL[diagnostic.asks], *own)
     measures = [name for function in functions for name in MEASURES_OF.get(function, ())]
     measures += [name.removeprefix("human_") for name in measures]
@@ -30,7 +30,7 @@ def declaration_errors(diagnostic: Diagnostic) -> Iterator[str]:
     breakdowns = columns | {*diagnostic.breakdowns, *diagnostic.verbatim}
     if diagnostic.own_levels or diagnostic.accuracy_levels:
         breakdowns |= diagnostic.level_labels.keys()
-    settings = {"none", "human", *(x.name for x in diagnostic.perturbations)}
+    settings = {"none", "human", *(perturbation.name for perturbation in diagnostic.perturbations)}
     labels = {part for name in measures for part in (name, name.partition("@")[0])} | settings
     labels |= {level for levels in diagnostic.level_labels.values() for level in levels}
     labels |= {level for table in diagnostic.tables for level in table.levels}

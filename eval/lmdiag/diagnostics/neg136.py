@@ -132,7 +132,7 @@ NEG136 = Diagnostic(
     leaderboard=(
         FigureSelection(("accuracy@1",), "subset", ("simp",)),
         FigureSelection(("accuracy@5",), "subset", ("simp",), is_overview=True),
-        *(replace(x, is_overview=True) for x in _sensitivity("sensitivity, SIMP ")),
+        *(replace(selection, is_overview=True) for selection in _sensitivity("sensitivity, SIMP ")),
         FigureSelection(("sensitivity",), "subset", ("nat",), "sensitivity, NAT"),
     ),
     level_labels={

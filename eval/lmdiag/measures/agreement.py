@@ -90,15 +90,15 @@ def agreement(trials: Trials) -> list[Scores]:
         kept = {
             by: {
                 level: position[where[is_defined[where]]]
-                for level, where in of_levels.items()
+                for level, where in positions.items()
                 if is_defined[where].any()
             }
-            for by, of_levels in levels.items()
+            for by, positions in levels.items()
         }
         chance = np.full(len(items), 0.5) if name.startswith(("ew", "mw")) else None
         scores = Scores(name, items, values, statistic, chance=chance).take(is_defined)
         left_out = tuple(items[~is_defined])
-        kept = {by: of_levels for by, of_levels in kept.items() if of_levels}
+        kept = {by: positions for by, positions in kept.items() if positions}
         return replace(scores, levels=kept, left_out=left_out)
 
     scores += [mean(name, columns[name]) for name in ("ew", "mw")]

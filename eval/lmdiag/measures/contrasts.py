@@ -99,8 +99,8 @@ def share_correlation(trials: Trials) -> list[Scores]:
     good, _ = contrasts.pairs(trials.log_prob)
     total = good.copy()
     np.logaddexp.at(total, contrasts.bad_of, trials.log_prob[contrasts.bad])
-    of_people, _ = contrasts.pairs(people)
-    values = np.column_stack([np.exp(good - total), of_people])
+    shares, _ = contrasts.pairs(people)
+    values = np.column_stack([np.exp(good - total), shares])
     return [contrasts.build("spearman_human", values, "spearman")]
 
 
@@ -159,7 +159,7 @@ def _orders(trials: Trials) -> Iterator[Floats]:
     labels = trials.predictions["labels"]
     for rows in positions(trials.rows["contrast"]).values():
         size = len(rows)
-        of_rows = [labels[row] or [None] * size for row in sorted(rows, key=lambda x: ids[x])]
+        of_rows = [labels[row] or [None] * size for row in sorted(rows, key=lambda row: ids[row])]
         # in the order that begins with row i, label j is that of row i + j
         rotated = [[of_rows[(i + j) % size][j] for j in range(size)] for i in range(size)]
         yield floats(rotated)  # type: ignore[arg-type]

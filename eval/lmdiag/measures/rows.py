@@ -134,7 +134,7 @@ def slor(trials: Trials) -> list[Scores]:
         return []
     language = str(languages.pop())
     sentences = _scored_words(trials)
-    words = sorted({word for of_sentence in sentences for word in of_sentence})
+    words = sorted({word for sentence in sentences for word in sentence})
     try:
         alone = dict(zip(words, log_frequencies(words, language).tolist(), strict=True))
     except BadInput:
@@ -150,10 +150,10 @@ def _scored_words(trials: Trials) -> list[list[str]]:
     texts = trials.rows["sentence"]
     if not trials.has("words"):
         return [text.split() for text in texts]
-    of_rows = zip(texts, trials.predictions["words"], strict=True)
+    pairs = zip(texts, trials.predictions["words"], strict=True)
     return [
         [text[word.start : word.end] for word in words or () if word.log_prob is not None]
-        for text, words in of_rows
+        for text, words in pairs
     ]
 
 

@@ -104,7 +104,7 @@ def build(
     defined = np.all(~np.isnan(np.atleast_2d(values.T)), axis=0)
     kept = Scores(name, items, values, statistic, over=over, chance=chance).take(defined)
     levels = {by: positions(objects(of_items)[defined]) for by, of_items in (labels or {}).items()}
-    levels = {by: of_levels for by, of_levels in levels.items() if of_levels}
+    levels = {by: where for by, where in levels.items() if where}
     return replace(kept, levels=levels, left_out=tuple(items[~defined]))
 
 
@@ -114,7 +114,7 @@ def positions(labels: Labels | Items) -> dict[str, NDArray[np.intp]]:
     for position, label in enumerate(labels):
         if label is not None:
             found.setdefault(label, []).append(position)
-    return {level: np.array(of_level, dtype=np.intp) for level, of_level in found.items()}
+    return {level: np.array(where, dtype=np.intp) for level, where in found.items()}
 
 
 def objects(values: Sequence[Any]) -> Items:
@@ -247,8 +247,8 @@ class Contrasts:
             shared: dict[int, str | None] = {}
             for contrast, label in zip(numbers, labels, strict=True):
                 shared[contrast] = label if shared.setdefault(contrast, label) == label else None
-            of_good = [None if row < 0 else labels[row] for row in self.good.tolist()]
-            of_contrasts: Labels = of_good if by == "condition" else [*shared.values()]
+            good_labels = [None if row < 0 else labels[row] for row in self.good.tolist()]
+            of_contrasts: Labels = good_labels if by == "condition" else [*shared.values()]
             if any(of_contrasts):
                 self.levels[by] = of_contrasts
         self.is_equal = np.zeros(len(place), dtype=bool)

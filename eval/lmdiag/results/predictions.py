@@ -371,7 +371,7 @@ def normalised(part: Predictions, where: str) -> tuple[Predictions, list[str]]:
     log_prob = part.log_prob
     n_tokens = part.n_tokens
     given = [words or () for words in part.words]
-    spans = [tuple(x._replace(n_tokens=x.n_tokens or 0) for x in words) for words in given]
+    spans = [tuple(word._replace(n_tokens=word.n_tokens or 0) for word in words) for words in given]
     answers = [SentenceAnswer(words) for words in spans]
     if answers and all(value is None for value in log_prob):
         log_prob = [answer.log_prob for answer in answers]

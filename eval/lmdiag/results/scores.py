@@ -175,8 +175,8 @@ def _level_texts(scores: Scores) -> list[str | None]:
     if not scores.levels:
         return [None] * len(scores.items)
     levels_of: list[dict[str, list[str]]] = [{} for _ in scores.items]
-    for by, of_levels in scores.levels.items():
-        for level, where in of_levels.items():
+    for by, where_of in scores.levels.items():
+        for level, where in where_of.items():
             for position in where.tolist():
                 levels_of[position].setdefault(by, []).append(level)
     return [json.dumps(levels, ensure_ascii=False) for levels in levels_of]
@@ -209,8 +209,8 @@ def read_scores(path: Path) -> ScoreTable:
     stored: dict[str, dict[SettingKey, _StoredScores]] = {}
     for start, end in pairwise([*starts, len(keys)]):
         task, setting, shuffle, measure = keys.iloc[start]
-        of_task = stored.setdefault(task, {})
-        measures = of_task.setdefault((setting, int(shuffle)), _StoredScores())
+        task_scores = stored.setdefault(task, {})
+        measures = task_scores.setdefault((setting, int(shuffle)), _StoredScores())
         if measure in measures:
             raise BadInput(f"{path} has {measure} twice in one setting")
         measures[measure] = table.slice(start, end - start)
@@ -228,12 +228,12 @@ def _scores_of(name: str, rows: pa.Table) -> Scores:
     where_of: dict[str, dict[str, list[NDArray[np.intp]]]] = {}
     texts = objects(rows["levels"].to_pylist())[is_defined]
     for text, where in positions(texts).items():
-        for by, of_items in json.loads(text).items():
-            for level in of_items:
+        for by, labels in json.loads(text).items():
+            for level in labels:
                 where_of.setdefault(by, {}).setdefault(level, []).append(where)
     levels = {
-        by: {level: np.sort(np.concatenate(parts)) for level, parts in of_levels.items()}
-        for by, of_levels in where_of.items()
+        by: {level: np.sort(np.concatenate(parts)) for level, parts in positions.items()}
+        for by, positions in where_of.items()
     }
     return Scores(
         name, items[is_defined], values[is_defined], rows["statistic"][0].as_py(), levels,

@@ -71,7 +71,7 @@ def combine(fingerprints: Mapping[str, str]) -> str:
     if len(fingerprints) == 1:
         return next(iter(fingerprints.values()))
     return text_digest(
-        "\n".join(f"{task}:{of_rows}" for task, of_rows in sorted(fingerprints.items()))
+        "\n".join(f"{task}:{fingerprint}" for task, fingerprint in sorted(fingerprints.items()))
     )
 
 

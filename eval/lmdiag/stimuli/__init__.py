@@ -82,11 +82,11 @@ def load(
     if isinstance(data, str | Path):
         source = str(data)
         dataset = find(source, revision)
-        known = dataset.tasks
-        task = task or (known[0] if len(known) == 1 else None)
-        if task not in known:
-            there = f"no task {task!r}{suggest(task, known)}" if task else "several tasks"
-            raise BadInput(f"{source} has {there}: choose from {', '.join(known) or 'none'}")
+        tasks = dataset.tasks
+        task = task or (tasks[0] if len(tasks) == 1 else None)
+        if task not in tasks:
+            there = f"no task {task!r}{suggest(task, tasks)}" if task else "several tasks"
+            raise BadInput(f"{source} has {there}: choose from {', '.join(tasks) or 'none'}")
         table = dataset.read(task)
         commit = dataset.commit(task)
     else:

@@ -98,22 +98,22 @@ def _given_names(table: RawTable, text: str) -> dict[str, str]:
     name, _, column = text.partition("=")
     if not column:
         raise BadInput(f"--columns {text!r}: write NAME=COLUMN, e.g. context=text")
-    known = _known_name(name, _NAMES)
-    if not known:
+    field = _known_name(name, _NAMES)
+    if not field:
         choice = ", ".join(sorted(_NAMES))
         raise BadInput(f"--columns {text!r}: no name {name!r}: choose from {choice}")
     ends = [column] if column in table.columns else column.split("..", 1)  # a name may have dots
     ends = [table.column_of(end, "--columns") for end in ends]
-    if known != "region" and len(ends) > 1:
+    if field != "region" and len(ends) > 1:
         raise BadInput(f"--columns {text!r}: a range is for region=FIRST..LAST")
-    if known != "region":
-        return {known: ends[0]}
+    if field != "region":
+        return {field: ends[0]}
     # the columns between them of the same name but for its number, or else all
     columns = [*table.columns]
     first, last = sorted((columns.index(ends[0]), columns.index(ends[-1])))
     stems = {re.sub(r"\d+", "", end) for end in ends}
     inside = columns[first : last + 1]
-    regions = [x for x in inside if len(stems) > 1 or re.sub(r"\d+", "", x) in stems]
+    regions = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
     return {f"region_{number}": column for number, column in enumerate(regions, start=1)}
 
 
@@ -121,7 +121,7 @@ def _known_name(name: str, known: Iterable[str]) -> str:
     """The known name that a name is a spelling of; "" for none."""
     if "region" in known and (match := _REGION(folded(name))):
         return f"region_{match[1]}"
-    return next((x for x in known if folded(x) == folded(name)), "")
+    return next((known_name for known_name in known if folded(known_name) == folded(name)), "")
 
 
 def _plausible(claims: Mapping[str, list[str]], names: Collection[str]) -> Mapping[str, list[str]]:
@@ -158,8 +158,8 @@ def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
     The columns of `wide` are named by the user and have any name. Of a table whose form is known,
     these are the columns of its form that it does not have.
     """
-    of_wide = {*map(folded, wide)}
-    names = [name for name in table.columns if folded(name) not in of_wide]
+    wide_names = {*map(folded, wide)}
+    names = [name for name in table.columns if folded(name) not in wide_names]
     form = form_of(table.columns)
     known = _BLANKS | _SENTENCES | {*PAIR}
     if form == "minimal_pairs":
@@ -193,9 +193,9 @@ def pair_of_sentences(names: Iterable[str]) -> tuple[str, ...]:
     """
     by_name = {folded(name): name for name in names}
     for stem in ("sentence", "sent", "sentences", "s"):
-        for first, second in _PARTNERS:
+        for good, second in _PARTNERS:
             for pattern in ("{0}{1}", "{1}{0}"):
-                pair = [pattern.format(stem, part) for part in (first, second)]
+                pair = [pattern.format(stem, part) for part in (good, second)]
                 if by_name.keys() >= {*pair}:
                     return tuple(by_name[name] for name in pair)
     return ()

@@ -114,20 +114,20 @@ class Dataset:
         named = {"language": place.parts[0]} if self.by_file == "language" else {}
         if self.by_file == "UID" or len(place.parts) > 1:
             named["UID"] = path.stem
-        known = {SHORT_NAMES.get(column, column) for column in table.columns}
-        more = {name: [text] * len(table) for name, text in named.items() if name not in known}
+        columns = {SHORT_NAMES.get(column, column) for column in table.columns}
+        more = {name: [text] * len(table) for name, text in named.items() if name not in columns}
         return in_form(replace(table, columns={**table.columns, **more}), place.as_posix())
 
 
 def _concatenated(parts: Sequence[RawTable]) -> RawTable:
     """The rows of several files, in order; those of minimal pairs may differ in columns."""
-    first = parts[0]
+    reference = parts[0]
     if len(parts) == 1:
-        return first
+        return reference
     names = dict.fromkeys(name for part in parts for name in part.columns)
     for part in parts:
         columns_differ = part.form != "minimal_pairs" and part.columns.keys() != names.keys()
-        if part.form != first.form or columns_differ:
+        if part.form != reference.form or columns_differ:
             paths = ", ".join(part.name for part in parts)
             raise BadInput(f"{paths} are files of one config, but their columns or forms differ")
     columns = {
@@ -136,7 +136,7 @@ def _concatenated(parts: Sequence[RawTable]) -> RawTable:
     }
     numbers = RowNumbers([part.where(row) for part in parts for row in range(len(part))])
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-    return RawTable(first.name, columns, numbers, form=first.form, notes=notes)
+    return RawTable(reference.name, columns, numbers, form=reference.form, notes=notes)
 
 
 def find(data: str, revision: str | None = None) -> Dataset:
@@ -175,11 +175,11 @@ def _task_of(data: str, path: Path) -> str:
         problem = f"is not known by its name: a text file holds an extended set ({sets})"
         raise BadInput(f"{data} {problem}; give rows of your own below a line that names columns")
     task = path.stem
-    known = diagnostics.built_in()
-    if path.suffix.lower() in _SUFFIXES and task not in (*known, VERBS):
+    built_in = diagnostics.built_in()
+    if path.suffix.lower() in _SUFFIXES and task not in (*built_in, VERBS):
         return task
     names = read_file(path).columns
-    is_own = known[task].missing_columns(names) if task in known else "target" in names
+    is_own = built_in[task].missing_columns(names) if task in built_in else "target" in names
     return path.name if is_own or form_of(names) else task
 
 

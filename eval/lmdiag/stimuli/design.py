@@ -142,10 +142,10 @@ def why_no_conditions(table: DataFrame) -> str:
     for name, block in product(inner, outer):
         parts = {x: in_order(part[name].dropna().unique()) for x, part in levels.groupby(block)}
         sizes = levels.groupby([block, "item"])[name].nunique()
-        is_full = [(sizes[x] == len(part)).mean() >= 0.5 for x, part in parts.items()]
+        is_full = [(sizes[level] == len(part)).mean() >= 0.5 for level, part in parts.items()]
         if 2 <= len(parts) <= _MOST and all(is_full) and len({*parts.values()}) == len(parts):
-            shown = "; ".join(f"{x}: {', '.join(part)}" for x, part in parts.items())
-            has = f"{name} has other levels at each level of {block} ({shown})"
+            block_levels = "; ".join(f"{level}: {', '.join(part)}" for level, part in parts.items())
+            has = f"{name} has other levels at each level of {block} ({block_levels})"
             return f"{has}: choose one by --filter {block}={next(iter(parts))}"
     for name in inner:
         if (n := levels[name].nunique()) > _MOST and levels[name].duplicated().mean() >= 0.5:
@@ -165,7 +165,7 @@ def _texts_differ(levels: DataFrame, name: str, texts: Series | None) -> bool:
     if texts is None:
         return True
     cells = levels[["item", name]].assign(text=texts).dropna()
-    of_levels = cells.groupby(["item", name])["text"].agg(lambda x: "\n".join(sorted({*x})))
+    of_levels = cells.groupby(["item", name])["text"].agg(lambda texts: "\n".join(sorted({*texts})))
     sizes = of_levels.groupby("item").agg(["size", "nunique"])
     several = sizes[sizes["size"] > 1]
     return several.empty or bool((several["nunique"] > 1).mean() >= 0.5)
@@ -184,11 +184,11 @@ def _rotates(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
 
 def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None:
     """Checks that the rows of some task have the columns of a design; `BadInput` if not."""
-    known = dict.fromkeys(name for rows in stimuli.values() for name in rows.columns())
+    names = dict.fromkeys(name for rows in stimuli.values() for name in rows.columns())
     for name in design.columns():
-        if column_like(name, known) not in known:
-            close = suggest(name, known)
-            raise BadInput(f"no column {name!r}{close}: choose from {', '.join(known)}")
+        if column_like(name, names) not in names:
+            close = suggest(name, names)
+            raise BadInput(f"no column {name!r}{close}: choose from {', '.join(names)}")
     if design.region and all(rows.regions is None for rows in stimuli.values()):
         raise BadInput(f"--region {design.region}: the rows have no regions")
 
@@ -203,9 +203,9 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     item = column_like(options.item or "item", columns)
     named = [column_like(name, columns) for name in options.conditions]
     filled = [name for name, values in columns.items() if any(x not in (None, "") for x in values)]
-    names = [x for x in filled if x in named or x not in (*NO_CONDITIONS, item)]
+    names = [name for name in filled if name in named or name not in (*NO_CONDITIONS, item)]
     has_shares = "human" in names and stimuli.compared and stimuli.diagnostic.has_shares(columns)
-    known = {"human": _SHARES} if has_shares else {}
+    uses = {"human": _SHARES} if has_shares else {}
     form = _FORMS[stimuli.form]
     if stimuli.regions:
         form += f" in up to {max(map(len, stimuli.regions))} regions"
@@ -214,21 +214,21 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         others = {x: "break-down" if x in by else "not used" for x in names if x != "good"}
         near = [x for x in names if x.lower().startswith("item") or folded(x) == "id"][:1]
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
-        return Design(len(stimuli), form, others=others | known, warnings=hints)
+        return Design(len(stimuli), form, others=others | uses, warnings=hints)
     table = DataFrame({name: level_texts(Series(columns[name], dtype=object)) for name in names})
     table["item"] = level_texts(Series(columns[item], dtype=object))
     table = table.assign(**{name: columns[name] for name in TEXT_COLUMNS if name in columns})
-    found = [x for x in named if x in names] or find_conditions(table)
+    found = [name for name in named if name in names] or find_conditions(table)
     counts = {name: table[name].value_counts() for name in found}
     sizes = table.groupby(["item", *found]).size().reset_index(name="rows")
     cells = sizes.groupby(found) if found else ()
-    others = {x: known.get(x) or _use(table, x, found) for x in names if x not in found}
+    others = {x: uses.get(x) or _use(table, x, found) for x in names if x not in found}
     dropped = [name for name, use in others.items() if use == _NO_CONDITION and found and not named]
     return Design(
         len(stimuli),
         form,
         n_items=table["item"].nunique(),
-        levels={x: {k: int(n[k]) for k in in_order(n.index)} for x, n in counts.items()},
+        levels={name: {k: int(n[k]) for k in in_order(n.index)} for name, n in counts.items()},
         cells={", ".join(cell): (len(part), int(part["rows"].sum())) for cell, part in cells},
         n_complete=len(_complete(table, found)),
         others=others,
@@ -279,8 +279,8 @@ def _warnings(
     """
     for name in ["item", *found]:
         if rows := table.index[table[name].isna()].tolist():
-            shown = stimuli.shown_rows(rows)
-            yield f"{name} is missing in {len(rows)} of {len(table)} rows ({shown})"
+            lines = stimuli.shown_rows(rows)
+            yield f"{name} is missing in {len(rows)} of {len(table)} rows ({lines})"
     for name in names:
         counts = table[name].value_counts()
         if name == "item" or len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
@@ -288,8 +288,8 @@ def _warnings(
         for level, n in counts[counts <= _RARE].items():
             others = counts.index[n < _SHARE * counts]
             for close in get_close_matches(level, others, n=1, cutoff=0.75):
-                shown = stimuli.shown_rows(table.index[table[name] == level].tolist())
-                has = f"{n} row{'s' if n > 1 else ''} ({shown})"
+                lines = stimuli.shown_rows(table.index[table[name] == level].tolist())
+                has = f"{n} row{'s' if n > 1 else ''} ({lines})"
                 yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
     for name in dropped:
         of = ", ".join(f"{level} {n}" for level, n in table[name].value_counts().items())
@@ -331,7 +331,7 @@ def _cell_warnings(table: DataFrame, found: Sequence[str]) -> Iterator[str]:
         yield f"left out, since they have no row in some cells of {crossed}: {of}"
     elif lacking:
         few = found[:_MOST]  # of many columns, there are too many combinations
-        choices = [x for n in range(len(few), 0, -1) for x in combinations(few, n)]
+        choices = [names for n in range(len(few), 0, -1) for names in combinations(few, n)]
         enough = next((names for names in choices if len(_complete(table, names))), ())
         n = len(_complete(table, enough)) if enough else 0
         remedy = f"--conditions {' '.join(enough)} ({n} items)" if enough else "other items"
@@ -344,8 +344,8 @@ def _text_warnings(stimuli: Stimuli, table: DataFrame, keys: list[str]) -> Itera
     n_texts = cells.nunique()
     several = n_texts[n_texts > 1]
     for cell, n in several[:1].items():
-        shown = stimuli.shown_rows(cells.groups[cell].tolist())
-        has = f"item {', '.join(cell)} has {n} texts ({shown})"
+        lines = stimuli.shown_rows(cells.groups[cell].tolist())
+        has = f"item {', '.join(cell)} has {n} texts ({lines})"
         more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
         yield f"{has}{more}: their mean is analysed; is an item number used twice?"
 

@@ -184,7 +184,7 @@ def without_gaps(table: RawTable, gap: str) -> RawTable:
         if gap:
             raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
         return table
-    sizes = {row: len(of_row) for row, of_row in enumerate(gaps) if len(of_row) != 1}
+    sizes = {row: len(matches) for row, matches in enumerate(gaps) if len(matches) != 1}
     has = {row: f"{n} gaps" if n else "no gap, as other rows have" for row, n in sizes.items()}
     rule = "mark the place of the target once"
     table.refuse({row: f"the column sentence has {text}: {rule}" for row, text in has.items()})
@@ -273,13 +273,13 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
         numbered = zip(numbers or count(1), regions, strict=False)
         rows.append(joined(numbered, {}, table.where(row)))
     sentences = [text for text, _ in rows]
-    spans = [of_row for _, of_row in rows]
+    spans = [row_spans for _, row_spans in rows]
     return table.having({"sentence": sentences, "regions": spans}, without=names)
 
 
 def _other_separator(sentences: Iterable[Any], separator: str) -> str:
     """What is wrong with sentences whose words or regions other characters separate; "" if none."""
-    texts = [x for x in sentences if isinstance(x, str)]
+    texts = [sentence for sentence in sentences if isinstance(sentence, str)]
     texts = [re.sub(GAP, " ", text, flags=re.IGNORECASE).strip() for text in texts]
     for mark in "*/_^@#~\\".replace(separator, "") if len(texts) > 1 else "":
         if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):

@@ -145,10 +145,10 @@ def _named(columns: Mapping[str, str]) -> tuple[str, ...]:
 
 def as_typed(options: TableOptions) -> str:
     """Returns options as they are typed, those that make rows first."""
-    first = ("columns", "wide", "split", "critical")
+    fields = ("columns", "wide", "split", "critical")
     given = options.stored()
-    values = {name: given[name] for name in (*first, *given) if name in given}
-    texts = (shlex.join([x] if isinstance(x, str) else x) for x in values.values())
+    values = {name: given[name] for name in (*fields, *given) if name in given}
+    texts = (shlex.join([value] if isinstance(value, str) else value) for value in values.values())
     return " ".join(f"--{name} {text}" for name, text in zip(values, texts, strict=True))
 
 
@@ -211,7 +211,7 @@ def _has_texts(values: Sequence[Any], least: int, most: int = MAX_CELL) -> bool:
     """Whether most values are texts of so many words, and most of them differ."""
     texts = [value for value in values if isinstance(value, str) and value.strip()]
     sizes = {x: max(len(x.split()), len(_IN_WORDS(x)) - 2) for x in texts if _LETTER(x)}
-    fitting = [x for x in texts if least <= sizes.get(x, 0) <= most]
+    fitting = [text for text in texts if least <= sizes.get(text, 0) <= most]
     is_most = len(fitting) > (len(texts) if least > 1 else len(values)) / 2
     return is_most and len({*fitting}) > len(fitting) / 2
 

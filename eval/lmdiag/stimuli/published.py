@@ -130,15 +130,15 @@ def _text_of(problem: ValidationProblem) -> str:
             field = ""
         else:
             field = f"{field}.{part}" if field else part
-    shown = "" if problem.given[0] in "{[" else f", not {problem.given}"
-    message = problem.message.replace("input should", "must") + shown
+    given = "" if problem.given[0] in "{[" else f", not {problem.given}"
+    message = problem.message.replace("input should", "must") + given
     plain = {"missing": "is missing", "too_short": "is empty", "model_type": "must be an object"}
     return f"{place}: {field} {plain.get(problem.kind, message)}"
 
 
 def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str) -> None:
     """Checks what spans several fields: numbers, names, and what the formulas read."""
-    first = {condition.condition_name for condition in items[0].conditions}
+    names = {condition.condition_name for condition in items[0].conditions}
     numbers: set[int] = set()
     for item in items:
         place = f"{name}, item {item.item_number}"
@@ -155,7 +155,7 @@ def _check_items(items: Sequence[_Item], formulas: Sequence[Formula], name: str)
                 rule = "give each region a number of its own, in ascending order"
                 raise BadInput(f"{place}, condition {title}: region_number: {rule}, not {regions}")
             conditions[title] = regions
-        if different := first ^ conditions.keys():
+        if different := names ^ conditions.keys():
             both = f"in this item and in item {items[0].item_number}, but in one of the two"
             raise BadInput(f"{place}: conditions: {min(different)} is not {both}")
         reads = [(count, x) for count, f in enumerate(formulas, start=1) for x in f.regions]

@@ -272,9 +272,9 @@ def _with_parts(table: RawTable, split: str) -> RawTable:
     parts = [level_parts(level, match[2]) for level in levels]
     rule = f"not {len(names)} ({', '.join(names)}): leave such rows out by --filter"
     table.refuse({
-        row: f"--split {split}: the column {column}: {level!r} has {len(of_row)} parts, {rule}"
-        for row, (level, of_row) in enumerate(zip(levels, parts, strict=True))
-        if len(of_row) != len(names)
+        row: f"--split {split}: the column {column}: {level!r} has {len(level_parts)} parts, {rule}"
+        for row, (level, level_parts) in enumerate(zip(levels, parts, strict=True))
+        if len(level_parts) != len(names)
     })  # fmt: skip
     made = dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
     return table.having(made, f"split: {column} into {', '.join(names)}", without=(column,))

@@ -119,7 +119,7 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
             for row, (left, right) in enumerate(sides)
             if not left and not right.strip()
         })  # fmt: skip
-    further = {x: [*v] for x, v in columns.items() if x not in diagnostic.core_columns}
+    further = {name: [*v] for name, v in columns.items() if name not in diagnostic.core_columns}
     for column in diagnostic.columns:
         if column.name in columns and column.type != "text":
             with problems.kept():
@@ -206,8 +206,8 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
         with problems.kept():
             table.refuse({
                 row: f"the column {name} {wrong[text]}"
-                for row, of_row in enumerate(rows)
-                for text in of_row[::-1]
+                for row, words in enumerate(rows)
+                for text in words[::-1]
                 if text in wrong
             })  # fmt: skip
     contexts = columns.get("context", ())
