@@ -34,8 +34,8 @@ def model_grid(analysis: ClozeAnalysis) -> Grid:
     rows = []
     for model, figures in analysis.figures.groupby("model", sort=False):
         cells = [
-            cell_of(Figure(x.value, x.n, x.ci_low, x.ci_high, statistic=x.statistic))
-            for x in figures.itertuples()
+            cell_of(Figure(row.value, row.n, row.ci_low, row.ci_high, statistic=row.statistic))
+            for row in figures.itertuples()
         ]
         rows.append(GridRow((visible(model),), 0, tuple(cells)))
     names = analysis.figures["measure"].unique()
@@ -45,8 +45,8 @@ def model_grid(analysis: ClozeAnalysis) -> Grid:
 def pair_grids(analysis: ClozeAnalysis) -> Iterator[Grid]:
     """Yields the first model against each other one: a row per measure."""
     for number, other in enumerate(analysis.models[1:], start=1):
-        of_pair = [x for x in analysis.comparisons if x.second == number]
-        for grid in comparison_grids(of_pair, "first", "second"):
+        compared = [x for x in analysis.comparisons if x.second == number]
+        for grid in comparison_grids(compared, "first", "second"):
             pair = f"{visible(analysis.models[0])} and {visible(other)}"
             yield grid._replace(title=f"{pair}, over the same items")
 
@@ -117,9 +117,9 @@ def cloze_plots(analysis: ClozeAnalysis) -> list[Plot]:
     ends = DataFrame({"cloze": [low, 1.0], "probability": [low, 1.0]})
     line = alt.Chart(drawing.inline(ends)).mark_line(color=drawing.MUTED, strokeWidth=1)
     looks = drawing.series("model", names, color=drawing.COLORS, shape=drawing.SHAPES)
-    shown = drawing.tooltip(table, ["item", "context", "word", "cloze", "probability", "rank"])
+    tooltips = drawing.tooltip(table, ["item", "context", "word", "cloze", "probability", "rank"])
     marks = alt.Chart(name="items").mark_point(size=42, strokeWidth=1.3, cursor="pointer")
-    layers = line.encode(**axes), marks.encode(**axes, **looks, tooltip=shown)
+    layers = line.encode(**axes), marks.encode(**axes, **looks, tooltip=tooltips)
     chart = drawing.layered(table, *layers, height=300)
     caption += " On the line both are equal."
     return [Plot("cloze-norms", "cloze", caption, chart)]
@@ -145,7 +145,7 @@ def listed_items(analysis: ClozeAnalysis) -> list[dict[str, Any]]:
     tops = dict(tuple(analysis.top_words.groupby(["item", "model"])))
     items = []
     for item in order[:_MOST_ITEMS]:
-        lists = [tops.get((item, x), analysis.top_words[:0]) for x in analysis.models]
+        lists = [tops.get((item, model), analysis.top_words[:0]) for model in analysis.models]
         shared = {word.lower() for of in lists for word in of["word"][of["is_said"]]}
         said = people[item].assign(is_said=[x.lower() in shared for x in people[item]["word"]])
         items.append({

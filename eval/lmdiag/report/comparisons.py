@@ -57,8 +57,8 @@ def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str)
     names = ("n", first, second, "first − second", "p", "p adj.")
     headings = tuple(Heading(name, (), name == "first − second") for name in names)
     return [
-        Grid(title, ("",), headings, tuple(map(comparison_row, of_setting)))
-        for title, of_setting in _by_setting(comparisons)
+        Grid(title, ("",), headings, tuple(map(comparison_row, compared)))
+        for title, compared in _by_setting(comparisons)
     ]
 
 
@@ -69,8 +69,8 @@ def comparison_sections(
     sections = []
     for second, of_pair in groupby(comparisons, key=lambda c: c.second):
         rows = list[GridRow]()
-        for title, of_setting in _by_setting(of_pair, is_short=True):
-            (grid,) = comparison_grids(of_setting, visible(names[0]), visible(names[second]))
+        for title, compared in _by_setting(of_pair, is_short=True):
+            (grid,) = comparison_grids(compared, visible(names[0]), visible(names[second]))
             rows += with_heading(title, grid.rows)
         title = f"{visible(names[0])} − {visible(names[second])}"
         sections.append(Section(title, [grid._replace(title=title, rows=tuple(rows))]))
@@ -84,11 +84,11 @@ def _by_setting(
     comparisons: Iterable[Comparison], *, is_short: bool = False
 ) -> Iterator[tuple[str, list[Comparison]]]:
     """The title of each task and setting, and the comparisons there."""
-    for (task, setting), of_setting in groupby(comparisons, key=lambda c: (c.task, c.setting)):
+    for (task, setting), compared in groupby(comparisons, key=lambda c: (c.task, c.setting)):
         diagnostic = diagnostics.get(task)
         after = "" if setting == "none" else f", {diagnostic.setting_label(setting)}"
         title = diagnostic.short_title if is_short else diagnostic.title
-        yield visible(title + after), [*of_setting]
+        yield visible(title + after), [*compared]
 
 
 def notes(comparisons: Sequence[Comparison]) -> list[str]:
@@ -208,12 +208,12 @@ def compared(
     """
     refuse_different(runs, across)
     checkpoints = labels.are_checkpoints([run.results for run in runs])
-    shown = in_detail(runs) if checkpoints else range(len(runs))
+    detailed = in_detail(runs) if checkpoints else range(len(runs))
     pairs = [
         RunPair(sources[0].label, sources[i].label, {}, number)
-        for number, i in enumerate(shown[1:], start=1)
+        for number, i in enumerate(detailed[1:], start=1)
     ]
-    shown_runs = [runs[number] for number in shown]
+    shown_runs = [runs[number] for number in detailed]
     for comparison in compare_runs(*shown_runs, across=across, measures=measures) if pairs else ():
         pairs[comparison.second - 1].comparisons[comparison.key] = comparison
     return pairs

@@ -163,9 +163,9 @@ def _grid(
     columns: Mapping[str, _Column],
 ) -> Grid:
     """The texts of a table, after the labels of its rows and the name of the model."""
-    shown = {name: column for name, column in columns.items() if name in table}
+    present = {name: column for name, column in columns.items() if name in table}
     unit = f", {UNITS[analysis.response]}" if analysis.response in UNITS else ""
-    headings = {name: x.heading + unit * x.is_figure for name, x in shown.items()}
+    headings = {name: column.heading + unit * column.is_figure for name, column in present.items()}
     n_labels = 2 if analysis.has_models and "model" in table else 1
     rows = []
     for label, record in zip(labels, table.to_dict("records"), strict=True):
@@ -173,11 +173,11 @@ def _grid(
         interval = "" if isna(record.get("ci_low")) else f"[{', '.join(ends)}]"
         cells = {
             headings[name]: CellText(x.text(record[name]), interval if x.is_figure else "")
-            for name, x in shown.items()
+            for name, x in present.items()
         }
         suite = f"{record['suite']}: " if "suite" in record else ""
         rows.append(((suite + label, record.get("model", ""))[:n_labels], cells))
-    facts = [headings[name] for name, x in shown.items() if not x.is_figure]
+    facts = [headings[name] for name, column in present.items() if not column.is_figure]
     return text_grid(caption, (visible(heading), "model")[:n_labels], rows, facts)
 
 

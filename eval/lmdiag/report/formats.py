@@ -146,13 +146,13 @@ def _grouped(grid: Grid) -> Grid:
     rows = list[GridRow]()
     heading = None
     for row in grid.rows:
-        first, *others = row.labels
+        label, *others = row.labels
         if not any(others):
             rows.append(row)
             continue
         part = row._replace(labels=(*others,))
-        rows += with_heading(first, [part])[first == heading :]
-        heading = first
+        rows += with_heading(label, [part])[label == heading :]
+        heading = label
     return grid._replace(label_headings=("",), rows=tuple(rows))
 
 

@@ -225,7 +225,7 @@ def text_grid(
     made = []
     for labels, texts in rows:
         names = [*texts]
-        cells = (x if isinstance(x, CellText) else CellText(x) for x in texts.values())
+        cells = (text if isinstance(text, CellText) else CellText(text) for text in texts.values())
         made.append(GridRow(tuple(map(visible, labels)), 0, tuple(cells)))
     return figure_grid(title, label_headings, names, made, "", facts)
 
@@ -259,26 +259,26 @@ def figure_grid(
         facts += [] if has_chance else [f"chance {level}" for level in chance if level]
         headings.append(Heading(column, tuple(facts), column not in texts))
     headings += [Heading("chance")] * has_chance
-    shown = []
+    with_published = []
     for row in rows:
         n_and_chance = ([*filter(None, facts)] for facts in _facts(row.cells))
         ends = ("–".join(facts[:1] + facts[1:][-1:]) for facts in n_and_chance)  # e.g. 31–33
-        shown.append(row._replace(cells=with_facts(row.cells, *ends)))
+        with_published.append(row._replace(cells=with_facts(row.cells, *ends)))
         published = [x.figure and numbers.published(x.published, x.figure) for x in row.cells]
         if any(published):
             labels = (PUBLISHED, *[""] * (len(row.labels) - 1))
             cells = with_facts(CellText(text or "") for text in published)
-            shown.append(GridRow(labels, row.depth + 1, cells, is_published=True))
-    kinds = {x.figure.is_percent for row in rows for x in row.cells if x.figure}
+            with_published.append(GridRow(labels, row.depth + 1, cells, is_published=True))
+    kinds = {cell.figure.is_percent for row in rows for cell in row.cells if cell.figure}
     unit = ", percent" if kinds == {True} else ""
-    return Grid(title, label_headings, tuple(headings), tuple(shown), unit, source)
+    return Grid(title, label_headings, tuple(headings), tuple(with_published), unit, source)
 
 
 def _facts(cells: Iterable[CellText]) -> tuple[list[str], list[str]]:
     """The distinct n and chance levels of some figures in ascending order; "" for no level."""
-    known = [cell.figure for cell in cells if cell.figure]
-    n = sorted({figure.n for figure in known if figure.n is not None})
-    levels = {figure.chance for figure in known if figure.value is not None}
+    figures = [cell.figure for cell in cells if cell.figure]
+    n = sorted({figure.n for figure in figures if figure.n is not None})
+    levels = {figure.chance for figure in figures if figure.value is not None}
     chance = sorted({-1.0 if x is None else round(x, 9) for x in levels})  # means of thirds
     return [f"{x:,}" for x in n], ["" if x < 0 else numbers.number(x, "share") for x in chance]
 

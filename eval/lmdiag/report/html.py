@@ -91,10 +91,10 @@ class Report:
         for task in self.figures.tasks:
             having = [i for i in self.detailed if task in self.runs[i].results.tasks]
             runs = [self.runs[i] for i in having]
-            of_task = [items(run, task) for run in runs]
+            task_items = [items(run, task) for run in runs]
             looks = {self.figures.sources[i].label: self.detailed.index(i) for i in having}
             looks = looks if len(runs) > 1 else {}
-            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), of_task, looks)
+            tasks[task] = TaskRuns(task, runs, self.figures.of_runs(having), task_items, looks)
         return tasks
 
     @cached_property
@@ -114,7 +114,7 @@ class Report:
             *self.trends,
             *self.ranked,
             *(plot for pair in self.comparisons for plot in pair.plots),
-            *(plot for of_task in self.tasks.values() for plot in plots(of_task)),
+            *(plot for task_runs in self.tasks.values() for plot in plots(task_runs)),
         ]
 
     @schemapi.debug_mode(False)  # altair would validate each part of each chart
@@ -142,8 +142,8 @@ class Report:
             for section in self.sections
         ]
         rows = [row for view in views for row in view["headlines"]]
-        shown = [self.trends, self.designs, self.ranked, *(view["plots"] for view in views)]
-        shown += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
+        groups = [self.trends, self.designs, self.ranked, *(view["plots"] for view in views)]
+        groups += [pair.plots for pair in pairs if len(pairs) < MOST_BESIDE]
         tests = [c for pair in pairs for c in pair.comparisons.values()]
         return environment().get_template("report.html.j2").render(
             title=labels.title(results), sources=figures.sources, designs=self.designs,
@@ -158,16 +158,16 @@ class Report:
             **_sizes(results, self.trends),
             samples=_samples(figures),
             comparison_notes=notes(tests) + not_compared(self.runs),
-            **frame("report", charts=any(shown)),
+            **frame("report", charts=any(groups)),
         )  # fmt: skip
 
 
 def _headline_facts(rows: Sequence[HeadlineRow], *, several: bool) -> list[str]:
     """Which facts the table of a few models has columns for."""
-    shown = {"n"}.union(name for row in rows for name, text in row.facts.items() if text)
-    shown -= {"published"} if several else {*REFERENCES.values()} if "published" in shown else set()
+    facts = {"n"}.union(name for row in rows for name, text in row.facts.items() if text)
+    facts -= {"published"} if several else {*REFERENCES.values()} if "published" in facts else set()
     names = ("n", "chance", "published", *REFERENCES.values(), "human")
-    return [name for name in names if name in shown]
+    return [name for name in names if name in facts]
 
 
 def _headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table: bool) -> str:

@@ -56,8 +56,8 @@ def fit_grid(fit: HumanFit) -> Grid:
             "mean surprisal": decimals(model.mean_surprisal, 3),
             "per bit": UNDEFINED if isnan(model.per_bit) else f"{model.per_bit:.4g}",
         }
-        shown = {name: text.replace("-", "−") for name, text in cells.items() if text}
-        rows.append(((model.name,), shown))
+        texts = {name: text.replace("-", "−") for name, text in cells.items() if text}
+        rows.append(((model.name,), texts))
     caption = f"{visible(sides(fit.full)[0])}: predictive power of {' and '.join(how.predictors)}"
     return text_grid(caption, ("model",), rows)
 
@@ -94,7 +94,7 @@ def _left_out_grid(fit: HumanFit) -> Grid:
     models = {visible(name): model for name, model in _by_source(fit).items()}
     reasons = dict.fromkeys(reason for model in fit.models for reason in model.left_out)
     rows = [
-        ((reason,), {name: f"{x.left_out.get(reason, 0):,}" for name, x in models.items()})
+        ((reason,), {name: f"{fit.left_out.get(reason, 0):,}" for name, fit in models.items()})
         for reason in reasons
     ]
     fitted = {name: f"{model.n:,}" for name, model in models.items()}
@@ -182,7 +182,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     lines = " Lines are 95% intervals."
     is_few = fit.models[0].n <= _FEW
-    shown = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
+    marks = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
     has_intervals = not isnan(fit.models[0].ci_low)
     power = fit.to_frame()[["mean_surprisal", "per_word", "n", "ci_low", "ci_high", "name"]]
     power = power.rename(columns={"mean_surprisal": "surprisal", "per_word": "value"} | _NAMES)
@@ -192,7 +192,7 @@ def human_plots(fit: HumanFit) -> list[Plot]:
     captions = {
         "power": f"Predictive power: {gain} against mean surprisal, a mark per model."
         + lines * has_intervals,
-        "binned": f"{response} by surprisal: {shown}." + lines * (not is_few),
+        "binned": f"{response} by surprisal: {marks}." + lines * (not is_few),
         "coefficients": f"Coefficients of the full model, {visible(left)} per unit of the "
         f"predictor.{lines}",
     }

@@ -39,32 +39,32 @@ def listed(
     The runs have the same items in the same order; `chosen` are ids of rows or contrasts.
     """
     wanted = {item.id for item in representative(runs[0])} | set(chosen)
-    shown = []
+    parts = []
     for same in zip(*runs, strict=True):
-        first = same[0]
-        if not wanted & {first.id, *(choice.id for choice in first.choices)}:
+        leading = same[0]
+        if not wanted & {leading.id, *(choice.id for choice in leading.choices)}:
             continue
-        expecting = next((choice for choice in first.choices if choice.expected), None)
+        expecting = next((choice for choice in leading.choices if choice.expected), None)
         rows = [list(row) for row in zip(*(item.choices for item in same), strict=True)]
         contexts: dict[str, list[list[Choice]]] = {}
         for row in rows:
             contexts.setdefault(row[0].sentence, []).append(row)
-        is_sentence = first.choices[0].is_sentence
+        is_sentence = leading.choices[0].is_sentence
         values_of = {
             name: [numbers.decimals(item.measures.get(name), 3) for item in same]
             for name in dict.fromkeys(name for item in same for name in item.measures)
         }
-        shown.append({
-            "item": first,
+        parts.append({
+            "item": leading,
             "setting": setting,
-            "anchor": visible(first.id if setting == NONE else f"{setting}:{first.id}"),
+            "anchor": visible(leading.id if setting == NONE else f"{setting}:{leading.id}"),
             "tags": {
                 f"{by}={level}": diagnostic.level_label(by, level)
-                for by, level in first.levels.items()
+                for by, level in leading.levels.items()
                 if by not in diagnostic.untagged
             },
-            "good": first.good if first.is_compared else first.order,
-            "difference": first.held if first.predictions else first.difference,
+            "good": leading.good if leading.is_compared else leading.order,
+            "difference": leading.held if leading.predictions else leading.difference,
             "place": expecting and (expecting.place or "none"),
             "verdicts": [item.verdict for item in same],
             "predictions": list(zip(*(item.predictions for item in same), strict=True)),
@@ -73,7 +73,7 @@ def listed(
             "contexts": [] if is_sentence else [*contexts.values()],
             "columns": _columns(rows) if is_sentence else [],
         })  # fmt: skip
-    return shown
+    return parts
 
 
 def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:
@@ -83,11 +83,11 @@ def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part
     Each column has a name, "" for words, and for each row its part as each run has it, or None.
     """
     parts = []
-    for first, *others in rows:
-        known = [{part.start: part for part in choice.parts} for choice in others]
+    for reference, *others in rows:
+        parts_at = [{part.start: part for part in choice.parts} for choice in others]
         parts.append([
-            [part, *(of.get(part.start, part._replace(bits=None)) for of in known)]
-            for part in first.parts
+            [part, *(of.get(part.start, part._replace(bits=None)) for of in parts_at)]
+            for part in reference.parts
         ])  # fmt: skip
     texts = [[part[0].text for part in row] for row in parts]
     longest = max(map(len, parts))
@@ -118,14 +118,14 @@ def representative(found: Sequence[Item]) -> list[Item]:
     for item in found:
         groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
     n = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
-    shown = []
+    chosen_items = []
     for group in groups.values():
         pairs = [(order, item) for item in group if (order := item.order) is not None]
         ordered = [item for _, item in sorted(pairs, key=itemgetter(0))] or group
         last = len(ordered) - 1
         ranks = range(last + 1) if last < n else [round(i * last / (n - 1)) for i in range(n)]
-        shown += [ordered[rank] for rank in ranks]
-    return shown
+        chosen_items += [ordered[rank] for rank in ranks]
+    return chosen_items
 
 
 # ---- the list and its controls -------------------------------------------------------------------
@@ -188,17 +188,17 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
     are `listed`; `orders` are texts by the values of the orders of the list.
     """
     diagnostic = data.diagnostic
-    shown = listed(data.items, diagnostic, chosen=chosen)
+    listed_items = listed(data.items, diagnostic, chosen=chosen)
     for setting in data.settings if len(data.runs) == 1 else ():
         perturbation = diagnostic.perturbation(setting)
         if perturbation and not perturbation.shuffled:
             perturbed = items(data.runs[0], data.task, setting)
-            shown += listed([perturbed], diagnostic, setting, chosen)
-    first = shown[0]["item"] if shown else None
+            listed_items += listed([perturbed], diagnostic, setting, chosen)
+    first = listed_items[0]["item"] if listed_items else None
     asks = "choice" if first and first.choices[0].is_option else diagnostic.asks
     words = _WORDS["prediction" if first and first.predictions else asks]
-    is_compared = any(item["verdicts"][0][0] != "plain" for item in shown)
-    has_expected = any(item["place"] for item in shown)
+    is_compared = any(item["verdicts"][0][0] != "plain" for item in listed_items)
+    has_expected = any(item["place"] for item in listed_items)
     orders = {
         "order": "order of the data",
         "difference": f"{words.difference}, lowest first" if is_compared else "",
@@ -206,13 +206,13 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
         "-good": words.good if is_compared else words.alone,
         "place": "place of the expected word" if has_expected else "",
     }
-    n_listed = sum(item["setting"] == NONE for item in shown)
+    n_listed = sum(item["setting"] == NONE for item in listed_items)
     counted = "contrasts" if first and first.is_compared else words.rows
     return {
-        "listed": shown,
+        "listed": listed_items,
         "total": len(data.items[0]),
         "of_sample": counted if n_listed < len(data.items[0]) else "",
-        "filters": _filters(shown, data, words.outcomes if is_compared else {}),
+        "filters": _filters(listed_items, data, words.outcomes if is_compared else {}),
         "orders": {value: text for value, text in orders.items() if text},
     }
 

@@ -138,10 +138,10 @@ class Choice(NamedTuple):
         """The words of the sentence, or its regions."""
         regions = self.regions or None
         parts = []
-        for x in sentence_parts(self.context, self.spans, regions, empty_bits=self.empty_bits):
-            name = f"{x.number} {x.name}".rstrip() if regions else ""
-            bits = None if math.isnan(x.bits) else x.bits
-            parts.append(Part(x.start, self.context[x.start : x.end], bits, name))
+        for part in sentence_parts(self.context, self.spans, regions, empty_bits=self.empty_bits):
+            name = f"{part.number} {part.name}".rstrip() if regions else ""
+            bits = None if math.isnan(part.bits) else part.bits
+            parts.append(Part(part.start, self.context[part.start : part.end], bits, name))
         return parts
 
     @property
@@ -216,17 +216,20 @@ class Item(NamedTuple):
         The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions
         hold, but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
         """
-        first = self.choices[0]
+        choice = self.choices[0]
         gap = self.difference
         if self.predictions:
             return self._verdict_on_predictions()
         if not self.is_compared:
-            digits = 1 if first.is_sentence else 2
-            return "plain", "unscorable" if first.bits is None else f"{first.bits:.{digits}f} bits"
+            digits = 1 if choice.is_sentence else 2
+            return (
+                "plain",
+                "unscorable" if choice.bits is None else f"{choice.bits:.{digits}f} bits",
+            )
         if self.prefers_good is None or gap is None:
             return "unknown", "cannot be compared"
         size = numbers.probability(abs(gap))
-        if first.is_sentence:
+        if choice.is_sentence:
             size = f"{numbers.bits(abs(gap))} bits"
         if not self.prefers_good:
             return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
@@ -282,13 +285,13 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     }
     found = []
     for name, group in groups.items():
-        first = group[0]
-        numbered = enumerate(formulas[first], start=1)
+        row = group[0]
+        numbered = enumerate(formulas[row], start=1)
         defined = {x: [of[i] for i in group if not math.isnan(of[i])] for x, of in further.items()}
         item = Item(
             name,
             sorted((choices[i] for i in group), key=lambda choice: not choice.good),
-            {by: level for by, of in levels.items() if (level := of[first]) is not None},
+            {by: level for by, of in levels.items() if (level := of[row]) is not None},
             prefers_good.get(name),
             by_threshold.get(name),
             [(formula, holds.get(f"{name}/{number}")) for number, formula in numbered],

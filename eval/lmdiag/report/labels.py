@@ -151,14 +151,14 @@ def _blank_facts(results: Results) -> dict[str, str]:
     case = "exactly" if model.cased else "without regard to case, as the tokenizer is uncased"
     declared = [x for task in results.tasks for x in results.diagnostic(task).perturbations]
     perturbed = {x.name: x for x in declared if x.name in protocol.perturb}.values()
-    names = ", ".join(x.label for x in perturbed) or "none"
-    if any(x.shuffled for x in perturbed):
+    names = ", ".join(perturbation.label for perturbation in perturbed) or "none"
+    if any(perturbation.shuffled for perturbation in perturbed):
         names += f", {protocol.shuffles} shuffles, seed {protocol.seed}"
-    first = " and ".join(map(str, protocol.k))
+    ranks = " and ".join(map(str, protocol.k))
     return {
         "Probability": scored,
         **_framing(protocol),
-        "Accuracy": f"among the first {first}; words are compared {case}",
+        "Accuracy": f"among the first {ranks}; words are compared {case}",
         "Sensitivity": f"threshold {protocol.threshold:g} on differences of probabilities",
         "Perturbations": names,
     }
@@ -181,8 +181,8 @@ def run_letter(number: int) -> str:
     >>> [run_letter(number) for number in (0, 1, 25, 26, 27)]
     ['A', 'B', 'Z', 'AA', 'AB']
     """
-    first, last = divmod(number, 26)
-    return (run_letter(first - 1) if first else "") + chr(ord("A") + last)
+    place, last = divmod(number, 26)
+    return (run_letter(place - 1) if place else "") + chr(ord("A") + last)
 
 
 def asked_differently(protocols: Sequence[QueryOptions]) -> list[str]:
@@ -209,8 +209,8 @@ def are_checkpoints(runs: Sequence[Results]) -> bool:
 def title(results: Sequence[Results]) -> str:
     """Returns the title of a page, or of a table of all models."""
     if are_checkpoints(results):
-        first = results[0].model
-        return f"{visible(trained_model(first.id, first.revision))}: {len(results)} checkpoints"
+        model = results[0].model
+        return f"{visible(trained_model(model.id, model.revision))}: {len(results)} checkpoints"
     if len(results) < 3:
         return " and ".join(dict.fromkeys(run_labels(results)))
     return f"{len(results)} models"

@@ -65,8 +65,8 @@ def protocols_line(multiverse: Multiverse, model: str) -> str:
     """Returns the number of protocols of a model, and the choices of the knobs that are open."""
     count = len(multiverse.numbers_of(model))
     knobs = multiverse.choices(model).items()
-    shown = "; ".join(f"{knob} {', '.join(map(choice_label, values))}" for knob, values in knobs)
-    return ": ".join(filter(None, (f"{count} protocol{'s' * (count != 1)}", shown)))
+    choices = "; ".join(f"{knob} {', '.join(map(choice_label, values))}" for knob, values in knobs)
+    return ": ".join(filter(None, (f"{count} protocol{'s' * (count != 1)}", choices)))
 
 
 class MultiverseSection(NamedTuple):
@@ -88,8 +88,8 @@ class MultiverseSection(NamedTuple):
 def multiverse_sections(multiverse: Multiverse) -> list[MultiverseSection]:
     """Returns the diagnostics of a multiverse."""
     sections = []
-    for task, of_task in groupby(multiverse.figures, key=lambda headline: headline.task):
-        figures = [*of_task]
+    for task, headlines in groupby(multiverse.figures, key=lambda headline: headline.task):
+        figures = [*headlines]
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
         ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
         gaps = [_gap_grid(multiverse, figures, second) for second in multiverse.models[1:]]
@@ -190,9 +190,9 @@ def _difference_rows(
     multiverse: Multiverse, headline: Headline, second: str
 ) -> list[dict[str, Any]]:
     """The differences between the first model and another one, with the choices of each."""
-    first = multiverse.models[0]
-    knobs = multiverse.choices(first)
-    defaults = (multiverse.numbers_of(first)[0], multiverse.numbers_of(second)[0])
+    reference = multiverse.models[0]
+    knobs = multiverse.choices(reference)
+    defaults = (multiverse.numbers_of(reference)[0], multiverse.numbers_of(second)[0])
     rows = []
     for pair, x in multiverse.differences(headline, second).items():
         a, b = (multiverse.members[number].choices for number in pair)
@@ -221,10 +221,10 @@ def _chart(
         labels = [*map(choice_label, open_knobs[knob])]
         for number, (choice, label) in enumerate(zip(open_knobs[knob], labels, strict=True)):
             alike = labels.count(label) > 1  # long prompts
-            shown = f"{knob} {number + 1}: {label}" if alike else f"{knob} {label}"
+            title = f"{knob} {number + 1}: {label}" if alike else f"{knob} {label}"
             strongest = largest > 0 and effects.get(knob) == largest
             lines += [
-                {"place": place, "choice": shown, "strongest": strongest}
+                {"place": place, "choice": title, "strongest": strongest}
                 for place, chosen in enumerate(choices, start=1)
                 if chosen.get(knob) == choice
             ]

@@ -45,8 +45,8 @@ def number(value: float | None, statistic: Statistic | None) -> str:
 
 def signed(value: float | None, statistic: Statistic | None) -> str:
     """One number with its sign, e.g. a difference in percentage points; zero has none."""
-    shown = number(value, statistic)
-    return f"+{shown}" if shown[0] not in f"−{UNDEFINED}" and shown.strip("0.") else shown
+    text = number(value, statistic)
+    return f"+{text}" if text[0] not in f"−{UNDEFINED}" and text.strip("0.") else text
 
 
 def value(figure: Figure) -> str:
@@ -82,7 +82,7 @@ def published(reported: PublishedFigure | None, figure: Figure) -> str:
     if figure.ci_low is not None and figure.ci_high is not None:
         is_within = 100 * figure.ci_low - 0.05 <= reported.value <= 100 * figure.ci_high + 0.05
         star = "" if is_within else "*"
-    others = "".join(f"; {x.value:.1f} {citation(x.source)}" for x in reported.others)
+    others = "".join(f"; {other.value:.1f} {citation(other.source)}" for other in reported.others)
     return f"{reported_value(reported)} ({difference}){star}{others}"
 
 

@@ -82,9 +82,9 @@ class ReportFigures:
             labels[HUMAN] = "Human baseline"
             table.loc[rows.index, "setting_rank"] = rank_in(rows["setting"], settings)
             table.loc[rows.index, "setting_label"] = rows["setting"].map(labels)
-            of_levels = rows[rows["by"] != ""]
-            n_columns = of_levels.groupby("level")["by"].nunique()  # of own data with such a level
-            for by, rows_of in of_levels.groupby("by"):
+            level_rows = rows[rows["by"] != ""]
+            n_columns = level_rows.groupby("level")["by"].nunique()  # of own data with such a level
+            for by, rows_of in level_rows.groupby("by"):
                 levels = diagnostic.levels_in_order(by, rows_of["level"].unique())
                 labels = {level: diagnostic.level_label(by, level) for level in levels}
                 for level in levels if diagnostic.is_form else ():
@@ -161,10 +161,10 @@ def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     Where no run has those that the diagnostic declares, they are the usual ones. The column `human`
     has the human baseline as a record, None where the data do not contain it.
     """
-    parts = [figures.select(task, x) for x in figures.diagnostic(task).headlines]
+    parts = [figures.select(task, headline) for headline in figures.diagnostic(task).headlines]
     if all(part.empty for part in parts):
-        parts = [figures.select(task, x) for x in diagnostics.get("").headlines]
-    parts += [figures.select(task, x) for x in CHOICE_HEADLINES]
+        parts = [figures.select(task, headline) for headline in diagnostics.get("").headlines]
+    parts += [figures.select(task, headline) for headline in CHOICE_HEADLINES]
     table = pd.concat([part for part in parts if len(part)] or parts)
     is_human = (figures.table["task"] == task) & (figures.table["setting"] == HUMAN)
     human = figures.table[is_human].set_index("address")["figure"].to_dict()
@@ -177,7 +177,7 @@ def figures_of_sets(task: str, figures: ReportFigures) -> pd.DataFrame:
     Without rows unless the runs have several of the sets, of which the task is the first.
     """
     sets = figures.diagnostic(task).extended_sets
-    tasks = [x for x in sets.labels if x in figures.tasks] if sets else []
+    tasks = [name for name in sets.labels if name in figures.tasks] if sets else []
     if sets is None or len(tasks) < 2 or tasks[0] != task:
         return figures.table[:0]
     parts = []
@@ -197,8 +197,8 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
     results = run.results
     for task in tasks:
         if task not in results.tasks:
-            known = f"{suggest(task, results.tasks)}: choose from {', '.join(results.tasks)}"
-            raise BadInput(f"{run.path} has no task {task}{known}")
+            choices = f"{suggest(task, results.tasks)}: choose from {', '.join(results.tasks)}"
+            raise BadInput(f"{run.path} has no task {task}{choices}")
     kept = {task: {**results.tasks[task]} for task in results.tasks if task in (tasks or (task,))}
     if measures:
         contents = [content for settings in kept.values() for content in settings.values()]
@@ -206,6 +206,6 @@ def chosen_run(run: Run, tasks: Sequence[str], measures: Sequence[str]) -> Run:
         chosen = chosen_measures(measures, names)
         for settings in kept.values():
             for setting, content in settings.items():
-                shown = {x: figure for x, figure in content.measures.items() if x in chosen}
-                settings[setting] = replace(content, measures=shown)
+                figures = {x: figure for x, figure in content.measures.items() if x in chosen}
+                settings[setting] = replace(content, measures=figures)
     return replace(run, results=replace(results, tasks=kept))

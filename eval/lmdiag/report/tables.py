@@ -97,14 +97,14 @@ def _reference_rows(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd
     A model whose own run is shown has its published figures there.
     """
     own = {figure.model for figure in table["reported"] if figure}
-    known = dict[tuple[str, FigureKey], PublishedFigure]()
+    published = dict[tuple[str, FigureKey], PublishedFigure]()
     for task in table["task"].unique():
-        known |= reference_figures(figures.having(task)[0].results, task)
+        published |= reference_figures(figures.having(task)[0].results, task)
     once = table.drop_duplicates(["setting", "address"])
     keys = [FigureKey(*key) for key in once[[*FigureKey._fields]].itertuples(index=False)]
     references = dict[str, pd.DataFrame]()
     for model, name in REFERENCES.items():
-        found = [known.get((model, key)) for key in keys]
+        found = [published.get((model, key)) for key in keys]
         texts = [figure and CellText(numbers.reported_value(figure)) for figure in found]
         part = once.assign(cell=pd.Series(texts, once.index, object)).dropna(subset="cell")
         if len(part) and model not in own:
@@ -136,18 +136,18 @@ def _tables(
         (further if is_long else tables).append(grid)
         rest = rest.drop(index=table.index, errors="ignore")
     if declared:
-        shown = everything["measure"][~everything.index.isin(rest.index)]
-        new = rest[~rest["measure"].isin(shown) & (rest["by"] == "") & ~rest["is_curve"]]
+        measures = everything["measure"][~everything.index.isin(rest.index)]
+        new = rest[~rest["measure"].isin(measures) & (rest["by"] == "") & ~rest["is_curve"]]
         tables.append(_pivot(figures, replace(everywhere, title="Further measures"), new))
         rest = rest.drop(index=new.index)
     n_levels = rest.groupby(["measure", "by"])["level"].transform("nunique")
     rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve"])]
     (further if declared else tables).append(_pivot(figures, everywhere, rest))
-    of_sets = figures_of_sets(task, figures)
+    set_figures = figures_of_sets(task, figures)
     sets = figures.diagnostic(task).extended_sets
-    if sets and len(of_sets):
+    if sets and len(set_figures):
         shape = TableShape(sets.title, sets.source, (), ("set",), "heading")
-        tables.append(_pivot(figures, shape, of_sets))
+        tables.append(_pivot(figures, shape, set_figures))
     return [grid for grid in tables if grid.rows], [grid for grid in further if grid.rows]
 
 
@@ -183,8 +183,8 @@ class HeadlineRow(NamedTuple):
     @property
     def shades(self) -> list[int]:
         """The shade of each cell, 0 to 8: of 100 percent, else between lowest and highest value."""
-        known = [value for value in self.values if value is not None] or [0.0]
-        low, high = (0.0, 1.0) if self.is_percent else (min(known), max(known))
+        values = [value for value in self.values if value is not None] or [0.0]
+        low, high = (0.0, 1.0) if self.is_percent else (min(values), max(values))
         span = high - low or 1.0
         return [0 if value is None else round(8 * (value - low) / span) for value in self.values]
 
@@ -199,8 +199,8 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
     }
     for address, of_figure in table.groupby("address", sort=False):
         cells = [CellText("")] * len(figures.sources)
-        for x in of_figure.itertuples():
-            cells[x.run] = cell_of(x.figure, x.reported)
+        for row in of_figure.itertuples():
+            cells[row.run] = cell_of(row.figure, row.reported)
         first = of_figure.iloc[0]
         figure = first["figure"]
         human = first["human"]
@@ -285,8 +285,8 @@ def sections(
         suites = dict(zip(columns.get("suite", ()), columns.get("formulas", ()), strict=False))
         formulas = {
             f"{suite}/{number}": f"{suite}: {text}" if len(suites) > 1 else text
-            for suite, of_suite in suites.items()
-            for number, text in enumerate(of_suite, start=1)
+            for suite, suite_rows in suites.items()
+            for number, text in enumerate(suite_rows, start=1)
         }
         tables, further = _tables(task, figures, formulas)
         remarks = [

@@ -90,16 +90,16 @@ def print_overview(results: Sequence[Results], console: Console) -> None:
     Where the published columns do not fit beside three or more models, they are left out.
     """
     figures = ReportFigures.of(results)
-    shown = overview(figures)
+    section = overview(figures)
     if len(results) <= MOST_BESIDE and not labels.are_checkpoints(results):
-        shown = shown._replace(title="")  # the models are named by the columns
-    for grid in shown.tables:
+        section = section._replace(title="")  # the models are named by the columns
+    for grid in section.tables:
         headings = [*enumerate(grid.headings)]
         smaller = grid.of_columns([i for i, x in headings if not x.label.endswith(PUBLISHED)])
         if len(results) > 2 and smaller != grid and len(_parts(grid, console)) > 1:
             line = f"{PUBLISHED} figures of other models: in a wider terminal, and on the page"
-            shown = shown._replace(tables=[smaller], remarks=[*shown.remarks, line])
-    print_section(shown, console)
+            section = section._replace(tables=[smaller], remarks=[*section.remarks, line])
+    print_section(section, console)
 
 
 def tables_as_text(results: Sequence[Results], sections: Sequence[Section]) -> str:
@@ -118,14 +118,14 @@ def _print_tables(
     results: Sequence[Results], sections: Sequence[Section], console: Console
 ) -> None:
     """The overview of runs, or of one what was asked, then the tables of each task."""
-    first = overview(ReportFigures.of(results))
-    shown = [first, *sections]
+    headline_section = overview(ReportFigures.of(results))
+    printed = [headline_section, *sections]
     if not results[0].data.source:  # of measures without a run, the signatures
-        shown = [*sections, Section("", [], first.signatures)]
+        printed = [*sections, Section("", [], headline_section.signatures)]
     elif len(results) == 1:
         _print_model(results[0], console)
-        shown[0] = first._replace(title="")
-    for section in shown:
+        printed[0] = headline_section._replace(title="")
+    for section in printed:
         print_section(section, console)
 
 
@@ -167,12 +167,12 @@ def print_comparisons(
     named = (f"{letter}  {name}" for letter, name in zip(letters, names[:n_named], strict=True))
     _print_lines(named, console, "bold", wrap=True)
     _print_lines(labels.asked_differently(protocols[:n_named]), console, "")
-    for second, of_pair in groupby(comparisons, key=lambda c: c.second):
+    for second, compared in groupby(comparisons, key=lambda c: c.second):
         if second >= n_named:
             break
         other = letters[second]
         title = f"A and {other}" if len(names) > 2 else ""
-        print_section(Section(title, comparison_grids(of_pair, "A", other)), console)
+        print_section(Section(title, comparison_grids(compared, "A", other)), console)
     lines = [*notes(comparisons), *dict.fromkeys(map(cited_signature, signatures))]
     if n_named < len(names):
         lines.append(f"the first {_MOST_PAIRS} of {len(names) - 1:,} pairs; {_CSV} has all")
@@ -252,7 +252,7 @@ def _drawn(grid: Grid) -> Table:
     columns = []
     for i, heading in enumerate(grid.headings):
         widest = max(
-            len(str(x.cells[i]) if grid.is_beside else x.cells[i].value) for x in grid.rows
+            len(str(row.cells[i]) if grid.is_beside else row.cells[i].value) for row in grid.rows
         )
         lines = wrapped(heading.label, max(widest, HEADING), break_words=grid.room is not None)
         style = "" if heading.is_figure else "dim"

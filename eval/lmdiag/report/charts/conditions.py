@@ -55,7 +55,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
         joined = conditions
         titles = ["", ", ".join(titles)]
         items = items.iloc[:0]
-    keys = [x for x in ("suite", "model", *conditions) if x in items]
+    keys = [column for column in ("suite", "model", *conditions) if column in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
     data = pd.concat([cells.rename(columns=_NAMES), items], ignore_index=True)
     drawn = {*sides, *joined, *(() if analysis.has_models else ("model",))}
@@ -65,7 +65,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
 
     columns = {
         "level": texts(sides), "series": texts(joined),
-        "panel": texts([x for x in keys if x not in drawn]),
+        "panel": texts([key for key in keys if key not in drawn]),
     }  # fmt: skip
     if not is_path:
         columns["item"] = data["item"].map(visible, na_action="ignore")
@@ -76,11 +76,11 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     title = ", ".join(filter(None, (response, unit)))
     chart = _means_chart(data, title, *map(visible, titles[:2]), possible=possible)
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
-    shown = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
+    lines = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
     caption = (
         f"Mean {response} by condition. Vertical lines are 95% intervals within items "
         f"(Cousineau 2005; Morey 2008){', cut where no value is possible' if is_cut else ''}"
-        f"{'' if is_path else f', thin lines are {shown}'}."
+        f"{'' if is_path else f', thin lines are {lines}'}."
     )
     return Plot("conditions", name, caption, chart)
 

@@ -78,8 +78,8 @@ class _Rows(alt.Data):
 def inline(data: pd.DataFrame) -> Any:
     """Returns the rows for a chart, without undefined values: JSON has no NaN."""
     rows = data.astype(object).to_dict("records")
-    known = [{key: value for key, value in row.items() if not pd.isna(value)} for row in rows]
-    return _Rows(values=known)  # type: ignore[no-untyped-call]
+    records = [{key: value for key, value in row.items() if not pd.isna(value)} for row in rows]
+    return _Rows(values=records)  # type: ignore[no-untyped-call]
 
 
 def layered(data: pd.DataFrame, *layers: Any, height: float) -> Any:
@@ -150,8 +150,8 @@ def numeric(
 
 def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
     """Returns the channel y of a column of labels, which have several lines where they are long."""
-    shown = alt.Axis(**{"labelExpr": _lines(_LABEL), **axis})
-    return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=shown)
+    labelled = alt.Axis(**{"labelExpr": _lines(_LABEL), **axis})
+    return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=labelled)
 
 
 def series(
@@ -191,15 +191,15 @@ def tooltip(
     data: pd.DataFrame, columns: Sequence[str] = _TOOLTIP, form: str = "", **titles: str
 ) -> list[Any]:
     """Returns the tooltips of those columns that have values."""
-    shown = []
+    tooltips = []
     for name in (name for name in columns if has(data, name)):
         is_number = name in _FORMS or data[name].dtype.kind == "f"
         is_large = data[name].dtype.kind == "f" and data[name].abs().max() >= 1e4
         usual = form.replace("%", ".1%") or (",.1~f" if is_large else ".4~g")
         forms: dict[str, Any] = {"format": _FORMS.get(name, usual)} if is_number else {}
         title = (_TITLES | titles).get(name, name)
-        shown.append(alt.Tooltip(f"{name}:{'Q' if is_number else 'N'}", title=title, **forms))
-    return shown
+        tooltips.append(alt.Tooltip(f"{name}:{'Q' if is_number else 'N'}", title=title, **forms))
+    return tooltips
 
 
 # ---- plots ---------------------------------------------------------------------------------------
@@ -380,8 +380,8 @@ def curve_chart(
     def where(column: str, yes: Any, no: Any) -> Any:
         return alt.when(f"datum.{column}").then(alt.value(yes)).otherwise(alt.value(no))
 
-    known = data.reindex(columns=["value", "low", "high", "chance"])
-    ends = [min([known.min().min(), *reach]), max([known.max().max(), *reach])]
+    values = data.reindex(columns=["value", "low", "high", "chance"])
+    ends = [min([values.min().min(), *reach]), max([values.max().max(), *reach])]
     y = numeric("y", domain=ends, nice=True, zero=False)
     y = y.axis(format=form or ".3~g", minExtent=150, maxExtent=150)
     x = alt.X("place:O", axis=None)
@@ -393,7 +393,7 @@ def curve_chart(
     room = {"minExtent": 150, "maxExtent": 150, "labelLimit": 142, "labelExpr": "datum.label"}
     rows = labels(choices, "choice", grid=True, labelPadding=2, **room)
     colors = where("strongest", color, MUTED)
-    shown = tooltip(choices, ["choice"])
-    both = alt.vconcat(curve, matrix.encode(x=x, y=rows, color=colors, tooltip=shown), spacing=8)
+    tooltips = tooltip(choices, ["choice"])
+    both = alt.vconcat(curve, matrix.encode(x=x, y=rows, color=colors, tooltip=tooltips), spacing=8)
     both = both.resolve_scale(x="shared").properties(usermeta={"beside": 162})
     return both.properties(data=inline(data))

@@ -92,8 +92,8 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             looks = {"good": (good, good, "circle"), "bad": (bad, "transparent", "triangle-down")}
             if far:
                 looks = {far: looks["good"]} | looks | {"good": (good, "transparent", "circle")}
-            shown = tooltip(table, _PAIR_COLUMNS, **names)
-            drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=shown)
+            tooltips = tooltip(table, _PAIR_COLUMNS, **names)
+            drawn = _marks(table, "verdict", looks, *lines, **axes, tooltip=tooltips)
             caption = f"{title}, one mark per contrast. {reading}."
             yield data.of_run(i, Plot(chart.kind, name, caption, drawn))
 
@@ -117,8 +117,8 @@ def _pairs(items: Sequence[Item], chart: Chart, bits: bool, far: str) -> pd.Data
             figures = {"good": good.probability, "bad": bad.probability}
             figures |= {"rank of good": good.rank, "rank of bad": bad.rank}
         verdict = (far if far and item.by_threshold else "good") if item.prefers_good else "bad"
-        known = {name: visible(text) for name, text in texts.items() if text}
-        rows.append(known | figures | {"verdict": verdict})
+        columns = {name: visible(text) for name, text in texts.items() if text}
+        rows.append(columns | figures | {"verdict": verdict})
     return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["good", "bad"], dtype=float)
 
 
@@ -167,10 +167,10 @@ def _density_chart(pairs: pd.DataFrame, axes: Mapping[str, Any], color: str, dia
     ends = {"bad": edges[i], "bad_end": edges[i + 1], "good": edges[j], "good_end": edges[j + 1]}
     data = pd.DataFrame(ends | {"contrasts": counts[i, j].astype(int)})
     shades = alt.Opacity("contrasts:Q", legend=None).scale(type="log", range=[0.1, 1])
-    shown = tooltip(data, ["contrasts", "good", "bad"])
+    tooltips = tooltip(data, ["contrasts", "good", "bad"])
     cells = alt.Chart().mark_rect(color=color)
     sides = {"x2": alt.X2("bad_end"), "y2": alt.Y2("good_end")}
-    cells = cells.encode(**axes, **sides, opacity=shades, tooltip=shown)
+    cells = cells.encode(**axes, **sides, opacity=shades, tooltip=tooltips)
     return drawing.layered(data, diagonal, cells, height=300)
 
 
@@ -179,8 +179,8 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     if data.runs[0].results.protocol.elicitation == "choice":
         return
     columns = data.runs[0].stimuli[data.task].columns()
-    known = dict(zip(columns["id"], columns.get("target_cloze", ()), strict=False))
-    tables = [_cloze_table(items, known) for items in data.items]
+    cloze_of = dict(zip(columns["id"], columns.get("target_cloze", ()), strict=False))
+    tables = [_cloze_table(items, cloze_of) for items in data.items]
     values = pd.concat([table["probability"] for table in tables])
     channels = {
         "x": alt.X("human cloze:Q", title="human cloze probability"),
@@ -189,13 +189,13 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     for i, table in enumerate(tables):
         if table.empty:
             continue
-        first, second = data.colors(i)[:2]
+        good_color, second = data.colors(i)[:2]
         looks = {
-            "appropriate": (first, first, "circle"),
+            "appropriate": (good_color, good_color, "circle"),
             "reversed": (second, "transparent", "triangle-up"),
         }
-        shown = tooltip(table, _CLOZE_COLUMNS)
-        drawn = _marks(table, "kind", looks, **channels, tooltip=shown)
+        tooltips = tooltip(table, _CLOZE_COLUMNS)
+        drawn = _marks(table, "kind", looks, **channels, tooltip=tooltips)
         measures = data.runs[i].results.tasks[data.task]["none"].measures
         correlations = ", ".join(
             f"{name.title()} {numbers.number(measures[name].value, measures[name].statistic)}"
@@ -206,13 +206,13 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         yield data.of_run(i, Plot(chart.kind, "cloze", f"{caption}: {correlations}.", drawn))
 
 
-def _cloze_table(items: Sequence[Item], known: Mapping[str, float]) -> pd.DataFrame:
-    """The targets of a run with their human cloze probability, which `known` has by row id."""
+def _cloze_table(items: Sequence[Item], cloze_of: Mapping[str, float]) -> pd.DataFrame:
+    """The targets of a run with their human cloze probability, which `cloze_of` has by row id."""
     rows = [
         {
             "item": visible(item.id),
             "context": visible(choice.sentence),
-            "human cloze": known[choice.id],
+            "human cloze": cloze_of[choice.id],
             "word": visible(choice.target),
             "probability": choice.probability,
             "rank": choice.rank,
@@ -220,6 +220,6 @@ def _cloze_table(items: Sequence[Item], known: Mapping[str, float]) -> pd.DataFr
         }
         for item in items
         for choice in item.choices
-        if choice.probability is not None and choice.id in known
+        if choice.probability is not None and choice.id in cloze_of
     ]
     return pd.DataFrame(rows, columns=[*_CLOZE_COLUMNS, "kind"])

@@ -127,7 +127,7 @@ class TaskRuns:
 
 def plots(data: TaskRuns) -> list[Plot]:
     """Returns the charts that a diagnostic declares and that its runs have data for."""
-    found = [plot for x in data.diagnostic.charts for plot in PLOTS_OF[x.kind](data, x)]
+    found = [plot for chart in data.diagnostic.charts for plot in PLOTS_OF[chart.kind](data, chart)]
     found += _extended_sets(data)
     return [plot._replace(name=f"{name_part(data.task)}-{plot.name}") for plot in found]
 
@@ -169,9 +169,9 @@ def _levels(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     title = chart.title
     table = data.table(chart.measures, by=chart.by, levels=chart.levels)
     if len(data.runs) > 1 and len(table):
-        first = table.sort_values("measure_rank", kind="stable").iloc[0]
-        table = table[table["measure"] == first["measure"]]
-        title += f" ({first['measure_label']})"
+        figure = table.sort_values("measure_rank", kind="stable").iloc[0]
+        table = table[table["measure"] == figure["measure"]]
+        title += f" ({figure['measure_label']})"
     name = name_part(chart.by)
     if len(chart.measures) == 1:
         name += f"-{name_part(chart.measures[0])}"
@@ -193,7 +193,7 @@ def _groups(data: TaskRuns, by: str, levels: list[str]) -> dict[str, str]:
         return {level: f"part {1 + i // _MOST_LEVELS}" for i, level in enumerate(levels)}
     finest = str(above.nunique().idxmax())
     label = data.diagnostic.level_label
-    return {str(level): visible(label(finest, x)) for level, x in above[finest].items()}
+    return {str(level): visible(label(finest, name)) for level, name in above[finest].items()}
 
 
 def _extended_sets(data: TaskRuns) -> Iterator[Plot]:
@@ -231,9 +231,9 @@ def _rows_of_shuffles(data: TaskRuns, chart: Chart, i: int, setting: Perturbatio
     plain = table[table["setting"] == setting.unshuffled]
     scores = data.runs[i].scores.get(data.task, {}).items()
     values = [
-        {"label": row.label, "value": float(of_shuffle[row.measure].values.mean())}
+        {"label": row.label, "value": float(scores_of_shuffle[row.measure].values.mean())}
         for row in means.itertuples()
-        for (name, _), of_shuffle in scores
+        for (name, _), scores_of_shuffle in scores
         if name == setting.name
     ]
     counts = pd.DataFrame(values).value_counts().rename("shuffles").reset_index()
@@ -278,9 +278,9 @@ def _cutoff_chart(table: pd.DataFrame, title: str | None, **options: Any) -> Any
     axis = alt.Axis(labelAngle=0, labelOverlap=True)
     axis["labelExpr"] = "replace(datum.label, regexp('.* 0?'), '')"
     x = alt.X("cut-off:O", sort=cuts, title=title, axis=axis)
-    first = next((cut for cut in cuts if cut.startswith("bottom")), cuts[-1])
+    bottom = next((cut for cut in cuts if cut.startswith("bottom")), cuts[-1])
     border = alt.Chart(ONE_ROW).mark_rule(color=MUTED)
-    border = border.encode(x=alt.XDatum(first, bandPosition=0))
+    border = border.encode(x=alt.XDatum(bottom, bandPosition=0))
     return line_plot(drawn(table), x, border, form="%", **options)
 
 

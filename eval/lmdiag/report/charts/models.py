@@ -81,8 +81,8 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         place = model.training_step if is_step else model.n_parameters or None
         if place is not None:
             places[label] = place
-        of_steps = trained_model(model.id, model.revision) if is_step else ""
-        families[label] = of_steps or family(model.name or model.id)
+        trained = trained_model(model.id, model.revision) if is_step else ""
+        families[label] = trained or family(model.name or model.id)
     if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3):
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)

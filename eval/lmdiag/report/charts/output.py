@@ -62,7 +62,7 @@ def svg(spec: dict[str, Any], width: float, config: dict[str, Any] | None = None
     if beside := spec.get("usermeta", {}).get("beside"):  # panels
         panel = {"width": (width - beside) / spec.get("columns", 1)}
         whole = spec | {key: spec[key] | panel for key in ("spec",) if key in spec}
-        whole |= {key: [x | panel for x in spec[key]] for key in ("vconcat",) if key in spec}
+        whole |= {key: [part | panel for part in spec[key]] for key in ("vconcat",) if key in spec}
     return vl_convert.vegalite_to_svg(json.dumps(whole | {"config": config}))
 
 
