@@ -128,6 +128,25 @@ def test_other_commands_have_written_nothing(command, monkeypatch):
     assert not out.exists()
 
 
+def test_files_are_written_before_a_reader_of_the_output_can_close_it(command, monkeypatch):
+    """As in `lmdiag cloze ... --report FILE | head`."""
+
+    def closed(*_):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("lmdiag.report.terminal.print_section", closed)
+    for page in ("cloze.cloze_page", "human.human_page"):
+        monkeypatch.setattr(f"lmdiag.report.{page}", lambda _: "the page")
+    words = [f"1,{n},w{n},{300 + n % 7},{1 + n % 5}\n" for n in range(1, 60)]
+    table = command.folder / "words.csv"
+    table.write_text("text,position,word,rt,surprisal\n" + "".join(words))
+    fit = ["fit", "--human", table, "--response", "rt", "--surprisal", "surprisal"]
+    for arguments in (["cloze", command.runs[0]], fit):
+        page = command.folder / f"{arguments[0]}.html"
+        command(*arguments, "--report", page)
+        assert page.read_text() == "the page"
+
+
 def test_only_the_first_of_several_processes_speaks(monkeypatch, command, capsys):
     command.refused("run", "--modle", "x")
     monkeypatch.setenv("RANK", "1")

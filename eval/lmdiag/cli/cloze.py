@@ -72,13 +72,13 @@ def cloze_command(
             **vars(batching),
             **table.stored(),
         )
-    if as_json:
-        print(json.dumps(result.to_json(), allow_nan=False))
-    else:
-        print_section(cloze_section(result), output_console())
     if out:
         write_table(result.words, out)
         say(f"Saved in {out}")
     if report:
         write_atomically(report, cloze_page(result).encode())
         say(f"Saved in {report}")
+    if as_json:
+        print(json.dumps(result.to_json(), allow_nan=False))
+    else:
+        print_section(cloze_section(result), output_console())

@@ -171,12 +171,6 @@ def fit_command(
         **vars(reading.batching),
         **vars(table) | vars(procedure),
     )
-    if as_json:
-        print(json.dumps(result.to_json()))
-    elif format == "table":
-        print_section(human_report.fit_section(result), output_console())
-    else:
-        sys.stdout.write(human_report.as_text(result, format))
     for file, content in (
         (report, human_report.human_page),
         (residuals, human_report.words_as_csv),
@@ -187,3 +181,9 @@ def fit_command(
     if figures:
         paths = write_images(human_report.human_plots(result), figures, "svg", 8.0)
         say(f"Saved {len(paths)} figures in {figures}")
+    if as_json:
+        print(json.dumps(result.to_json()))
+    elif format == "table":
+        print_section(human_report.fit_section(result), output_console())
+    else:
+        sys.stdout.write(human_report.as_text(result, format))
