@@ -113,7 +113,7 @@ class Comparisons(Printable, list[Comparison]):
     def __init__(self, rows: Sequence[Comparison], results: Sequence[Results]) -> None:
         super().__init__(rows)
         self.results = results
-        self.names = model_labels([run.model for run in results], [x.protocol for x in results])
+        self.names = model_labels([run.model for run in results], [run.protocol for run in results])
         self.signatures = [run.signature for run in results]
 
     def __repr__(self) -> str:

@@ -300,7 +300,7 @@ def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
     for name in names:
         column = name
         while column in _CELL_COLUMNS or (column != name and column in names):
-            column += rows.DATA
+            column += rows.DATA_SUFFIX
         columns[name] = column
     return columns
 

@@ -15,14 +15,14 @@ from lmdiag.diagnostics import is_measure
 from lmdiag.measures import Trials
 from lmdiag.perturb import NONE
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.design import TEXT_COLUMNS, level_texts
+from lmdiag.stimuli.design import TEXT_COLUMNS, joined_texts, level_texts
 from lmdiag.text import column_like, folded, shortened
 from lmdiag.types import BadInput
 
 EACH_REGION = "all"
 """Stands for every region, each by itself."""
 
-DATA = "_data"
+DATA_SUFFIX = "_data"
 """End of the name of a column of the data whose own name means something else in a table."""
 
 _RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
@@ -47,12 +47,12 @@ def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
 
 def column_of(table: DataFrame, name: str) -> str:
     """Returns the column of the data that the user calls by this name; see `items_of`."""
-    return f"{name}{DATA}" if name in _OWN and f"{name}{DATA}" in table else name
+    return f"{name}{DATA_SUFFIX}" if name in _OWN and f"{name}{DATA_SUFFIX}" in table else name
 
 
 def data_of(table: DataFrame) -> DataFrame:
     """Returns the columns of the data, by the user's names."""
-    users = {f"{name}{DATA}": name for name in _OWN if f"{name}{DATA}" in table}
+    users = {f"{name}{DATA_SUFFIX}": name for name in _OWN if f"{name}{DATA_SUFFIX}" in table}
     never = {*_RUN_COLUMNS, *users.values()}
     never |= {*PARTS} if {*PARTS} <= {*table} else set()
     if {"state", "n_tokens"} <= {*table}:  # a table of `items_of`
@@ -64,8 +64,8 @@ def unperturbed(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
     """Returns the unperturbed rows of a task; `named` columns that mean something else are data."""
     if unknown := [name for name in (*named, *filter(None, [item])) if name not in table]:
         raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
-    taken = [name for name in named if name in _OWN and f"{name}{DATA}" not in table]
-    table = table.rename(columns={name: f"{name}{DATA}" for name in taken})
+    taken = [name for name in named if name in _OWN and f"{name}{DATA_SUFFIX}" not in table]
+    table = table.rename(columns={name: f"{name}{DATA_SUFFIX}" for name in taken})
     if item:
         table = table.assign(item=table[column_of(table, item)])
     if "perturbation" in table:
@@ -92,7 +92,7 @@ def of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
     if not columns:
         raise BadInput("the table has no regions: write it with --per region")
     texts = table[columns].apply(level_texts)
-    names = texts.fillna("").agg(" ".join, axis=1).str.strip()
+    names = joined_texts(texts).str.strip()
     if region == EACH_REGION:
         table = table.assign(suite=names.where(~names.str.isdigit(), "region " + names))
     else:
@@ -112,8 +112,7 @@ def with_model_and_item(table: DataFrame) -> DataFrame:
         choices = (["model"], ["model", "weights"], ["model", "signature"], facts)
         n_of = {(*x,): len(table[x].drop_duplicates()) for x in choices if {*x} <= {*facts}}
         names = [*next(x for x, n in n_of.items() if n == n_of[(*facts,)])]
-    texts = table[names].fillna("").astype(str)
-    table["model"] = texts.agg(" ".join, axis=1).str.strip() if names else ""
+    table["model"] = joined_texts(table[names]).str.strip() if names else ""
     has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
     if "contrast" in table and not has_several_rows:
         table["item"] = table["contrast"]

@@ -376,8 +376,12 @@ def joined_runs(runs: Sequence[Run]) -> list[Run]:
     """
     groups: list[list[Run]] = []
     for run in runs:
-        joinable = (x for x in groups if all(_can_join(of.results, run.results) for of in x))
-        group = next(joinable, [])
+        joinable = [
+            group
+            for group in groups
+            if all(_can_join(other.results, run.results) for other in group)
+        ]
+        group = joinable[0] if joinable else []
         if not group:
             groups.append(group)
         group.append(run)

@@ -86,6 +86,15 @@ class Design:
         return visible("; ".join(parts))
 
 
+def joined_texts(table: DataFrame) -> Series:
+    """Returns the texts of the columns of each row, joined by blanks; "" where one is missing."""
+    from pandas import Series
+
+    columns = [table[name].fillna("").astype(str) for name in table]
+    texts = [" ".join(parts) for parts in zip(*columns, strict=True)]
+    return Series(texts, table.index, dtype=object)  # `agg` would make a Series of each row
+
+
 def level_texts(column: Series) -> Series:
     """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
     texts = column.map(str)
@@ -157,7 +166,7 @@ def why_no_conditions(table: DataFrame) -> str:
 def _texts(table: DataFrame) -> Series | None:
     """The text of each row; None for a table without texts."""
     names = [name for name in TEXT_COLUMNS if name in table]
-    return table[names].fillna("").astype(str).agg(" ".join, axis=1) if names else None
+    return joined_texts(table[names]) if names else None
 
 
 def _texts_differ(levels: DataFrame, name: str, texts: Series | None) -> bool:
@@ -165,10 +174,14 @@ def _texts_differ(levels: DataFrame, name: str, texts: Series | None) -> bool:
     if texts is None:
         return True
     cells = levels[["item", name]].assign(text=texts).dropna()
-    of_levels = cells.groupby(["item", name])["text"].agg(lambda texts: "\n".join(sorted({*texts})))
-    sizes = of_levels.groupby("item").agg(["size", "nunique"])
-    several = sizes[sizes["size"] > 1]
-    return several.empty or bool((several["nunique"] > 1).mean() >= 0.5)
+    texts_at: dict[tuple[Any, ...], set[str]] = {}
+    for item, level, text in cells.itertuples(index=False, name=None):
+        texts_at.setdefault((item, level), set()).add(text)
+    texts_of: dict[Any, list[frozenset[str]]] = {}
+    for (item, _), level_set in texts_at.items():
+        texts_of.setdefault(item, []).append(frozenset(level_set))
+    several = [len({*sets}) > 1 for sets in texts_of.values() if len(sets) > 1]
+    return not several or sum(several) / len(several) >= 0.5
 
 
 def _follows(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
