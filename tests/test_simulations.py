@@ -118,6 +118,11 @@ def means(rng, n):
     return Outcome(None, covers(stats.estimate(rng.normal(size=n), "mean")))
 
 
+def shares(rng, n, a, b, statistic):
+    values = rng.beta(a, b, size=n)
+    return Outcome(None, covers(stats.estimate(values, statistic), a / (a + b)))
+
+
 def medians(rng, n):
     return Outcome(None, covers(stats.estimate(rng.exponential(size=n), "median"), math.log(2)))
 
@@ -268,6 +273,14 @@ SIMULATIONS = [
     Simulation(CHANCE, "n = 34, chance 1/3", 2_000, against_chance, (34, 1 / 3)),
     Simulation(CHANCE, "n = 102, chance 1/2", 2_000, against_chance, (102, 1 / 2)),
     Simulation("t interval of a mean", "n = 12, normal", 2_000, means, (12,)),
+    *(
+        Simulation("interval of a mean of shares", f"n = {n}, Beta({a}, {b})", 2_000, shares,
+                   (n, a, b, "share"), is_bounded=False)
+        for a, b in ((0.2, 2), (0.5, 2), (2, 5))
+        for n in (8, 20, 50)
+    ),
+    Simulation("plain t interval of shares (not used)", "n = 8, Beta(0.2, 2)", 2_000, shares,
+               (8, 0.2, 2, "mean"), is_bounded=False),
     *(
         Simulation("t interval of `cloze`", f"{measure}, {n} items", 2_000, cloze_means,
                    (n, measure), is_bounded=False)

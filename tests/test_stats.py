@@ -31,8 +31,9 @@ SPEARMAN = 0.2**0.5
     [
         # shares that never vary are not surer than proportions: of n of n, n / (n + z2) to 1
         ([1.0] * 44, "share", (1, 44 / (44 + Z2), 1)),
-        # .9, 1, 1: mean .966667, se .033333, t(2) = 4.302653: .823245 to 1.110089, clipped
-        ([0.9, 1, 1], "share", (0.966667, 0.823245, 1.0)),
+        # .9, 1, 1: mean .966667, logit 3.367296; margin 4.302653 * .033333 = .143422, over
+        # .966667 * .033333 = .032222 is 4.451020: bounds with the logits -1.083724, 7.818316
+        ([0.9, 1, 1], "share", (0.966667, 0.252802, 0.999598)),
         # 1 to 5: mean 3, sd sqrt(2.5), standard error sqrt(.5) = .707107, t(4) = 2.776445
         ([1, 2, 3, 4, 5], "mean", (3, 3 - 1.963243, 3 + 1.963243)),
         ([2.0], "mean", (2.0, NAN, NAN)),
@@ -83,11 +84,11 @@ def test_wilson_and_the_binomial_test_are_scipys(n, share, chance):
         # a mean over shuffles is rounded towards chance: 8.9 of 10 is 8 (p = .109), 9.0 is 9 (.021)
         (0.89, 10, 1 / 2, None, "not distinguishable"),
         (0.90, 10, 1 / 2, None, "above"),
-        # a mean of values: as its t interval, but counted where all are 0 or 1
+        # a mean of shares: as its interval, but counted where all are 0 or 1
         (0.6, 10, 1 / 2, (0.4, 0.8), "not distinguishable"),
         (0.6, 10, 1 / 2, (0.51, 0.7), "above"),
         (1.0, 5, 1 / 2, (0.57, 1.0), "not distinguishable"),
-        (0.99, 1, 0.97, (None, None), "not distinguishable"),  # a single item has no t test
+        (0.99, 1, 0.97, (None, None), "not distinguishable"),  # a single item has no interval
     ],
 )
 def test_figures_against_chance(value, n, chance, interval, standing):

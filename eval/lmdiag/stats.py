@@ -84,6 +84,7 @@ def _ranks(samples: Values) -> Values:
 def estimate(values: Values, statistic: str) -> Estimate:
     """Returns value, n and interval: Wilson, t, order statistics, or Fisher's z; see `point`.
 
+    That of shares is `share_interval`; where all items have the same share, it is Wilson's.
     The interval of a median is between two order statistics, because the number of values below the
     median of the population is binomial; it is NaN for fewer than six values, whose whole range
     covers the median with less than 95%. That of a correlation r is z ± 1.96 SE for z = atanh r,
@@ -106,8 +107,10 @@ def estimate(values: Values, statistic: str) -> Estimate:
         margin = float(ndtri((1 + LEVEL) / 2)) * math.sqrt(variance / (n - 3))
         centre = math.atanh(value) if abs(value) < 1 else math.copysign(math.inf, value)
         bounds = math.tanh(centre - margin), math.tanh(centre + margin)
-    elif statistic in ("share", "mean"):
-        bounds = mean_interval(values, within=(0.0, 1.0) if statistic == "share" else None)
+    elif statistic == "share":
+        bounds = share_interval(values)
+    elif statistic == "mean":
+        bounds = mean_interval(values)
     elif statistic == "median" and n > 5:
         from scipy.stats import binom
 
@@ -140,20 +143,46 @@ def wilson(successes: float, n: int) -> Interval:
     return max(0.0, min(center - margin, p)), min(1.0, max(center + margin, p))
 
 
-def mean_interval(values: Values, within: Interval | None = None) -> Interval:
-    """Returns Student's t interval of a mean, clipped to what it can be at all (`within`).
+def mean_interval(values: Values) -> Interval:
+    """Returns Student's t interval of a mean; NaN for fewer than two values."""
+    if len(values) < 2:
+        return _UNDEFINED
+    mean = float(values.mean())
+    margin = _t_margin(values)
+    return mean - margin, mean + margin
 
-    NaN for fewer than two values.
+
+def share_interval(values: Values) -> Interval:
+    """Returns the interval of a mean of shares: Student's t on the logit of the mean.
+
+    With m the mean and s its t margin, the bounds are logistic(logit(m) ± s / (m (1 - m))) (delta
+    method), so that they are inside of [0, 1] and follow the skew of shares near its ends; NaN for
+    fewer than two values, and for a mean of 0 or 1.
+
+    Coverage: docs/specification.md, section 5, where the plain t interval stands beside it.
     """
     if len(values) < 2:
         return _UNDEFINED
+    mean = float(values.mean())
+    if not 0 < mean < 1:
+        return _UNDEFINED
+    centre = math.log(mean) - math.log1p(-mean)
+    margin = _t_margin(values) / (mean * (1 - mean))
+    return _logistic(centre - margin), _logistic(centre + margin)
+
+
+def _t_margin(values: Values) -> float:
+    """Half the width of Student's t interval of the mean of two values or more."""
     from scipy.special import stdtrit
 
     n = len(values)
-    mean = float(values.mean())
-    margin = float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
-    low, high = within or (-math.inf, math.inf)
-    return max(low, mean - margin), min(high, mean + margin)
+    return float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / math.sqrt(n))
+
+
+def _logistic(logit: float) -> float:
+    from scipy.special import expit
+
+    return float(expit(logit))
 
 
 # ---- against the chance level -------------------------------------------------------------------
