@@ -19,28 +19,23 @@ import numpy as np
 from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection
 from lmdiag.evaluation import chosen_measures
-from lmdiag.measures import Scores, Statistic
+from lmdiag.measures import MeasureName, Scores, Statistic, is_human, registered
 from lmdiag.measures.scores import objects
 from lmdiag.perturb import NONE
 from lmdiag.protocol import KNOBS, QueryOptions
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.figures import in_patterns
 from lmdiag.results.models import model_label, model_labels
-from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, is_curve_point, on_common_items
+from lmdiag.results.scores import MeasureScores, on_common_items
 from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
-CONTEXTUAL = ("ew", "mw")
-"""Measures over contexts, which are others for a model that sees the left side alone."""
 SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
 """Measure -> the measure with which it is equal by construction where both have the same items: all
 verbs are single tokens; each suite has one prediction."""
-PER_WORD = "surprisal_per_word"
-"""Not compared between masked and causal models, for the reason `PSEUDO`."""
-PSEUDO = "the pseudo-log-likelihood of a masked model is not the probability of a sentence"
 
 
 @dataclass(frozen=True)
@@ -177,9 +172,10 @@ def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[st
     """Measure, break-down and level of all figures that can be compared."""
     addresses = []
     for name, measure in scores.items():
-        by = diagnostic.compared_by.get(name.partition("@")[0], "")
+        parts = MeasureName.of(name)
+        by = diagnostic.compared_by.get(parts.base, "")
         by = by if by in measure.levels else ""
-        if not (is_curve_point(name) or name.startswith(HUMAN_MEASURES)):
+        if not (parts.is_curve_point or is_human(name)):
             addresses += [(name, by, level) for level in measure.levels_of(by)]
     return addresses
 
@@ -302,7 +298,7 @@ def scored_pair(a: Run, b: Run, key: FigureKey, second: int = 1) -> ScoredPair |
     The names of `key` are those of the first model; the second one may call the same data by
     another name.
     """
-    if key.measure.partition("@")[0] in (*CONTEXTUAL, PER_WORD, "slor") and unlike_first([a, b]):
+    if _one_kind(key.measure) and unlike_first([a, b]):
         return None
     other_task = _name_of_data(b, key.task, a)
     scores = [run.mean_scores(task, key.setting) for run, task in ((a, key.task), (b, other_task))]
@@ -351,13 +347,19 @@ def not_compared(runs: Sequence[Run]) -> list[str]:
     reference = runs[0].results
     labels = model_labels([run.results.model for run in runs])
     pair = f"{labels[0]} and {', '.join(labels[number] for number in unlike)}"
-    lines = []
-    if any(reference.diagnostic(task).has_verbs for task in reference.tasks):
-        why = "only one of the models sees what is right of the blank"
-        lines.append(f"{' and '.join(CONTEXTUAL)} of {pair}: {why}")
-    if any(reference.measure(task, NONE, PER_WORD) for task in reference.tasks):
-        lines.append(f"{PER_WORD} of {pair}: {PSEUDO}")
-    return lines
+    names = dict.fromkeys(MeasureName.of(key.measure) for key, _ in reference.figures())
+    reasons: dict[str, list[str]] = {}
+    for name in names:
+        why = _one_kind(name.base)
+        if why and not name.is_curve_point:
+            reasons.setdefault(why, []).append(name.base)
+    return [f"{' and '.join(of)} of {pair}: {why}" for why, of in reasons.items()]
+
+
+def _one_kind(measure: str) -> str:
+    """Why a measure is compared between models of one kind alone, see `Measure`; "" if not so."""
+    entry = registered(measure)
+    return entry.one_kind if entry else ""
 
 
 Outcome = tuple[float, float, float, float]

@@ -14,7 +14,7 @@ from lmdiag.perturb import is_shuffled
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results import Figure, SettingResults, UnscoredWord, signature
 from lmdiag.results.predictions import ids
-from lmdiag.results.scores import HUMAN_MEASURES, MeasureScores, item_scores
+from lmdiag.results.scores import MeasureScores, item_scores
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Kind, WordSpan, WordState
 
@@ -160,7 +160,7 @@ def evaluate_complete(
         if name in wanted and name not in incomplete
     }
     lacking = [name for name in wanted if name not in complete]
-    if (asked and lacking) or all(name.startswith(HUMAN_MEASURES) for name in complete):
+    if (asked and lacking) or all(map(measures.is_human, complete)):
         what = f"{', '.join(lacking)} cannot" if asked else "no measure can"
         raise BadInput(f"{where}: {what} be computed: {'; '.join(reasons)}")
     unscorable = [word for word in measured.unscorable if word.id not in missing]

@@ -2,8 +2,8 @@
 
 import io
 import sys
-from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import get_args
 
 import pytest
 import yaml
@@ -15,9 +15,10 @@ from sentence_files import write_set
 import lmdiag
 from lmdiag import diagnostics, perturb, stimuli
 from lmdiag.comparison import compare_runs
-from lmdiag.diagnostics import Chart, FigureSelection, TableShape
+from lmdiag.diagnostics import Chart
+from lmdiag.diagnostics.base import FigureColumn
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
-from lmdiag.measures import AGREEMENT_LAYOUT
+from lmdiag.measures import AGREEMENT_LAYOUT, measures_of, registry
 from lmdiag.protocol import Protocol
 from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.html import Report
@@ -33,21 +34,20 @@ from dataclasses import replace
 from lmdiag.diagnostics.base import (
     Column, Diagnostic, FigureSelection, Perturbation, TableShape,
 )
+from lmdiag.measures import register, probability_difference, sensitivity
 
 
 def _without_adverb(row, run, seed):
     return row["context"].removeprefix(row["adverb"]).strip()
 
 
-def _margin(trials):
-    from lmdiag.measures import probability_difference
-
+@register("tense", tense_margin="margin")
+def margin(trials):
     return [replace(score, name="tense_margin") for score in probability_difference(trials)]
 
 
-def _new_measure(trials):
-    from lmdiag.measures import sensitivity
-
+@register("tense", "new_measure")
+def new_measure(trials):
     return [replace(sensitivity(trials, threshold=0.01)[0], name="new_measure")]
 
 
@@ -58,7 +58,6 @@ DIAGNOSTIC = Diagnostic(
     about="An adverb decides the tense.",
     columns=(Column("adverb", required=True), Column("tense", required=True)),
     breakdowns=("tense",),
-    further_measures=(_margin, _new_measure),
     perturbations=(Perturbation("bare", "No adverb", _without_adverb, ("adverb",)),),
     tables=(TableShape(
         "Sensitivity by tense", "",
@@ -87,6 +86,7 @@ def tense(tmp_path, monkeypatch):
     (tmp_path / "further/tense.py").write_text(TENSE)
     monkeypatch.setattr(diagnostics, "__path__", [*diagnostics.__path__, str(tmp_path / "further")])
     diagnostics.declared.cache_clear()
+    monkeypatch.setattr(registry, "REGISTRY", [*registry.REGISTRY])
     (tmp_path / "tense.csv").write_text(ROWS)
     yield tmp_path / "tense.csv"
     diagnostics.declared.cache_clear()
@@ -191,18 +191,31 @@ def test_the_leaderboards_columns_are_the_tasks_of_the_benchmark(root):
     assert [(task["id"], task["config"]) for task in tasks] == list(declared.items())
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("compared_by", {"accuracy": "obj"}, "compared_by: unknown break-down 'obj'"),
-        ("charts", (Chart("figurs"),), "charts: unknown kind 'figurs'"),
-        ("headlines", (FigureSelection(("sensitivty",)),), "headlines: unknown measure 'sensitiv"),
-        ("tables", (TableShape("T", "", ("accuracy@*",), labels={"lowst": "low"}),),
-         "tables: unknown label 'lowst'"),
-        ("untagged", frozenset({"objct"}), "untagged: unknown break-down 'objct'"),
-        ("further_measures", ("humn",), "further_measures: unknown function of lmdiag.measures"),
-    ],
-)  # fmt: skip
-def test_a_wrong_declaration_is_an_error_that_names_the_field(field, value, message):
-    with pytest.raises(ValueError, match=f"diagnostic role88: {message}"):
-        replace(diagnostics.get("role88"), **{field: value})
+@pytest.mark.parametrize("name", diagnostics.declared())
+def test_every_name_in_a_declaration_is_known(name):
+    """A wrong name would leave a table, a chart or a column empty without a word."""
+    diagnostic = diagnostics.declared()[name]
+    functions = [*measures_of(name, diagnostic.asks), *measures_of(name, "choice")]
+    measures = {base.removeprefix("human_") for entry in functions for base in entry.labels}
+    columns = {column.name for column in (*diagnostic.core, *diagnostic.columns)}
+    by = {"", *columns, *diagnostic.breakdowns, *diagnostic.verbatim, *diagnostic.level_labels}
+    levels = {level for labels in diagnostic.level_labels.values() for level in labels}
+    levels |= {level for table in diagnostic.tables for level in table.levels}
+    labels = {"", "human", *measures, *levels}
+    selections = (*diagnostic.headlines, *diagnostic.leaderboard, *diagnostic.charts)
+    patterns = {name for x in (*selections, *diagnostic.tables) for name in x.measures}
+    if diagnostic.asks == "sentence":
+        patterns -= {*Chart("figures").measures}  # the usual ones, of which a diagnostic has some
+    for pattern in (*patterns, *diagnostic.compared_by):
+        assert any(fnmatchcase(base, pattern.partition("@")[0]) for base in measures), pattern
+    used = {x.by for x in selections} | {by_ for table in diagnostic.tables for by_ in table.by}
+    used |= {*diagnostic.compared_by.values(), *diagnostic.untagged, diagnostic.item_within}
+    own = {"prediction"} if diagnostic.has_regions else set()
+    assert used <= by | own
+    for table in diagnostic.tables:
+        assert {*table.rows, table.columns} <= {*get_args(FigureColumn)}
+        assert {key.partition("@")[0] for key in (*table.labels, *table.published)} <= labels
+    settings = {"none", *(perturbation.name for perturbation in diagnostic.perturbations)}
+    for perturbation in diagnostic.perturbations:
+        assert {*perturbation.needs} <= columns
+        assert perturbation.unshuffled in settings

@@ -12,7 +12,6 @@ from sentence_files import BITS, suite
 import lmdiag
 from lmdiag import stimuli
 from lmdiag.analysis.items import measure_columns
-from lmdiag.comparison import PER_WORD
 from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
 from lmdiag.results.scores import item_scores, without_curves
@@ -234,7 +233,9 @@ def test_sums_of_another_program_allow_formulas_on_whole_sentences():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("second", "compared"), [("causal", [PER_WORD]), ("masked", [])])
+@pytest.mark.parametrize(
+    ("second", "compared"), [("causal", ["surprisal_per_word"]), ("masked", [])]
+)
 def test_surprisals_are_compared_within_a_kind(second, compared):
     rows = stimuli.load([{"sentence": "One two"}, {"sentence": "A b"}])
     models = [

@@ -2,6 +2,7 @@
 
 import re
 from itertools import chain
+from typing import get_args
 from xml.etree import ElementTree
 
 import pandas as pd
@@ -11,7 +12,7 @@ from sentence_files import run_on, write_pairs, write_suites
 
 import lmdiag
 from lmdiag import diagnostics
-from lmdiag.diagnostics.base import CHART_KINDS
+from lmdiag.diagnostics.base import ChartKind
 from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.html import Report
@@ -37,7 +38,7 @@ def test_every_declared_kind_is_made_and_altair_takes_it(runs, forms):
         assert len({plot.name for plot in of_runs}) == len(of_runs)
     kind_of = {plot.kind: plot for plot in chain(*plots)}
     declared = {chart.kind for one in diagnostics.built_in().values() for chart in one.charts}
-    assert declared <= {*CHART_KINDS} == {*kinds.PLOTS_OF} < {*kind_of}
+    assert declared <= {*get_args(ChartKind)} == {*kinds.PLOTS_OF} < {*kind_of}
     assert {"steps", "differences"} <= {*kind_of}
     for plot in kind_of.values():
         output.notebook(plot).properties(background="white").to_dict()

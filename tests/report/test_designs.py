@@ -166,6 +166,6 @@ def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(t
     assert any("not compared with the first model: m1: the pseudo-" in x for x in design.remarks)
     text = Report(runs).page()
     assert "m4</th>" in text
-    assert "surprisal_per_word of m0 and m1: the pseudo-log-likelihood" in text
+    assert " of m0 and m1: the pseudo-log-likelihood" in text
     nothing = lmdiag.compare(*runs[:2])
     assert comparison_sections(nothing, nothing.headings, nothing.signatures) == []

@@ -44,6 +44,14 @@ MEASURES: Mapping[str, Statistic] = {
 POOLED = "spearman_pooled"
 """The correlation over the words of all items."""
 
+LABELS = {
+    "top_agrees": "top word agrees, %",
+    "cross_entropy": "cross-entropy, bits",
+    "divergence": "divergence, bits",
+    POOLED: "Spearman, pooled over words",
+}
+"""Measure -> words for readers, of those that do not go by their usual name."""
+
 TOP = 10
 """Words of a model that are asked for at each blank."""
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pandas import DataFrame, concat
 
-from lmdiag.measures import EMPTY_REGION_BITS, Scores, sentence_parts
+from lmdiag.measures import EMPTY_REGION_BITS, MeasureName, Scores, is_human, sentence_parts
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.protocol import Protocol
 from lmdiag.results.models import model_label, model_labels, weights_text
-from lmdiag.results.scores import HUMAN_MEASURES, is_curve_point, item_scores
+from lmdiag.results.scores import item_scores
 from lmdiag.stats import CORRELATIONS
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.table_files import TABLE_SUFFIXES
@@ -189,8 +189,9 @@ def measure_columns(
     rows = stimuli.columns()
     good = rows.get("good", ())
     for name, measure in scores.items():
-        is_shown = name not in PREDICTED and not is_curve_point(name) and measure.over in rows
-        if not is_shown or measure.statistic in CORRELATIONS or name.startswith(HUMAN_MEASURES):
+        is_shown = name not in PREDICTED and measure.over in rows
+        is_shown &= not MeasureName.of(name).is_curve_point
+        if not is_shown or measure.statistic in CORRELATIONS or is_human(name):
             continue
         value_of = dict(zip(measure.items, measure.values.tolist(), strict=True))
         values = [value_of.get(item, math.nan) for item in rows[measure.over]]

@@ -11,8 +11,7 @@ from pandas.api.types import is_numeric_dtype
 from scipy.special import logit
 
 from lmdiag.analysis.items import PARTS, PREDICTED
-from lmdiag.diagnostics import is_measure
-from lmdiag.measures import Trials
+from lmdiag.measures import Trials, registered
 from lmdiag.perturb import NONE
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.design import TEXT_COLUMNS, joined_texts, level_texts
@@ -56,7 +55,7 @@ def data_of(table: DataFrame) -> DataFrame:
     never = {*_RUN_COLUMNS, *users.values()}
     never |= {*PARTS} if {*PARTS} <= {*table} else set()
     if {"state", "n_tokens"} <= {*table}:  # a table of `items_of`
-        never |= {name for name in table if is_measure(name)}
+        never |= {name for name in table if registered(name)}
     return table.drop(columns=[*never], errors="ignore").rename(columns=users)
 
 

@@ -19,12 +19,11 @@ from lmdiag.diagnostics.base import (
     Diagnostic,
     FigureSelection,
     TableShape,
-    is_measure,
 )
 
 __all__ = [
     "CHOICE_HEADLINES", "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
-    "TableShape", "built_in", "declared", "get", "is_measure", "word_columns",
+    "TableShape", "built_in", "declared", "get", "word_columns",
 ]  # fmt: skip
 
 

@@ -65,7 +65,6 @@ AGREEMENT = Diagnostic(
     item_within="template",
     own_levels=_levels,
     breakdowns=("source", "template"),
-    further_measures=("agreement",),
     tables=(
         TableShape(
             "By construction",

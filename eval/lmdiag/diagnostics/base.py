@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from inspect import signature
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -24,33 +22,6 @@ ColumnType = Literal["text", "number", "words", "boolean"]
 
 MOST_LEVELS = 12
 """A column with more distinct values than this is text, not a break-down."""
-
-
-MEASURES_OF: Mapping[str, tuple[str, ...]] = {
-    "accuracy": ("accuracy@*",),
-    "agreement": ("tse", "ew", "mw", "ew@*", "mw@*", "mass@*", "left_out@*"),
-    "choice_measures": ("sensitivity", "position_bias", "labels_mass"),
-    "correlations": ("spearman", "pearson"),
-    "determiner_match": ("determiner_match@*",),
-    "human": ("human_sensitivity", "human_sensitivity@*", "cloze_difference"),
-    "probability_difference": ("probability_difference",),
-    "rank": ("rank",),
-    "sensitivity": ("sensitivity", "sensitivity@*"),
-    "sentence_measures": ("sensitivity", "sensitivity_mean"),
-    "share_correlation": ("spearman_human",),
-    "slor": ("slor@*",),
-    "suite_measures": ("suite_accuracy", "prediction_accuracy"),
-    "surprisal": ("surprisal",),
-    "surprisal_per_word": ("surprisal_per_word",),
-    "within_category_boost": ("within_category_boost",),
-}
-"""Function of `lmdiag.measures` -> names of the measures that it returns."""
-
-
-def is_measure(name: str) -> bool:
-    """Returns whether a function of `lmdiag.measures` returns a measure of this name."""
-    bases = {part.partition("@")[0] for names in MEASURES_OF.values() for part in names}
-    return name.partition("@")[0] in bases
 
 
 # ---- data ----------------------------------------------------------------------------------------
@@ -197,8 +168,8 @@ class ExtendedSets:
     source: str = "Shivagunde et al. 2023"
 
 
-CHART_KINDS = ("figures", "levels", "scatter", "cloze", "shuffles", "cutoffs", "regions")
-"""Kinds of charts, which `lmdiag.report.charts.kinds` draws."""
+ChartKind = Literal["figures", "levels", "scatter", "cloze", "shuffles", "cutoffs", "regions"]
+"""Kind of a chart, which `lmdiag.report.charts.kinds` draws."""
 
 
 @dataclass(frozen=True)
@@ -206,14 +177,14 @@ class Chart:
     """A chart of the report.
 
     Attributes:
-        kind: one of `CHART_KINDS`.
+        kind: what it shows.
         title: "" for the usual one.
         by, levels: the break-down that it shows, or the levels that it is restricted to (in
             `scatter`, a `*` stands for any part of a name).
         measures: see `FigureSelection`.
     """
 
-    kind: str
+    kind: ChartKind
     title: str = ""
     by: str = ""
     levels: tuple[str, ...] = ()
@@ -239,9 +210,6 @@ class Diagnostic:
         columns: beyond the core columns.
         own_levels: break-downs that are made of its columns.
         accuracy_levels: further break-downs of accuracy alone.
-        further_measures: measures beyond those that every diagnostic with blanks has; for whole
-            sentences, all measures. Names of functions in `lmdiag.measures`, as `human` or
-            `contrasts.human`, or such functions.
         perturbations: in the order of the paper's tables.
         tables, charts: in the order of the report; measures without a table are in a further one.
         headlines: figures that stand for the diagnostic in a report.
@@ -264,7 +232,7 @@ class Diagnostic:
         item_within: column within which the numbers of items are unique; "" for all rows.
         breakdowns: its columns that are break-downs, further ones that are even if they have many
             levels, and core columns that are if they have a few.
-        is_form: whether it is for data of any name; see `Stimuli.form`.
+        form: of the data of any name that it is for, see `Stimuli.form`; "" for a built-in one.
     """
 
     name: str
@@ -275,7 +243,6 @@ class Diagnostic:
     columns: tuple[Column, ...] = ()
     own_levels: MakeLevels | None = None
     accuracy_levels: MakeLevels | None = None
-    further_measures: tuple[str | Callable[..., list[Scores]], ...] = ()
     perturbations: tuple[Perturbation, ...] = ()
     tables: tuple[TableShape, ...] = ()
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
@@ -294,14 +261,12 @@ class Diagnostic:
     has_regions: bool = False
     item_within: str = ""
     breakdowns: tuple[str, ...] = ()
-    is_form: bool = False
+    form: str = ""
 
-    def __post_init__(self) -> None:
-        """Raises a `ValueError` for an unknown name, with the field."""
-        from lmdiag.diagnostics.checks import declaration_errors
-
-        for problem in declaration_errors(self):
-            raise ValueError(f"diagnostic {self.name}: {problem}")
+    @property
+    def is_form(self) -> bool:
+        """Whether it is for data of any name."""
+        return bool(self.form)
 
     @property
     def core(self) -> tuple[Column, ...]:
@@ -355,30 +320,24 @@ class Diagnostic:
     ) -> list[Scores]:
         """Returns every measure that these rows and predictions allow; see `Trials`.
 
-        Rows with a blank have accuracy@k and sensitivity(@threshold), or, where no rows are
-        compared, surprisal and rank. A measure without a single item is left out, unless it says
-        why it is not defined. A contrast with several good rows is a `ValueError`.
+        Which measures a diagnostic has is registered with them, see `lmdiag.measures.register`.
+        One without a single item is left out, unless it says why it is not defined. A contrast with
+        several good rows is a `ValueError`.
         """
         from lmdiag import measures
 
-        functions = self.further_measures
-        if is_choice := any(predictions.get("labels", ())):
-            functions = ("choice_measures",)
-        elif self.asks == "word":
-            alone = () if "contrast" in rows else ("surprisal", "rank")
-            functions = ("accuracy", "sensitivity", *alone, *self.further_measures)
+        is_choice = any(predictions.get("labels", ()))
         further_levels = self.accuracy_levels(rows) if self.accuracy_levels else {}
         trials = measures.Trials(
             rows, predictions, self.levels(rows), left_only and not is_choice, cased, further_levels
         )
-        given = {"k": k, "threshold": threshold}
-        scores: list[Scores] = []
-        for measure in functions:
-            function = attrgetter(measure)(measures) if isinstance(measure, str) else measure
-            taken = signature(function).parameters.keys() & given.keys()
-            options = {name: given[name] for name in taken}
-            names = {score.name for score in scores}
-            scores += [score for score in function(trials, **options) if score.name not in names]
+        scores = [
+            score
+            for entry in measures.measures_of(
+                self.form or self.name, "choice" if is_choice else self.asks
+            )
+            for score in entry.scores(trials, k=k, threshold=threshold)
+        ]
         return [score for score in scores if len(score.items) or score.not_defined]
 
     def perturbation(self, name: str) -> Perturbation | None:

@@ -62,7 +62,6 @@ CPRAG102 = Diagnostic(
         Column("explanation"),
     ),
     breakdowns=("constraint",),
-    further_measures=("within_category_boost",),
     perturbations=(
         Perturbation("shuf", "Shuf", partial(_changed, shuffles=True), _SENTENCES, shuffled=True),
         Perturbation("trunc", "Trunc", partial(_changed, truncates=True), _SENTENCES),

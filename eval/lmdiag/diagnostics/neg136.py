@@ -90,7 +90,6 @@ NEG136 = Diagnostic(
     ),
     item_within="subset",
     own_levels=_levels,
-    further_measures=("determiner_match",),
     tables=(
         _levels_side_by_side("Accuracy, affirmative contexts", "table 11", _AT_K, "subset"),
         _levels_side_by_side(

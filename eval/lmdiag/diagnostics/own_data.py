@@ -10,13 +10,12 @@ from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, 
 
 WORDS_AT_BLANKS = Diagnostic(
     name="custom",
-    is_form=True,
+    form="custom",
     about=(
         "A diagnostic of your own. Accuracy where rows have expected words; sensitivity where good "
         "and bad rows are compared; surprisal and rank of the words."
     ),
     breakdowns=("condition",),
-    further_measures=("share_correlation", "surprisal", "rank"),
     headlines=(
         FigureSelection(("accuracy@*", "sensitivity*", "surprisal")),
         FigureSelection(("surprisal",), "condition"),
@@ -26,7 +25,7 @@ WORDS_AT_BLANKS = Diagnostic(
 
 WHOLE_SENTENCES = Diagnostic(
     name="sentences",
-    is_form=True,
+    form="sentences",
     asks="sentence",
     about=(
         "Whole sentences. Sensitivity, where good and bad sentences are compared: the good one is "
@@ -34,7 +33,6 @@ WHOLE_SENTENCES = Diagnostic(
         "word."
     ),
     breakdowns=("condition",),
-    further_measures=("sentence_measures", "share_correlation", "surprisal_per_word", "slor"),
     charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),
     headlines=(
         FigureSelection(("sensitivity*", "surprisal_per_word")),
@@ -63,7 +61,7 @@ _OF_PAIRS = ("sensitivity", "sensitivity_mean")
 # as BLiMP and its kin have them (Warstadt et al. 2020)
 MINIMAL_PAIRS = Diagnostic(
     name="minimal_pairs",
-    is_form=True,
+    form="minimal_pairs",
     asks="sentence",
     about=(
         "Minimal pairs of a good and a bad sentence. Sensitivity: the good sentence is more "
@@ -71,7 +69,6 @@ MINIMAL_PAIRS = Diagnostic(
     ),
     columns=tuple(map(Column, _UNUSED)),
     breakdowns=tuple(_TITLES),
-    further_measures=("sentence_measures", "share_correlation"),
     tables=(
         TableShape("Sensitivity", "", _OF_PAIRS),
         *(
@@ -95,7 +92,7 @@ MINIMAL_PAIRS = Diagnostic(
 # formulas on the surprisals of regions (Hu et al. 2020; Gauthier et al. 2020)
 TEST_SUITES = Diagnostic(
     name="suites",
-    is_form=True,
+    form="suites",
     asks="sentence",
     has_regions=True,
     about=(
@@ -104,7 +101,6 @@ TEST_SUITES = Diagnostic(
         "items. Prediction accuracy: the same, prediction by prediction."
     ),
     breakdowns=("suite",),
-    further_measures=("suite_measures",),
     tables=(
         TableShape("Suite accuracy", "", ("suite_accuracy",), by=("", "suite")),
         TableShape(

@@ -76,7 +76,6 @@ ROLE88 = Diagnostic(
         Column("subject"),
     ),
     accuracy_levels=_quartiles,
-    further_measures=("probability_difference", "correlations", "human"),
     perturbations=(
         Perturbation("obj", "-Obj", partial(_without, nouns=_NOUNS[:1]), _NOUNS),
         Perturbation("sub", "-Sub", partial(_without, nouns=_NOUNS[1:]), _NOUNS),
@@ -138,7 +137,6 @@ ROLE1500 = Diagnostic(
     position=7,
     columns=(Column("object"), Column("subject"), Column("pair", required=True)),
     breakdowns=("pair",),
-    further_measures=("probability_difference",),
     tables=(
         TableShape(
             "Accuracy",

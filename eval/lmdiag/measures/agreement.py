@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from lmdiag.measures.registry import register
 from lmdiag.measures.scores import (
     Floats,
     Scores,
@@ -48,22 +49,43 @@ AGREEMENT_LAYOUT: tuple[str, ...] = (
 """
 
 
-def agreement(trials: Trials) -> list[Scores]:
-    """Returns tse, ew, mw and the values at every cut-off; what is not predicted is left out.
+@register("agreement", tse="TSE")
+def tse(trials: Trials) -> list[Scores]:
+    """Returns tse: sensitivity over the minimal pairs whose verbs are all single tokens."""
+    if not trials.has("log_prob") or not trials.has("n_tokens"):
+        return []
+    contrasts = trials.contrasts
+    several = floats(trials.predictions["n_tokens"]) != 1
+    bad = np.bincount(contrasts.bad_of, several[contrasts.bad], minlength=len(contrasts.ids)) > 0
+    verdict = higher(*contrasts.pairs(trials.log_prob))
+    values = np.where(bad | several[contrasts.good], np.nan, verdict)
+    scores = contrasts.build("tse", values, with_chance=True)
+    # a pair with a verb of several tokens is outside the measure by definition, not left out of it
+    return [replace(scores, left_out=())]
 
-    tse is sensitivity over the minimal pairs whose verbs are all single tokens. EW and MW are means
-    over distinct contexts: a context counts once, with the levels of its first pair; a break-down
-    counts it once in each of its levels. A context without a kept verb is left out of a cut-off;
-    `left_out@top=0.1` is their share, `mass@top=0.1` the mean mass on the verb forms that count.
-    Guessing between the two forms of a verb gives EW and MW of 1/2 at any cut-off.
+
+@register(
+    "agreement",
+    "mass",
+    "left_out",
+    ew="EW",
+    mw="MW",
+    one_kind="only one of the models sees what is right of the blank",
+)
+def agreement(trials: Trials) -> list[Scores]:
+    """Returns ew, mw and the values at every cut-off.
+
+    EW and MW are means over distinct contexts: a context counts once, with the levels of its first
+    pair; a break-down counts it once in each of its levels. A context without a kept verb is left
+    out of a cut-off; `left_out@top=0.1` is their share, `mass@top=0.1` the mean mass on the verb
+    forms that count. Guessing between the two forms of a verb gives EW and MW of 1/2 at any
+    cut-off.
 
     Args:
-        trials: predictions `log_prob` and `n_tokens` give TSE, `agreement` (one `AGREEMENT_LAYOUT`
-            per row) gives EW and MW.
+        trials: predictions have `agreement`, one `AGREEMENT_LAYOUT` per row.
     """
-    scores = _tse(trials) if trials.has("log_prob") and trials.has("n_tokens") else []
     if not trials.has("agreement"):
-        return scores
+        return []
     undefined = (None,) * len(AGREEMENT_LAYOUT)
     rows = [row or undefined for row in trials.predictions["agreement"]]
     columns = dict(zip(AGREEMENT_LAYOUT, np.array(rows, dtype=np.float64).T, strict=True))
@@ -101,7 +123,7 @@ def agreement(trials: Trials) -> list[Scores]:
         kept = {by: positions for by, positions in kept.items() if positions}
         return replace(scores, levels=kept, left_out=left_out)
 
-    scores += [mean(name, columns[name]) for name in ("ew", "mw")]
+    scores = [mean(name, columns[name]) for name in ("ew", "mw")]
     for cutoff in CUTOFFS:
         names = (f"ew@{cutoff}", f"mw@{cutoff}", f"mass@{cutoff}")
         is_missing = np.isnan(columns[names[0]]).astype(np.float64)
@@ -113,14 +135,3 @@ def agreement(trials: Trials) -> list[Scores]:
 def _first_of_each(contexts: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """The first of some rows, in ascending order, with each context."""
     return rows[np.sort(np.unique(contexts[rows], return_index=True)[1])]
-
-
-def _tse(trials: Trials) -> list[Scores]:
-    contrasts = trials.contrasts
-    several = floats(trials.predictions["n_tokens"]) != 1
-    bad = np.bincount(contrasts.bad_of, several[contrasts.bad], minlength=len(contrasts.ids)) > 0
-    verdict = higher(*contrasts.pairs(trials.log_prob))
-    values = np.where(bad | several[contrasts.good], np.nan, verdict)
-    scores = contrasts.build("tse", values, with_chance=True)
-    # a pair with a verb of several tokens is outside the measure by definition, not left out of it
-    return [replace(scores, left_out=())]

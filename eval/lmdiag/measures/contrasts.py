@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from lmdiag.measures.registry import register
 from lmdiag.measures.scores import (
-    Columns,
     Floats,
     Scores,
     Trials,
@@ -18,6 +18,7 @@ from lmdiag.measures.scores import (
 )
 
 
+@register("word", "sensitivity")
 def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     """Returns sensitivity and sensitivity@threshold, over contrasts.
 
@@ -37,6 +38,9 @@ def sensitivity(trials: Trials, threshold: float) -> list[Scores]:
     ]
 
 
+@register(
+    ("sentences", "minimal_pairs"), "sensitivity", sensitivity_mean="sensitivity, mean per token"
+)
 def sentence_measures(trials: Trials) -> list[Scores]:
     """Returns the measures of contrasts between whole sentences; none where rows are not compared.
 
@@ -57,53 +61,7 @@ def sentence_measures(trials: Trials) -> list[Scores]:
     return scores
 
 
-def human(trials: Trials, threshold: float) -> list[Scores]:
-    """Returns sensitivity on `target_cloze`, and the mean of cloze(good) - cloze(bad)."""
-    if "target_cloze" not in trials.rows:
-        return []
-    cloze = floats(trials.rows["target_cloze"])
-    name = f"human_sensitivity@{number_text(threshold)}"
-    return [
-        trials.contrasts.verdicts("human_sensitivity", cloze),
-        trials.contrasts.verdicts(name, cloze, threshold),
-        trials.contrasts.differences("cloze_difference", cloze),
-    ]
-
-
-def human_shares(rows: Columns) -> Floats | None:
-    """Returns the column `human` as numbers, (n,); None without it, and where it has other values.
-
-    NaN for a row without a number. A column of texts or truth values is a break-down.
-    """
-    values = rows.get("human", ())
-    try:
-        shares = floats(values)
-    except (TypeError, ValueError):
-        return None
-    is_number = len(values) and not any(isinstance(value, bool) for value in values)
-    return shares if is_number else None
-
-
-def share_correlation(trials: Trials) -> list[Scores]:
-    """Returns Spearman's correlation of a model's shares with people's, over contrasts.
-
-    The share of a contrast is the probability of the good row over that of all its rows; people's
-    is the number in the column `human` of the good row. Rows without the column give nothing.
-
-    Source: the wug tests of the BabyLM challenge (2025).
-    """
-    people = human_shares(trials.rows)
-    if people is None or "contrast" not in trials.rows or not trials.has("log_prob"):
-        return []
-    contrasts = trials.contrasts
-    good, _ = contrasts.pairs(trials.log_prob)
-    total = good.copy()
-    np.logaddexp.at(total, contrasts.bad_of, trials.log_prob[contrasts.bad])
-    shares, _ = contrasts.pairs(people)
-    values = np.column_stack([np.exp(good - total), shares])
-    return [contrasts.build("spearman_human", values, "spearman")]
-
-
+@register(("role88", "role1500"), "probability_difference")
 def probability_difference(trials: Trials) -> list[Scores]:
     """Returns the mean of p(good) - p(bad) over contrasts, to compare with `cloze_difference`."""
     if not trials.has("log_prob"):
@@ -111,6 +69,7 @@ def probability_difference(trials: Trials) -> list[Scores]:
     return [trials.contrasts.differences("probability_difference", np.exp(trials.log_prob))]
 
 
+@register("cprag102", within_category_boost="within-category boost")
 def within_category_boost(trials: Trials) -> list[Scores]:
     """Returns the share of contrasts with p(within_category) - p(between_category) > 0.01.
 
@@ -128,6 +87,7 @@ def within_category_boost(trials: Trials) -> list[Scores]:
     return [trials.contrasts.build("within_category_boost", boosted)]
 
 
+@register("choice", "sensitivity", position_bias="position bias", labels_mass="mass on labels")
 def choice_measures(trials: Trials) -> list[Scores]:
     """Returns the measures of forced choices (`lmdiag.elicitation`), over contrasts.
 

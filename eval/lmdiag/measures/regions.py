@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmdiag.formulas import parse_formula
+from lmdiag.measures.registry import register
 from lmdiag.measures.scores import Scores, Statistic, Trials, build, objects
 from lmdiag.types import SentenceAnswer, WordSpan
 
@@ -86,6 +87,7 @@ def part_bits(words: Iterable[WordSpan] | None, start: int, end: int) -> float:
     return math.nan if log_prob is None else 0.0 - log_prob / math.log(2)
 
 
+@register("suites", "suite_accuracy", "prediction_accuracy")
 def suite_measures(trials: Trials) -> list[Scores]:
     """Returns suite_accuracy and prediction_accuracy.
 

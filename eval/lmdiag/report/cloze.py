@@ -9,13 +9,13 @@ from typing import Any
 import altair as alt
 from pandas import DataFrame
 
-from lmdiag.analysis.cloze import ClozeAnalysis
+from lmdiag.analysis.cloze import LABELS, ClozeAnalysis
+from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import axis_of
 from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.grid import Grid, GridRow, Section, cell_of, figure_grid, text_grid
-from lmdiag.report.labels import measure_label
 from lmdiag.report.page import environment, frame
 from lmdiag.results import Figure
 from lmdiag.text import visible
@@ -39,7 +39,8 @@ def model_grid(analysis: ClozeAnalysis) -> Grid:
         ]
         rows.append(GridRow((visible(model),), 0, tuple(cells)))
     names = analysis.figures["measure"].unique()
-    return figure_grid("People and models", ("model",), [*map(measure_label, names)], rows)
+    headings = [LABELS.get(name) or MeasureName.of(name).label for name in names]
+    return figure_grid("People and models", ("model",), headings, rows)
 
 
 def pair_grids(analysis: ClozeAnalysis) -> Iterator[Grid]:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from lmdiag import diagnostics
 from lmdiag.comparison import Comparison, compare_runs, refuse_different
+from lmdiag.measures import MeasureName
 from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, with_heading
-from lmdiag.report.labels import measure_label
 from lmdiag.report.selections import LabelledRun
 from lmdiag.report.tables import HeadlineRow
 from lmdiag.results import FigureKey, Run, cited_signature
@@ -49,7 +49,7 @@ def comparison_label(c: Comparison) -> str:
         if x.label and c.by == x.by and c.measure in x.measures and c.level in x.levels:
             return visible(x.label)
     level = diagnostic.level_label(c.by, c.level) if c.by else ""
-    return visible(", ".join(filter(None, (measure_label(c.measure), level))))
+    return visible(", ".join(filter(None, (MeasureName.of(c.measure).label, level))))
 
 
 def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str) -> list[Grid]:
@@ -111,10 +111,11 @@ def notes(comparisons: Sequence[Comparison]) -> list[str]:
         "● marks an adjusted p below .05": any(c.p_adjusted < ALPHA for c in comparisons),
         f"p adj.: by Holm's method over the {n_tests} distinct tests": n_tests > 1,
     }  # fmt: skip
-    same = dict.fromkeys((c.measure, c.same_as) for c in comparisons if c.same_as)
+    same = dict.fromkeys(
+        (MeasureName.of(c.measure), MeasureName.of(c.same_as)) for c in comparisons if c.same_as
+    )
     return [line for line, is_needed in lines.items() if is_needed] + [
-        f"{measure_label(measure)} has the same numbers as {measure_label(other)} by construction: "
-        "one test"
+        f"{measure.label} has the same numbers as {other.label} by construction: one test"
         for measure, other in same
     ]
 

@@ -12,7 +12,8 @@ from pandas import DataFrame, isna
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import PARTS_OF, UNITS, Analysis, analyse_table, cell_columns
 from lmdiag.analysis.items import items_of, labels_of
-from lmdiag.comparison import PSEUDO, unlike_first
+from lmdiag.comparison import unlike_first
+from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.grid import CellText, Grid, Section, text_grid

@@ -7,10 +7,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.diagnostics import Diagnostic
+from lmdiag.measures import MeasureName
 from lmdiag.perturb import NONE
 from lmdiag.report import numbers
 from lmdiag.report.items import MAX_LISTED, Choice, Item, Part, items
-from lmdiag.report.labels import measure_label
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
@@ -68,7 +68,10 @@ def listed(
             "place": expecting and (expecting.place or "none"),
             "verdicts": [item.verdict for item in same],
             "predictions": list(zip(*(item.predictions for item in same), strict=True)),
-            "measures": [f"{measure_label(x)} {', '.join(of)}" for x, of in values_of.items()],
+            "measures": [
+                f"{MeasureName.of(name).label} {', '.join(values)}"
+                for name, values in values_of.items()
+            ],
             "rows": rows,
             "contexts": [] if is_sentence else [*contexts.values()],
             "columns": _columns(rows) if is_sentence else [],

@@ -13,42 +13,6 @@ from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
 
-_SPELLED = {
-    "surprisal": "mean surprisal, bits",
-    "surprisal_per_word": "mean surprisal per word, bits",
-    "slor": "SLOR, bits per word",
-    "rank": "median rank",
-    "spearman_human": "Spearman, shares of model and people",
-    "spearman": "Spearman, log p and cloze",
-    "pearson": "Pearson, log p and cloze",
-    "ew": "EW",
-    "mw": "MW",
-    "tse": "TSE",
-    "sensitivity_mean": "sensitivity, mean per token",
-    "suite_accuracy": "suite accuracy",
-    "prediction_accuracy": "prediction accuracy",
-    "position_bias": "position bias",
-    "labels_mass": "mass on labels",
-    "within_category_boost": "within-category boost",
-    "top_agrees": "top word agrees, %",
-    "cross_entropy": "cross-entropy, bits",
-    "divergence": "divergence, bits",
-    "spearman_pooled": "Spearman, pooled over words",
-}
-"""Measures with another spelling; all others go by their name in the results, in words."""
-
-
-def measure_label(measure: str) -> str:
-    """Returns the name of a measure as readers see it.
-
-    >>> measure_label("accuracy@5"), measure_label("sensitivity@0.01"), measure_label("mw@top=0.1")
-    ('accuracy@5', 'sensitivity@0.01', 'MW, top 0.1')
-    """
-    name, at, cutoff = measure.partition("@")
-    label = _SPELLED.get(name, name.replace("_", " "))
-    return f"{label}, {cutoff.replace('=', ' ')}" if "=" in cutoff else f"{label}{at}{cutoff}"
-
-
 # ---- models --------------------------------------------------------------------------------------
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
-from lmdiag.report.labels import measure_label
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import SettingResults
 from lmdiag.results.published import citation, has_published_rows, human_facts
@@ -71,7 +71,7 @@ def _without_figures(task: str, figures: ReportFigures, settings: Sequence[str] 
             for name, measure in content.measures.items():
                 if measure.not_defined:
                     reason = f"{where} not defined: {visible(measure.not_defined)}"
-                    undefined.setdefault(reason, {})[measure_label(name)] = None
+                    undefined.setdefault(reason, {})[MeasureName.of(name).label] = None
             left_out += _left_out(content, f"{by}{where}")
     lines = (f"{numbers.UNDEFINED} {', '.join(x)}{reason}" for reason, x in undefined.items())
     return [*lines, *left_out]

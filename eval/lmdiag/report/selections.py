@@ -12,7 +12,8 @@ import pandas as pd
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection, TableShape
 from lmdiag.evaluation import chosen_measures
-from lmdiag.report.labels import measure_label, run_labels
+from lmdiag.measures import MeasureName
+from lmdiag.report.labels import run_labels
 from lmdiag.results import Results, Run
 from lmdiag.results.figures import figure_records, in_patterns
 from lmdiag.text import suggest
@@ -37,10 +38,10 @@ class ReportFigures:
         sources: the runs with their names.
         table: `lmdiag.results.figures.figure_records`, of which `model` is the name of the run,
             `low` and `high` are the ends of intervals and `published` is in [0, 1]; and
-            `is_percent`, `score` and `cutoff` (the parts of the name of a measure), `address`
-            (measure, break-down and level as one text), `level_rank` and `setting_rank` (positions
-            in the order of the break-down and of the settings), and `measure_label`, `level_label`,
-            `setting_label` and `address_label` (words for these).
+            `is_percent`, `score` and `cutoff` (the parts of the name of a measure),
+            `is_curve_point`, `address` (measure, break-down and level as one text), `level_rank`
+            and `setting_rank` (positions in the order of the break-down and of the settings), and
+            `measure_label`, `level_label`, `setting_label` and `address_label` (words for these).
     """
 
     sources: Sequence[LabelledRun]
@@ -54,16 +55,17 @@ class ReportFigures:
         is_human = table["measure"].str.startswith("human_")
         table["measure"] = table["measure"].str.removeprefix("human_")
         table.loc[is_human, "setting"] = HUMAN
-        parts = table["measure"].str.extract(r"([^@]*)@?(.*)")  # two columns even without rows
+        names = [MeasureName.of(name) for name in table["measure"]]
         table = table.assign(
             model=[sources[number].label for number in table["run"]],
             is_percent=[figure.is_percent for figure in table["figure"]],
             published=table["published"] / 100,
-            score=parts[0],
-            cutoff=parts[1].str.replace("=", " "),
+            score=[name.base for name in names],
+            cutoff=[name.parameter.replace("=", " ") for name in names],
+            is_curve_point=[name.is_curve_point for name in names],
             address=table["measure"] + "|" + table["by"] + "|" + table["level"],
             level_rank=0,
-            measure_label=table["measure"].map(measure_label),
+            measure_label=[name.label for name in names],
             level_label="All",
             setting_rank=0,
             setting_label="",

@@ -127,7 +127,6 @@ def _tables(
     everywhere = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
     everything = figures.select(task, everywhere)
     rest = everything.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
-    rest = rest.assign(is_curve=rest["cutoff"].str.match("top |bottom "))
     declared = figures.diagnostic(task).tables
     for shape in declared:
         table = figures.select(task, shape)
@@ -137,11 +136,11 @@ def _tables(
         rest = rest.drop(index=table.index, errors="ignore")
     if declared:
         measures = everything["measure"][~everything.index.isin(rest.index)]
-        new = rest[~rest["measure"].isin(measures) & (rest["by"] == "") & ~rest["is_curve"]]
+        new = rest[~rest["measure"].isin(measures) & (rest["by"] == "") & ~rest["is_curve_point"]]
         tables.append(_pivot(figures, replace(everywhere, title="Further measures"), new))
         rest = rest.drop(index=new.index)
     n_levels = rest.groupby(["measure", "by"])["level"].transform("nunique")
-    rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve"])]
+    rest = rest[(rest["by"] == "") | ((n_levels > 1) & ~rest["is_curve_point"])]
     (further if declared else tables).append(_pivot(figures, everywhere, rest))
     set_figures = figures_of_sets(task, figures)
     sets = figures.diagnostic(task).extended_sets

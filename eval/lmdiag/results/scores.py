@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.files import replacing
+from lmdiag.measures import MeasureName, is_human
 from lmdiag.measures.scores import Floats, Scores, objects, positions
 from lmdiag.perturb import NONE, perturb
 from lmdiag.protocol import Predictions, Protocol
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from lmdiag.stimuli import Stimuli
-
-HUMAN_MEASURES = ("human_", "cloze_difference")
-"""Beginnings of the measures of the human baseline, which say nothing of perturbed rows."""
 
 MeasureScores = Mapping[str, Scores]
 """Measure -> its per-item scores."""
@@ -78,18 +76,16 @@ def item_scores(
         rows, vars(predictions), k=protocol.k, threshold=protocol.threshold, cased=cased,
         left_only=kind == "causal",
     )  # fmt: skip
-    skipped = HUMAN_MEASURES if is_perturbed else ()
-    return {scores.name: scores for scores in computed if not scores.name.startswith(skipped)}
-
-
-def is_curve_point(measure: str) -> bool:
-    """Returns whether a measure is a point of a curve over cut-offs, e.g. `ew@top=0.1`."""
-    return measure.partition("@")[2].startswith(("top=", "bottom="))
+    return {
+        scores.name: scores for scores in computed if not (is_perturbed and is_human(scores.name))
+    }
 
 
 def without_curves(scores: MeasureScores) -> dict[str, Scores]:
     """Returns the measures that are not points of curves over cut-offs."""
-    return {name: measure for name, measure in scores.items() if not is_curve_point(name)}
+    return {
+        name: measure for name, measure in scores.items() if not MeasureName.of(name).is_curve_point
+    }
 
 
 def mean_scores(shuffles: Sequence[MeasureScores]) -> MeasureScores:

@@ -1,0 +1,127 @@
+"""Which measures there are: a function says with `@register` what it returns and for which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from lmdiag.measures.scores import Scores, Trials
+
+ScoreFunction = Callable[..., "list[Scores]"]
+"""Trials and, by name, those of `k` and `threshold` that it takes -> scores."""
+
+Registered = TypeVar("Registered", bound=ScoreFunction)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A function that scores, and the measures that it returns.
+
+    Attributes:
+        function: see `ScoreFunction`.
+        labels: name without parameter -> words for readers, "" for the name itself.
+        of: names of the diagnostics and forms that have it, or what all rows ask that have it:
+            `word`, `sentence` or `choice`.
+        is_human: whether it is a figure of people, of the data alone.
+        one_kind: why it is not compared between a causal model and one that sees both sides; ""
+            where it is.
+    """
+
+    function: ScoreFunction
+    labels: Mapping[str, str]
+    of: tuple[str, ...]
+    is_human: bool = False
+    one_kind: str = ""
+
+    def scores(self, trials: Trials, **options: Any) -> list[Scores]:
+        """Returns its scores, of the options with those that the function takes."""
+        taken = signature(self.function).parameters.keys() & options.keys()
+        return self.function(trials, **{name: options[name] for name in taken})
+
+
+REGISTRY: list[Measure] = []
+"""All measures, in the order of their modules."""
+
+
+def register(
+    of: str | tuple[str, ...],
+    /,
+    *names: str,
+    is_human: bool = False,
+    one_kind: str = "",
+    **labels: str,
+) -> Callable[[Registered], Registered]:
+    """Registers a function.
+
+    Args:
+        of, is_human, one_kind: see `Measure`.
+        names: of its measures, without a parameter: `accuracy` for `accuracy@5`.
+        labels: name -> words for readers, of those that do not go by their name in words.
+    """
+
+    def add(function: Registered) -> Registered:
+        diagnostics = (of,) if isinstance(of, str) else of
+        spelled = dict.fromkeys(names, "") | labels
+        REGISTRY.append(Measure(function, spelled, diagnostics, is_human, one_kind))
+        return function
+
+    return add
+
+
+def measures_of(diagnostic: str, asks: str) -> list[Measure]:
+    """Returns the measures of a diagnostic or form: those of all that ask this, then its own.
+
+    Rows that are asked as a choice have those of choices alone.
+    """
+    names = ("choice",) if asks == "choice" else (asks, diagnostic)
+    return [entry for name in names for entry in REGISTRY if name in entry.of]
+
+
+def registered(name: str) -> Measure | None:
+    """Returns the entry of a measure by its name, with or without a parameter; None without one."""
+    base = MeasureName.of(name).base
+    return next((entry for entry in REGISTRY if base in entry.labels), None)
+
+
+def is_human(name: str) -> bool:
+    """Returns whether a measure is a figure of people, which says nothing of perturbed rows."""
+    entry = registered(name)
+    return entry is not None and entry.is_human
+
+
+class MeasureName(NamedTuple):
+    """The parts of a name: `ew@top=0.1` is `ew` at `top=0.1`, and `rank` has no parameter."""
+
+    base: str
+    parameter: str
+
+    @classmethod
+    def of(cls, name: str) -> MeasureName:
+        """Returns the parts of a name.
+
+        >>> MeasureName.of("accuracy@5"), MeasureName.of("ew@top=0.1").is_curve_point
+        (MeasureName(base='accuracy', parameter='5'), True)
+        """
+        base, _, parameter = name.partition("@")
+        return cls(base, parameter)
+
+    @property
+    def is_curve_point(self) -> bool:
+        """Whether it is a point of a curve over cut-offs of the vocabulary."""
+        return self.parameter.startswith(("top=", "bottom="))
+
+    @property
+    def label(self) -> str:
+        """The measure as readers see it.
+
+        >>> [MeasureName.of(name).label for name in ("accuracy@5", "mw@top=0.1", "tse")]
+        ['accuracy@5', 'MW, top 0.1', 'TSE']
+        """
+        entry = registered(self.base)
+        label = (entry and entry.labels[self.base]) or self.base.replace("_", " ")
+        if "=" in self.parameter:
+            return f"{label}, {self.parameter.replace('=', ' ')}"
+        return f"{label}@{self.parameter}" if self.parameter else label
