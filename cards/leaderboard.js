@@ -66,7 +66,7 @@ function compareRows(first, second) {
   const numbers = pair.map((row) => Number(row.dataset.number));
   const body = comparison.querySelector("tbody");
   body.replaceChildren();
-  all("thead th.figure", board).forEach((heading) => {
+  all("thead th[data-id]", board).forEach((heading) => {
     const column = Number(heading.dataset.column);
     const keys = pair.map((row) => keyOf(row, column));
     if (keys[0] === "" && keys[1] === "") return;

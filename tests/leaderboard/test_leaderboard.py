@@ -8,6 +8,7 @@ import sys
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -20,6 +21,7 @@ from launched import HANG
 from parsed import ParsedPage
 
 from lmdiag.hub.benchmark import leaderboard_figures
+from lmdiag.hub.publish import plan_leaderboard
 from lmdiag.hub.requests import RunRequest, parse_request
 from lmdiag.leaderboard import board as board_module
 from lmdiag.leaderboard.board import Board
@@ -133,15 +135,43 @@ def test_waiting_requests_of_a_model_are_capped_and_copies_share_a_row(board, de
 # ---- rows, ranks, claims, comparisons ------------------------------------------------------------
 
 
-def test_equal_figures_share_a_rank_and_a_row_without_one_has_none():
-    run = None
+def test_rows_are_ranked_by_the_mean_above_chance_and_equal_ones_share_a_rank():
+    """(.8 - .5) / .5 = .6 and (.6 - 1/3) / (2/3) = .4: mean .5; below chance it is negative."""
+    third = 1 / 3
     rows = []
-    for name, value in {"e": None, "d": 0.5, "c": 0.7, "b": 0.7, "a": 0.9}.items():
-        row = RankedEntry(name, run=run)
-        vars(row)["figures"] = {} if value is None else {FIRST: Figure(value, 34)}
-        rows.append(row)
-    ranks = [("a", 1), ("b", 2), ("c", 2), ("d", 4), ("e", None)]
-    assert sorted((x.name, x.rank) for x in ranked(rows)) == ranks
+    for name, pair in {
+        "d": (0.5, third), "c": (0.6, 0.8), "b": (0.6, 0.8), "a": (0.8, 0.6), "f": (None, 1.0),
+        "e": (0.0, third),
+    }.items():  # fmt: skip
+        figures = (Figure(pair[0], 8, chance=0.5), Figure(pair[1], 34, chance=third))
+        tasks = {
+            str(number): {"none": SimpleNamespace(measures={"sensitivity": figure})}
+            for number, figure in enumerate(figures)
+        }
+        run = SimpleNamespace(results=SimpleNamespace(tasks=tasks))
+        rows.append(RankedEntry(name, run=run))
+    means = [("a", 1, 0.5), ("b", 2, 0.45), ("c", 2, 0.45), ("d", 4, 0.0), ("e", 5, -0.5)]
+    *best, last = ranked(rows)
+    assert [(x.name, x.rank, pytest.approx(x.corrected_sensitivity)) for x in best] == means
+    assert (last.name, last.rank, last.corrected_sensitivity) == ("f", None, None)
+
+
+def test_a_board_of_local_models_is_not_published(tmp_path):
+    (tmp_path / "leaderboard.json").write_text("{}")
+    with pytest.raises(BadInput, match=r"leaderboard\.json is damaged: build the lead"):
+        plan_leaderboard(tmp_path, "org/board")
+    for model, is_local in (
+        ({"id": "/home/x/model", "commit": None}, True),
+        ({"id": "models/mine", "commit": None}, True),
+        ({"id": "demo:causal", "commit": None}, False),
+        ({"id": "org/model", "commit": "a" * 40}, False),
+    ):
+        (tmp_path / "leaderboard.json").write_text(json.dumps({"rows": [{"model": model}]}))
+        if is_local:
+            with pytest.raises(BadInput, match=f"shows the local path {model['id']} as the name"):
+                plan_leaderboard(tmp_path, "org/board")
+        else:
+            assert plan_leaderboard(tmp_path, "org/board").files.keys() == {"leaderboard.json"}
 
 
 def test_no_attack_changes_the_honest_row(board, demo_dir):

@@ -23,7 +23,7 @@ from lmdiag.files import (
     read_json,
     resource_path,
 )
-from lmdiag.text import visible
+from lmdiag.text import shortened, visible
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -193,7 +193,27 @@ def plan_leaderboard(folder: Path, repo_id: str) -> Commit:
             f"{folder} is not a leaderboard: make one with `lmdiag leaderboard REQUESTS... --out`"
         )
     files = _collect(folder, repo_id)
-    return Commit(repo_id, "space", files, sdk="static", replaces=r"models/.*")
+    commit = Commit(repo_id, "space", files, sdk="static", replaces=r"models/.*")
+    if path := next(filter(None, map(_local_path, _models_of_site(folder))), ""):
+        raise BadInput(
+            f"{folder} shows the local path {shortened(path)} as the name of a model: "
+            "build it from ids on the Hub"
+        )
+    return commit
+
+
+def _models_of_site(folder: Path) -> list[Mapping[str, str | None]]:
+    """Returns the facts on the models of a leaderboard that was built."""
+    try:
+        return [row["model"] for row in read_json(folder / SITE_INDEX)["rows"]]
+    except (KeyError, TypeError, ValueError):
+        raise BadInput(f"{folder / SITE_INDEX} is damaged: build the leaderboard again") from None
+
+
+def _local_path(model: Mapping[str, str | None]) -> str:
+    """Returns the id of a model that is not on the Hub, whose rows have no commit; else ""."""
+    name = str(model["id"])
+    return "" if model["commit"] or name.startswith("demo:") else name
 
 
 def _collect(folder: Path, repo_id: str) -> dict[str, bytes]:

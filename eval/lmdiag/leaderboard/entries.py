@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from lmdiag.files import is_folder, plain_errors, read_text, readable, real_path, user_path
-from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
+from lmdiag.hub.benchmark import leaderboard_figures
 from lmdiag.hub.publish import is_on_hub
 from lmdiag.hub.requests import MAX_CLAIM, REQUESTS, RunRequest, parse_request, request_of
 from lmdiag.results import PREDICTIONS, Figure, Results, Run, digests
@@ -54,7 +55,7 @@ class RankedEntry(Entry):
 
     Attributes:
         run: of the request.
-        rank: by the first column of the overview; equal figures share one.
+        rank: by `corrected_sensitivity`; equal values share one.
         also: names of the other requests whose runs have the same predictions to the last bit.
     """
 
@@ -71,6 +72,20 @@ class RankedEntry(Entry):
     def figures(self) -> dict[str, Figure]:
         """Id of a column -> the figure of the run, without undefined ones."""
         return leaderboard_figures(self.run.results)
+
+    @cached_property
+    def corrected_sensitivity(self) -> float | None:
+        """The mean over the diagnostics of (sensitivity - chance) / (1 - chance).
+
+        0 is chance and 1 is every contrast right; None where a diagnostic has no sensitivity.
+        """
+        shares = []
+        for settings in self.run.results.tasks.values():
+            figure = settings["none"].measures["sensitivity"]
+            if figure.value is None or figure.chance is None:
+                return None
+            shares.append((figure.value - figure.chance) / (1 - figure.chance))
+        return sum(shares) / len(shares)
 
     @property
     def page(self) -> str:
@@ -106,17 +121,16 @@ def merged(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
 
 
 def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
-    """Returns rows in order, with ranks by the first column; the next ones decide the order."""
-    overview = [task_id(key) for key, column in columns().items() if column.is_overview]
+    """Returns rows with their ranks, the best first; rows without a value stand last, unranked."""
 
-    def values(row: RankedEntry) -> list[float]:
-        return [row.figures[key].value or 0.0 if key in row.figures else -1.0 for key in overview]
+    def value(row: RankedEntry) -> float:
+        return -math.inf if row.corrected_sensitivity is None else row.corrected_sensitivity
 
-    ordered = sorted(rows, key=lambda row: ([-value for value in values(row)], row.page))
-    leading = [values(row)[0] for row in ordered]
+    ordered = sorted(rows, key=lambda row: (-value(row), row.page))
+    values = [value(row) for row in ordered]
     return [
-        replace(row, rank=leading.index(value) + 1 if value >= 0 else None)
-        for row, value in zip(ordered, leading, strict=True)
+        replace(row, rank=values.index(value(row)) + 1 if math.isfinite(value(row)) else None)
+        for row in ordered
     ]
 
 

@@ -26,13 +26,15 @@ from lmdiag.report.charts.output import svg
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
-from lmdiag.text import change_texts, visible
+from lmdiag.text import change_texts, shortened, visible
 from lmdiag.types import BadInput
 
 _FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased"
 """On a model, in `leaderboard.json`."""
 _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
 """Kind of model -> colour of its points."""
+_NAME = 24
+"""Characters of the name beside a point."""
 
 
 def check_target(out: Path) -> None:
@@ -68,6 +70,7 @@ def write_site(
         "rows": [
             {
                 "rank": row.rank,
+                "corrected_sensitivity": row.corrected_sensitivity,
                 "model": {name: getattr(row.model, name) for name in _FACTS},
                 "figures": {key: figure.to_json() for key, figure in row.figures.items()},
                 "claimed_otherwise": row.differing,
@@ -137,8 +140,9 @@ def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
 
 
 def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
-    """Returns the chart of a figure that some row has; points have the ranks of their models."""
+    """Returns the chart of a figure that some row has; points have the names of their models."""
     import altair as alt
+    import numpy as np
     import pandas as pd
 
     from lmdiag.report.charts.drawing import INK, distinct, line_plot
@@ -146,7 +150,7 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     data = pd.DataFrame(
         {"series": row.model.kind, "at": max(1, row.model.n_parameters), "value": figure.value,
          "low": figure.ci_low, "high": figure.ci_high, "chance": column["chance"],
-         "rank": str(row.rank or "")}
+         "name": shortened(row.name.rpartition("/")[2], _NAME)}
         for row in rows
         if (figure := row.figures.get(column["task_id"])) is not None
     ).sort_values("series", kind="stable")  # fmt: skip
@@ -154,8 +158,17 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     label = "replace(format(datum.value, '~s'), 'G', 'B')"
     axis = alt.Axis(labelExpr=label, values=powers or alt.Undefined, tickCount=3, grid=False)
     x = alt.X("at:Q", title="parameters", axis=axis).scale(type="log", nice=False, padding=20)
-    ranks = alt.Chart().mark_text(dx=7, align="left", fontSize=11, color=INK)
-    ranks = ranks.encode(x=x, y="value:Q", text="rank:N")
+    # names of the larger models stand left of their points, inside of the chart
+    sizes = np.log10(data["at"])
+    data["is_large"] = sizes > (sizes.min() + sizes.max()) / 2
+    names = [
+        alt.Chart()
+        .mark_text(dx=-7 if is_large else 7, align="right" if is_large else "left",
+                   fontSize=10, color=INK)
+        .encode(x=x, y="value:Q", text="name:N")
+        .transform_filter(alt.FieldEqualPredicate(field="is_large", equal=is_large))
+        for is_large in (False, True)
+    ]  # fmt: skip
     colors = [_KINDS[kind] for kind in distinct(data, "series")]
-    plot = line_plot(data, x, ranks, form="%", joined=(), colors=colors, heights=(200, 200))
+    plot = line_plot(data, x, *names, form="%", joined=(), colors=colors, heights=(200, 200))
     return svg(plot.to_dict(), 380)
