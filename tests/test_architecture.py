@@ -60,9 +60,8 @@ SAME_ROLE = {"main", "Options", "render", "load"}
 which is always used with its room, as `models.load` and `stimuli.load`."""
 
 
-@cache
-def rooms(*, types):
-    """The imports between rooms and of libraries, with or without those for type checkers."""
+def modules(*, types):
+    """The imports between modules and of libraries, with or without those for type checkers."""
     graph = grimp.build_graph(
         "lmdiag", include_external_packages=True, cache_dir=None,
         exclude_type_checking_imports=not types,
@@ -72,6 +71,13 @@ def rooms(*, types):
     for importer, modules in SHOWN_BY.items():
         for module in modules:
             graph.remove_import(importer=importer, imported=f"lmdiag.{module}")
+    return graph
+
+
+@cache
+def rooms(*, types):
+    """The imports between rooms and of libraries, with or without those for type checkers."""
+    graph = modules(types=types)
     for module in graph.find_children("lmdiag"):
         graph.squash_module(module)
         graph.remove_import(importer=module, imported=module)
@@ -88,6 +94,13 @@ def test_rooms_import_as_the_rules_say_and_in_no_circle():
         assert not imported[room] & never, room
         assert never <= {*imported}
     assert {room: imported[room] for room in ALONE} == ALONE
+    assert {*TopologicalSorter(imported).static_order()} == {*imported}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """A module can be read, and changed, without those that import it."""
+    graph = modules(types=True)
+    imported = {x: graph.find_modules_directly_imported_by(x) for x in graph.modules}
     assert {*TopologicalSorter(imported).static_order()} == {*imported}
 
 

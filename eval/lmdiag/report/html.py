@@ -11,8 +11,9 @@ from altair.utils import schemapi
 from lmdiag.comparison import not_compared
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.charts.kinds import TaskRuns, plots
+from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
+from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.comparisons import RunPair, compared, in_detail, notes
 from lmdiag.report.designs import designs_of
 from lmdiag.report.grid import Section, chance_legend

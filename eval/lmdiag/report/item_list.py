@@ -14,7 +14,7 @@ from lmdiag.report.items import MAX_LISTED, Choice, Item, Part, items
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
-    from lmdiag.report.charts.kinds import TaskRuns
+    from lmdiag.report.charts.task_runs import TaskRuns
 
 _MOST_PARTS = 16_000
 """Words or regions that a page lists, over all items: of long texts it lists fewer items."""

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.spelling import Pieces, opens_line
-from lmdiag.types import Answer, WordScore
-
-if TYPE_CHECKING:
-    from lmdiag.models.whole_words.search import WordSearch
+from lmdiag.types import Answer, Query, WordScore
 
 _WIDER = 8
 """How many times as many are opened each time those are used up."""
@@ -44,6 +42,22 @@ class Node(NamedTuple):
     width: int
 
 
+class SearchRules(NamedTuple):
+    """What the searches at all blanks of a model share.
+
+    Attributes:
+        boundaries: where words begin and end in the vocabulary.
+        spell: word and query -> its pieces as the tokenizer makes them, None if it cannot.
+        longest: most pieces of a word that is looked for; 0 if the model is not told their number.
+        width: continuations of a node that are opened at first, the most probable ones.
+    """
+
+    boundaries: Boundaries
+    spell: Callable[[str, Query], Pieces | None]
+    longest: int
+    width: int
+
+
 class ListedWord(NamedTuple):
     """A word, in the order of the list: minus its log-probability, its token ids, its text."""
 
@@ -57,7 +71,7 @@ class Frontier:
     """The search at one blank.
 
     Attributes:
-        search: its bounds, and the boundaries of words.
+        rules: see `SearchRules`.
         encoded: the question. Its partial words are read in any case: those without pieces, from
             which the search begins, and those of candidate words.
         top: length of the list.
@@ -66,7 +80,7 @@ class Frontier:
         n_read: nodes that were handed out.
     """
 
-    search: WordSearch
+    rules: SearchRules
     encoded: EncodedQuestion
     top: int
     number: int
@@ -75,8 +89,7 @@ class Frontier:
         self.words: list[ListedWord] = []
         self.n_read = 0
         partials = self.encoded.partials
-        start = -math.log(self.search.longest or 1)  # lengths are equally likely
-        self._boundaries = self.search.boundaries
+        start = -math.log(self.rules.longest or 1)  # lengths are equally likely
         self._opens_line = opens_line(self.encoded.query.context)
         self._reached = {PartialWord((), partial.total): start for partial in partials}
         self._ended: dict[PartialWord, float] = {}
@@ -122,7 +135,7 @@ class Frontier:
         reached = self._reached[partial]
         for token, log_prob in wanted.items():
             self._reached[PartialWord((*partial.pieces, token), partial.total)] = reached + log_prob
-        if partial.total > self.search.longest:
+        if partial.total > self.rules.longest:
             return
         if is_new and partial.pieces and not partial.total:
             self._offer(reached + end, partial)
@@ -171,23 +184,22 @@ class Frontier:
             return True
         self._seen.add(child)
         complete = len(child.pieces) == child.total
-        if complete or (not child.total and self._boundaries.certain):
+        if complete or (not child.total and self.rules.boundaries.certain):
             self._offer(log_prob, child)
         if (
             not complete
-            and self._boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open
+            and self.rules.boundaries.parse_prefix(child.pieces, bare=self.encoded.bare).open
         ):
             self._reached[child] = log_prob
-            heappush(self._open, Node(-log_prob, child, self.search.width))
+            heappush(self._open, Node(-log_prob, child, self.rules.width))
         return True
 
     def _offer(self, log_prob: float, partial: PartialWord) -> None:
         """Puts a partial word into the list if it is a word and belongs there."""
         if log_prob == -math.inf or self._cannot_enter_list(-log_prob, partial):
             return
-        word = self._boundaries.parse_prefix(partial.pieces, bare=self.encoded.bare).word
-        spell = self.search.encoder.spell
-        if word is not None and spell(word, self.encoded.query) == partial.pieces:
+        word = self.rules.boundaries.parse_prefix(partial.pieces, bare=self.encoded.bare).word
+        if word is not None and self.rules.spell(word, self.encoded.query) == partial.pieces:
             insort(self.words, ListedWord(-log_prob, partial.pieces, word))
             del self.words[self.top :]
 

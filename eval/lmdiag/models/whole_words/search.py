@@ -27,7 +27,7 @@ from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
 from lmdiag.models.tokens.spelling import is_joined
 from lmdiag.models.tokens.vocabulary import Vocabulary
-from lmdiag.models.whole_words.frontier import Frontier, Node
+from lmdiag.models.whole_words.frontier import Frontier, Node, SearchRules
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Question
 
@@ -119,7 +119,8 @@ class WordSearch:
                 hardly prefers any word to others; a word too long for the model.
         """
         continue_from = self.reuse(self.reader, [encoded.rows[0] for encoded in batch])
-        frontiers = [Frontier(self, encoded, top, number) for number, encoded in enumerate(batch)]
+        rules = SearchRules(self.boundaries, self.encoder.spell, self.longest, self.width)
+        frontiers = [Frontier(rules, encoded, top, number) for number, encoded in enumerate(batch)]
         of_blanks: list[tuple[tuple[float | None, ...] | None, float | None]] = []
         nodes = [(f, Node(0.0, f.encoded.partials[0], self.width)) for f in frontiers]
         for log_probs in self._read(nodes, continue_from):

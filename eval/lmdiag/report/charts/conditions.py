@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -16,11 +16,9 @@ from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.drawing import distinct, dot_plot, line_plot
+from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.items import Item
 from lmdiag.text import visible
-
-if TYPE_CHECKING:
-    from lmdiag.report.charts.kinds import TaskRuns
 
 _NAMES = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
 """Column of an analysis -> of a chart."""

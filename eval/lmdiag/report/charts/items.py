@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -15,11 +15,9 @@ from lmdiag.diagnostics import Chart
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import DASHED, MUTED, tooltip
+from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.items import MAX_LISTED, Item
 from lmdiag.text import visible
-
-if TYPE_CHECKING:
-    from lmdiag.report.charts.kinds import TaskRuns
 
 _FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""

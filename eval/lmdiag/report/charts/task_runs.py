@@ -1,0 +1,78 @@
+"""The runs of a task, with what their charts and lists are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+from lmdiag.diagnostics import Diagnostic, FigureSelection
+from lmdiag.report.charts import Plot
+from lmdiag.report.charts.drawing import COLORS
+from lmdiag.report.items import Item
+from lmdiag.report.selections import ReportFigures
+from lmdiag.results import Run
+from lmdiag.text import visible
+
+
+@dataclass(frozen=True)
+class TaskRuns:
+    """The runs that have a task, with their items.
+
+    Attributes:
+        task: its name.
+        runs: the runs.
+        figures: of the same runs, in the same order.
+        items: the unperturbed items of each run.
+        looks: name of each of several models -> number of its colour and mark in all charts.
+    """
+
+    task: str
+    runs: Sequence[Run]
+    figures: ReportFigures
+    items: Sequence[Sequence[Item]]
+    looks: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def diagnostic(self) -> Diagnostic:
+        """The declaration of the task."""
+        return self.figures.diagnostic(self.task)
+
+    @property
+    def settings(self) -> list[str]:
+        """The settings of the first run, in the order of the paper."""
+        return self.diagnostic.settings_in_order(self.runs[0].results.tasks[self.task])
+
+    def table(
+        self,
+        measures: Sequence[str] = ("*",),
+        by: str = "",
+        levels: tuple[str, ...] = (),
+        settings: Sequence[str] = ("none",),
+    ) -> pd.DataFrame:
+        """Returns figures that are defined, by default all unperturbed ones; () for all settings.
+
+        Columns are those of `ReportFigures.select`, `label` (measure, or level of a break-down) and
+        `series` (model, or measure).
+        """
+        selection = FigureSelection((*measures,), by, levels)
+        known = self.figures.table
+        settings = settings or known.loc[known["task"] == self.task, "setting"].unique()
+        table = self.figures.select(self.task, selection, *settings).dropna(subset="value")
+        labels = table["level_label" if by else "measure_label"].map(visible)
+        names = table["model" if len(self.figures.sources) > 1 else "measure_label"]
+        return table.assign(label=labels, series=names)
+
+    def of_run(self, i: int, plot: Plot) -> Plot:
+        """Returns the chart of run i, which names its model where there are several."""
+        if len(self.runs) == 1:
+            return plot
+        label = self.figures.sources[i].label
+        caption = f"{label}: {plot.caption}"
+        return plot._replace(name=f"{plot.name}-{i + 1}", caption=caption, heading=label)
+
+    def colors(self, i: int) -> list[str]:
+        """Returns the colours of a chart of run i: of several runs, only that of its model."""
+        number = self.looks.get(self.figures.sources[i].label)
+        return COLORS if number is None else [COLORS[number % len(COLORS)]] * 2
