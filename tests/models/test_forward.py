@@ -156,6 +156,38 @@ class TestLayout:
             model.encode(Question(Query("a " * most), ()))
 
 
+def count_forwards(network):
+    """Returns a list that gets a number of tokens at each forward of the network."""
+    sizes = []
+    network.register_forward_pre_hook(
+        lambda _, __, inputs: sizes.append(inputs["input_ids"].numel()), with_kwargs=True
+    )
+    return sizes
+
+
+class TestRepeatability:
+    @pytest.mark.parametrize(("make", "kind"), [(bert, "masked"), (gpt2, "causal")])
+    def test_three_forwards_show_it_with_all_else(self, make, kind):
+        """A long row, the short ones side by side, and all of them in a pack."""
+        tokenizer = TOKENIZER if kind == "masked" else BYTES
+        network = make(len(tokenizer), **{"max_position_embeddings": 256})
+        sizes = count_forwards(network)
+        assert asked(network, tokenizer, kind).reader.layout == "packed"
+        assert sizes[:2] == [150, 36]
+        assert len(sizes) == 3
+
+    @pytest.mark.parametrize("shortest", [1, 150])
+    def test_a_model_that_counts_its_forwards(self, shortest):
+        """It draws no random numbers, and may answer otherwise only where a text is long."""
+        network = bert(len(TOKENIZER), max_position_embeddings=256)
+        sizes = count_forwards(network)
+        network.bert.embeddings.register_forward_hook(
+            lambda _, __, x: x + 0.1 * len(sizes) if x.shape[1] >= shortest else x
+        )
+        with pytest.raises(BadInput, match="gives other numbers when it reads the same text again"):
+            asked(network, TOKENIZER, "masked")
+
+
 class TestProjectionModule:
     @pytest.mark.parametrize(
         ("name", "module"),

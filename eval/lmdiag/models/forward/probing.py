@@ -1,27 +1,43 @@
 """How rows may go through a model together without changing its numbers: tried once per model.
 
 Position schemes, convolutions, state-space recurrences and Fourier mixing differ in which positions
-influence each other. So instead of relying on a list of families, a few contexts are read one at a
-time, by the plain model, and then together.
+influence each other. So instead of relying on a list of families, a long row is read by itself, by
+the plain model, and again together with short rows, in the layout and with the projection module
+that save most. Equal numbers show in three forwards that these change nothing, that the model gives
+the same numbers when it reads a row again, and that a causal model does not see to the right. Only
+where numbers differ is each of these tried by itself.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 
 import torch
 from transformers import PretrainedConfig, PreTrainedModel
 
-from lmdiag.models.forward.reader import Reader
+from lmdiag.models.forward.reader import Layout, Reader
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import PartialWord, TokenRow
 from lmdiag.types import BadInput, Query, Question
 
-_SHORT_PROBE = Question(Query("It is a"), ())
-"""For models of very few positions."""
+_TEXT = (
+    "The {padding} old man said that every morning a dog had been in the garden, and when it "
+    "rained his two daughters took their books to the house near the river, where nobody knew why. "
+)
+"""Part of the long row. Some models leave the padding token out when they count positions, also
+where a text has its name."""
+
+_LONG = 150
+"""Tokens of the long row: hashed and chunked attention do not read it as they read a short text."""
+
+_SHORT = 12
+"""Tokens of a short row."""
+
+_NARROWEST = 16
+"""Packs of fewer tokens gain nothing."""
 
 _ROUNDING, _COARSE_ROUNDING = 100.0, 8.0
 """Tolerance in units of the dtype's epsilon times the largest value: for float32 or better, and for
@@ -34,50 +50,186 @@ _REPEATED_MEAN = 1.0
 """The same for two readings of one row: half precision gives other numbers only where an
 accelerator adds in any order."""
 
-_WORDS = (
-    "The old man said that every morning a dog had been in the garden, and when it rained his two "
-    "daughters took their books to the house near the river, where nobody knew why they came. "
-)
-"""Part of a long text."""
+_SIMPLER: Mapping[Layout, Layout] = {"packed": "equal", "equal": "alone", "alone": "alone"}
+"""Layout -> the one in which the short rows are read without the long one."""
 
-_LONG = 150
-"""Tokens of a row that hashed or chunked attention does not read as a short text."""
+_Setting = tuple[Layout, torch.nn.Module | None]
+"""Layout and projection module of a reader."""
 
-_NARROWEST = 16
-"""Packs of fewer tokens gain nothing."""
+
+@dataclass(frozen=True)
+class _Readings:
+    """Log-probabilities (reads, vocabulary) of the rows of a probe in one setting, in nats.
+
+    Attributes:
+        shorts: of the short rows without the long one, in the simpler layout.
+        together: of the short rows and the long one.
+    """
+
+    shorts: torch.Tensor
+    together: torch.Tensor
 
 
 def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
-    """Sets `projection_module`, `width` and the first exact `layout`: packed, equal or alone.
+    """Sets `width`, and the `layout` and the `projection_module` that save most and are exact.
 
     Packing is tried on devices that gain by it (`sizes`), and in float32 or better, where rounding
     does not hide an error.
+
+    Raises:
+        BadInput: the model gives other numbers when it reads a row again, or it is queried as a
+            causal one and sees to the right.
     """
-    check_repeatability(reader, encoder)
-    probes = _rows(encoder, probe_questions(reader, encoder))
-    rows = probes or _rows(encoder, (_SHORT_PROBE,))
-    reader.layout, reader.projection_module = "equal", None
-    if not rows:
+    generators = _generator_states(reader.device)
+    probe = _Probe(reader, encoder)
+    settings = _settings(reader)
+    readings = probe.read(settings[0])
+    is_plain = torch.equal(generators, _generator_states(reader.device))
+    if is_plain and readings is not None and probe.shows_all(readings):
         return
-    whole = [reader.whole(row) for row in rows]
-    if not encoder.masked:
-        check_causality(reader, rows[0], whole[0], encoder.spelling.model_id)
-    reader.projection_module = _find_projection_module(reader, rows[0], whole[0])
-    alone = torch.cat([nats[list(row.reads)] for row, nats in zip(rows, whole, strict=True)])
-    reader.width = min(reader.width, attention_window(reader.model.config) or reader.width)
+    probe.check_repeatability()
+    probe.check_causality()
+    for setting in settings:
+        readings = probe.read(setting)
+        if readings is not None and probe.is_exact(readings):
+            return
+
+
+def _settings(reader: Reader) -> list[_Setting]:
+    """Returns what may be exact, first what saves most; the last one is the plain model."""
     takes_packs = (
         getattr(reader.model.config, "_attn_implementation", None) in (None, "eager", "sdpa")
         and {"attention_mask", "position_ids"} <= reader.accepted
         and reader.width >= _NARROWEST
     )
     gains = is_precise(reader) and reader.sizes.packs
-    if probes and gains and takes_packs:
-        reader.layout = "packed"
-        if _agrees(reader, lambda: reader.read(rows), alone):
-            return
-        reader.layout = "equal"
-    if not _agrees(reader, lambda: reader.read([*rows, *rows]), torch.cat([alone, alone])):
-        reader.layout = "alone"
+    layouts: list[Layout] = ["packed"] if takes_packs and gains else []
+    return [*product([*layouts, "equal", "alone"], [*projection_modules(reader.model), None])]
+
+
+class _Probe:
+    """Rows that a model reads in several ways, and what it gives for them.
+
+    The long row has `_LONG` tokens, or as many as the model reads, and is read at some positions.
+    The short rows have one length. They begin as the long one and go on otherwise, with a mask
+    where the model has one, and are read at all positions.
+    """
+
+    def __init__(self, reader: Reader, encoder: QuestionEncoder) -> None:
+        self._reader = reader
+        self._name = f"model {encoder.spelling.model_id} ({type(reader.model).__name__})"
+        self._limits = [*filter(None, (encoder.limit, attention_window(reader.model.config)))]
+        reader.width = min([reader.width, *self._limits])
+        self._is_causal = not encoder.masked
+        self._long = _long_row(reader, encoder)
+        n_tokens = max(2, min(_SHORT, len(self._long.ids) // 2))
+        self._shared = sorted({min(2, n_tokens - 1), n_tokens // 2, n_tokens - 1})
+        mask = encoder.blank(Query("")).mask
+        self._shorts = [_branch(self._long, count, n_tokens, mask) for count in self._shared]
+        self._alone = self._read(("alone", None), [self._long])
+
+    def read(self, setting: _Setting) -> _Readings | None:
+        """Returns what the model gives in a setting; None if it cannot be read in it."""
+        layout, module = setting
+        width = self._reader.width
+        rows = [*self._shorts, self._long]
+        try:
+            shorts = self._read((_SIMPLER[layout], module), self._shorts)
+            # As wide as one pack of all rows, where the model reads as much.
+            self._reader.width = min([sum(len(row.ids) for row in rows), *self._limits])
+            return _Readings(shorts, self._read(setting, rows))
+        except Exception:  # models raise anything for masks or states that they do not expect
+            return None
+        finally:
+            self._reader.layout, self._reader.projection_module = setting
+            self._reader.width = width
+
+    def _read(self, setting: _Setting, rows: Sequence[TokenRow]) -> torch.Tensor:
+        self._reader.layout, self._reader.projection_module = setting
+        return self._reader.read(rows)
+
+    def is_exact(self, readings: _Readings) -> bool:
+        """Whether no row has other numbers because of the setting and the rows beside it."""
+        return same(self._reader, readings.together, torch.cat([readings.shorts, self._alone]))
+
+    def shows_all(self, readings: _Readings) -> bool:
+        """Whether readings are exact, and show that no check below can fail."""
+        if not self.is_exact(readings):
+            return False
+        change = _mean_change(self._alone, readings.together[len(readings.shorts) :])
+        is_causal = self._change_by_later_tokens(readings.shorts) <= self._tolerance(_COARSE_MEAN)
+        return is_causal and change <= self._tolerance(_REPEATED_MEAN)
+
+    def _tolerance(self, coarse: float) -> float:
+        """Returns the mean difference that is rounding, in nats; `coarse` is for half precision."""
+        units = _ROUNDING if is_precise(self._reader) else coarse
+        return units * _epsilon(self._reader) * _mean_size(self._alone)
+
+    def check_repeatability(self) -> None:
+        """Refuses a model that gives other numbers when it reads the same row again.
+
+        Dropout that a model's own code leaves on, and hashed attention, draw random numbers. Where
+        none are drawn, the mean difference over the vocabulary at a position may be the rounding of
+        the model's dtype.
+        """
+        for row in (self._shorts[0], self._long):
+            log_probs = self._read(("alone", None), [row])
+            generators = _generator_states(self._reader.device)
+            change = _mean_change(log_probs, self._read(("alone", None), [row]))
+            is_drawn = not torch.equal(generators, _generator_states(self._reader.device))
+            if change > (0.0 if is_drawn else self._tolerance(_REPEATED_MEAN)):
+                raise BadInput(
+                    f"{self._name} gives other numbers when it reads the same text again (by "
+                    f"{change:.1g} nats on average over the vocabulary): its code draws random "
+                    "numbers, as dropout or hashed attention does; turn that off in its code or "
+                    "config.json, or choose another model"
+                )
+
+    def check_causality(self) -> None:
+        """Refuses a model that sees to the right, as XLNet and prefix language models do.
+
+        Rows continue with the pieces of candidates, and contexts share rows: the numbers of such a
+        model would depend on which other words are scored.
+        """
+        shorts = torch.cat([self._read(("alone", None), [row]) for row in self._shorts])
+        change = self._change_by_later_tokens(shorts)
+        if change > self._tolerance(_COARSE_MEAN):
+            raise BadInput(
+                f"{self._name} is not causal: a token changes the distributions before it (by "
+                f"{change:.1g} nats on average over the vocabulary), so that scores would depend "
+                "on the other words asked; choose a left-to-right model, or --kind masked if it "
+                "was trained with a mask token"
+            )
+
+    def _change_by_later_tokens(self, shorts: torch.Tensor) -> float:
+        """Returns how much the distributions of a causal model change by the tokens after them.
+
+        They are those at the tokens that a short row and the long one share, see `_mean_change`.
+        """
+        parts = torch.split(shorts, [len(row.reads) for row in self._shorts])
+        pairs = zip(parts, self._shared, strict=True)
+        changes = [_mean_change(part[:count], self._alone[:count]) for part, count in pairs]
+        return max(changes) if self._is_causal else 0.0
+
+
+def _long_row(reader: Reader, encoder: QuestionEncoder) -> TokenRow:
+    """Returns the long row of a probe; of an encoder-decoder, one with a long source."""
+    config = reader.model.config.get_text_config()
+    padding = encoder.spelling.name(getattr(config, "pad_token_id", None))
+    text = _TEXT.format(padding=padding) * 5
+    pieces = encoder.spelling.text(text)
+    row = encoder.blank(Query(text)).row(PartialWord(pieces, len(pieces) + 1))
+    most = min(_LONG, encoder.limit or _LONG)
+    ids = row.ids[: 2 * _SHORT if row.source else most]
+    reads = {*range(min(_SHORT, len(ids))), *range(0, len(ids), math.ceil(len(ids) / 16))}
+    return TokenRow(ids, tuple(sorted(reads)), row.source[:most])
+
+
+def _branch(long: TokenRow, shared: int, n_tokens: int, mask: int | None) -> TokenRow:
+    """Returns a short row of a probe, whose first `shared` tokens are those of the long row."""
+    masks = () if mask is None else (mask,)
+    ids = (*long.ids[:shared], *masks, *long.ids[n_tokens:])[:n_tokens]
+    return TokenRow(ids, tuple(range(len(ids))), long.source)
 
 
 def probe_questions(reader: Reader, encoder: QuestionEncoder) -> list[Question]:
@@ -93,71 +245,12 @@ def probe_questions(reader: Reader, encoder: QuestionEncoder) -> list[Question]:
     ]
 
 
-def check_repeatability(reader: Reader, encoder: QuestionEncoder) -> None:
-    """Refuses a model that gives other numbers when it reads the same row again.
-
-    Dropout that a model's own code leaves on, and hashed attention, draw random numbers. A short
-    row is read twice, and one of `_LONG` tokens (fewer if the model reads fewer), since hashing and
-    chunks begin beyond short texts. Where no random numbers are drawn, the mean difference over the
-    vocabulary, at each of up to 16 positions, may be the rounding of the model's dtype.
-    """
-    for text, length in ((_SHORT_PROBE.query.context, 16), (_WORDS * 5, _LONG)):
-        blank = encoder.blank(Query(text))
-        row = blank.row(PartialWord((), int(encoder.masked)))
-        length = min(length, encoder.limit or length)
-        row = replace(row, ids=row.ids[:length], source=row.source[:length])
-        inputs, _ = reader.side_by_side([row])
-        step = math.ceil(len(row.ids) / 16)
-        reads = [(0, position) for position in range(0, len(row.ids), step)]
-        log_probs = reader.run(inputs, reads)
-        generators = _generator_states(reader.device)
-        change = _mean_change(log_probs, reader.run(inputs, reads))
-        tolerance = (_ROUNDING if is_precise(reader) else _REPEATED_MEAN) * _epsilon(reader)
-        if not torch.equal(generators, _generator_states(reader.device)):
-            tolerance = 0.0
-        if change > tolerance * _mean_size(log_probs):
-            raise BadInput(
-                f"model {encoder.spelling.model_id} ({type(reader.model).__name__}) gives other "
-                f"numbers when it reads the same text again (by {change:.1g} nats on average over "
-                "the vocabulary): its code draws random numbers, as dropout or hashed attention "
-                "does; turn that off in its code or config.json, or choose another model"
-            )
-
-
 def _generator_states(device: torch.device) -> torch.Tensor:
     """Returns the states of torch's generators of random numbers, which change if one is drawn."""
     states = [torch.get_rng_state()]
     if device.type != "cpu":
         states.append(torch.get_device_module(device).get_rng_state(device))
     return torch.cat(states)
-
-
-def check_causality(reader: Reader, row: TokenRow, whole: torch.Tensor, model_id: str) -> None:
-    """Refuses a model that sees to the right, as XLNet and prefix language models do.
-
-    Rows continue with the pieces of candidates, and contexts share rows: the numbers of such a
-    model would depend on which other words are scored. A text is cut after two tokens and in its
-    middle, and its last token is replaced: none of this may change the earlier distributions by
-    more than the rounding of the model's dtype.
-
-    `whole` has the (tokens, vocabulary) log-probabilities of the row, of four tokens or more, in
-    nats, read without a projection module.
-    """
-    tolerance = (_ROUNDING if is_precise(reader) else _COARSE_MEAN) * _epsilon(reader)
-    tolerance *= _mean_size(whole)
-    last, n_tokens = row.ids[-1], len(row.ids)
-    other = next((token for token in reversed(row.ids) if token != last), 0)
-    for ids in (row.ids[:2], row.ids[: n_tokens // 2], (*row.ids[:-1], other)):
-        earlier = min(len(ids), n_tokens - 1)
-        before, after = whole[:earlier], reader.whole(replace(row, ids=ids))[:earlier]
-        change = _mean_change(before, after)
-        if change > tolerance:
-            raise BadInput(
-                f"model {model_id} ({type(reader.model).__name__}) is not causal: a token changes "
-                f"the distributions before it (by {change:.1g} nats on average over the "
-                "vocabulary), so that scores would depend on the other words asked; choose a "
-                "left-to-right model, or --kind masked if it was trained with a mask token"
-            )
 
 
 def _mean_change(before: torch.Tensor, after: torch.Tensor) -> float:
@@ -206,45 +299,6 @@ def projection_modules(model: PreTrainedModel) -> list[torch.nn.Module]:
     closing = [m for m in model.modules() if type(m).__name__.endswith("SelfOutput")]
     head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
     return [*closing[-1:], *([] if head is None else [head])]
-
-
-def _find_projection_module(
-    reader: Reader, row: TokenRow, whole: torch.Tensor
-) -> torch.nn.Module | None:
-    """Returns the first of `projection_modules` that leaves the numbers of a row alone, or None.
-
-    The positions are read in reverse order, and there are more of them than the row is long: some
-    models count the rows in the module (XMOD) or cut off positions beyond the length of a row
-    (LUKE), and a module after which positions still see each other would not have all of them in
-    their order.
-    """
-    backwards = list(reversed(range(len(row.ids))))
-    last = backwards[:1] * len(row.ids)
-    reads = [(0, position) for position in backwards] + [(1, position) for position in last]
-    inputs, _ = reader.side_by_side([row, row])
-    for module in projection_modules(reader.model):
-        reader.projection_module = module
-        if _agrees(reader, lambda: reader.run(inputs, reads), whole[backwards + last]):
-            return module
-    return None
-
-
-def _agrees(reader: Reader, read: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
-    """Whether the model runs at all and gives the expected numbers."""
-    with suppress(Exception):  # models raise anything for masks or states that they do not expect
-        return same(reader, read(), expected)
-    return False
-
-
-def _rows(encoder: QuestionEncoder, questions: Sequence[Question]) -> list[TokenRow]:
-    """Returns some rows of each probe; none if the model cannot read as many tokens.
-
-    The rows of a probe differ in their length; those of a masked model in nothing else.
-    """
-    most = 1 if encoder.masked else 2
-    with suppress(BadInput):
-        return [row for question in questions for row in encoder.encode(question).rows[:most]]
-    return []
 
 
 def _epsilon(reader: Reader) -> float:

@@ -30,6 +30,7 @@ from lmdiag.models.tokens.questions import TokenRow
 _USUAL = {"input_ids", "attention_mask", "position_ids", "decoder_input_ids", "encoder_outputs"}
 """Arguments that models of transformers take."""
 
+Layout = Literal["packed", "equal", "alone"]
 ModelInputs = dict[str, Any]
 Reads = Sequence[tuple[int, int]]
 """(row, position) of each distribution that is wanted."""
@@ -61,7 +62,7 @@ class Reader:
     def __init__(self, model: PreTrainedModel, pad: int | None, *, causal: bool) -> None:
         self.model = model
         self.causal = causal
-        self.layout: Literal["packed", "equal", "alone"] = "equal"
+        self.layout: Layout = "equal"
         self.sizes = sizes_for(self.device.type)
         self.width = self.sizes.width
         self.projection_module: torch.nn.Module | None = None
@@ -121,11 +122,6 @@ class Reader:
         if len(parts) == 1:
             return parts[0]
         return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
-
-    def whole(self, row: TokenRow) -> torch.Tensor:
-        """Returns the (tokens, vocabulary) log-probabilities at all positions of a single row."""
-        inputs, _ = self.side_by_side([row])
-        return self.run(inputs, [(0, position) for position in range(len(row.ids))])
 
     def run(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
         """Runs the model once; returns (reads, vocabulary) log-probabilities as `read` does.
