@@ -1,7 +1,7 @@
 """Charts: specifications that have the figures of the runs, and take text as text."""
 
 import re
-from itertools import chain
+from itertools import chain, pairwise
 from typing import get_args
 from xml.etree import ElementTree
 
@@ -180,9 +180,20 @@ def test_axes_of_one_figure_have_a_range_and_three_ticks(kind, tmp_path):
         assert all(len({*ticks}) >= 3 for ticks in axes), (plot.name, axes)
 
 
-def test_ticks_of_training_curves_are_at_the_steps(runs):
-    steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
-    (plot,) = (x for x in Report(steps).charts() if x.name == "cprag102-steps")
+def test_checkpoints_are_lines_of_one_chart_with_names_at_their_ends(runs):
+    steps = [runs[name].results for name in ("step0", "step1000", "step64000")]
+    (plot,) = [x for x in trend_plots(ReportFigures.of(steps)) if x.name == "cprag102-steps"]
+    line, *_, names = plot.spec["layer"]
+    assert line["encoding"]["x"]["axis"]["values"] == [0, 1000, 64000]
+    ends = names["data"]["values"]
+    measures = ["accuracy@1", "accuracy@5", "sensitivity", "sensitivity@0.01"]
+    assert sorted(end["name"] for end in ends) == measures
+    assert {end["at"] for end in ends} == {64000}
+    heights = sorted(end["height"] for end in ends)
+    # two lines of text are not above each other
+    assert min(b - a for a, b in pairwise(heights)) > 0.057
+    values = [row["value"] for row in plot.spec["data"]["values"] if row["at"] == 64000]
+    assert max(heights) == max(values)
     assert ["0", "1k", "64k"] in axes_of(plot, 17)
 
 

@@ -35,6 +35,8 @@ OTHERS = -1
 """Number of series that are grey."""
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 DASHED = [4, 3]
+_END_GAP = 0.058
+"""Distance of two names at the ends of lines, as a share of the height of a chart."""
 _LABEL = 26
 _HEADER = 17
 _TITLE = 24
@@ -301,6 +303,7 @@ def line_plot(
     heights: tuple[float, float] = (240, 110),
     columns: int = 2,
     own: str = "",
+    has_legend: bool = True,
     **scale: Any,
 ) -> Any:
     """Returns figures as dots over x, which lines join, in panels where there are several.
@@ -317,11 +320,13 @@ def line_plot(
         heights: of a chart, and of each of several panels.
         columns: of panels.
         own: the channel, x or y, of which each panel has a scale of its own; "" for none.
+        has_legend: whether several series have a legend.
     """
     data = data if "domain" in scale or form == "%" else _with_room(data, own)
     are_panels = "panel" in data and data["panel"].nunique() > 1
     names = distinct(data, "series")
-    channels = series("series", title=legend or None, **_numbered(data, looks, colors))
+    named = _numbered(data, looks, colors)
+    channels = series("series", title=legend or None, has_legend=has_legend, **named)
     lines = textwrap.wrap(title, _TITLE) if title and are_panels else title
     y = numeric("y", form=form, title=lines, **scale)
     place = {"x": x, "y": y, "color": channels["color"]}
@@ -348,6 +353,45 @@ def line_plot(
     panels = chart.facet(heading, columns=columns, spacing=14)
     panels = panels.properties(usermeta={"beside": beside})
     return panels.resolve_scale(**{own: "independent"}) if own else panels
+
+
+def curves(data: pd.DataFrame, x: Any, *, at: str, form: str = "", **options: Any) -> Any:
+    """Returns a line per series over x with its name at its right end, without a legend.
+
+    Args:
+        data, form, options: see `line_plot`.
+        x: the channel of the column `at`.
+    """
+    ends = data.dropna(subset="value").sort_values(at).drop_duplicates("series", keep="last")
+    values = data["value"].dropna()
+    gap = _END_GAP * (1.0 if form == "%" else float(values.max() - values.min()))
+    ends = ends.assign(height=_spread(ends["value"], gap), name=ends["series"].map(_shortened))
+    room = 16 + 6 * int(ends["name"].str.len().max())  # a letter has 6 pixels
+    x.scale.rangeMax = alt.ExprRef(f"width - {room}")
+    numbers = _numbered(data, {}, options.get("colors", COLORS))
+    color = series("series", has_legend=False, names=numbers["names"], color=numbers["color"])
+    names = alt.Chart(inline(ends[[at, "height", "name", "series"]])).mark_text(dx=9, align="left")
+    place = {"x": x, "y": alt.Y("height:Q"), "text": alt.Text("name:N")}
+    return line_plot(
+        data, x, names.encode(**place, **color), form=form, has_legend=False, **options
+    )
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
+
+
+def _spread(values: pd.Series[float], gap: float) -> pd.Series[float]:
+    """Values that are moved apart by a gap, none of them above the highest."""
+    ordered = values.sort_values()
+    heights = ordered.to_list()
+    for i in range(1, len(heights)):
+        heights[i] = max(heights[i], heights[i - 1] + gap)
+    top = ordered.iloc[-1]
+    for i in reversed(range(len(heights))):
+        heights[i] = min(heights[i], top)
+        top = heights[i] - gap
+    return pd.Series(heights, ordered.index)
 
 
 def meanings(data: pd.DataFrame) -> str:

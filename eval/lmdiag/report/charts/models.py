@@ -10,8 +10,8 @@ import altair as alt
 import pandas as pd
 
 from lmdiag import diagnostics
-from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.charts.drawing import COLORS, OTHERS, distinct, line_plot, meanings
+from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
+from lmdiag.report.charts.drawing import COLORS, OTHERS, curves, distinct, line_plot, meanings
 from lmdiag.report.charts.kinds import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.text import visible
@@ -67,10 +67,11 @@ def ranked_plots(figures: ReportFigures) -> list[Plot]:
 
 
 def trend_plots(figures: ReportFigures) -> list[Plot]:
-    """Returns the headline figures of each task in panels, against training step or model size.
+    """Returns the headline figures of each task against training step or model size.
 
-    The figures in percent have one scale. Against the training step where all models have one,
-    otherwise against the number of parameters, of three models or more.
+    Against the training step where all models have one, otherwise against the number of parameters,
+    of three models or more, a few of which must be of one family. The figures of one model, or of
+    one family, are lines of one chart; those of several are panels.
     """
     models = {source.label: source.results.model for source in figures.sources}
     is_step = all(model.training_step is not None for model in models.values())
@@ -87,12 +88,16 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
+    if not (names or is_step) and len(models) <= MOST_BESIDE:
+        return []  # points that no line joins: the headline table has the same figures
     data = _figures(figures)
     data["series"] = data["model"].map(families).map(names).fillna(_OTHERS)
     data["at"] = data["model"].map(places)
     plots = []
     keys = ["task", "title", "form"]
     for (task, title, form), rows in data.dropna(subset="at").groupby(keys, sort=False):
+        if rows["series"].nunique() == 1:  # a line per figure, in one panel
+            rows = rows.assign(series=rows["panel"]).drop(columns=["panel", "human"])
         caption = f"{title}: figures by {what}.{meanings(rows)}"
         if names and not is_step:
             caption += " Lines join the models of a family."
@@ -105,14 +110,16 @@ def _trend_chart(data: pd.DataFrame, is_step: bool, form: str) -> Any:
     """Figures against the training step or the number of parameters (`at`), a panel for each."""
     places = sorted(distinct(data, "at"))
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
-    axis = alt.Axis(labelExpr=label, labelOverlap="greedy", grid=False, tickCount=3)
-    if is_step or len(places) < _MANY:
-        axis["values"] = places
+    # a number of ticks would leave out every other one of the values
+    ticks = {"values": places} if is_step or len(places) < _MANY else {"tickCount": 3}
+    axis = alt.Axis(labelExpr=label, labelOverlap="greedy", labelFlush=False, grid=False, **ticks)
     scale = alt.Scale(type="log", nice=False, padding=8)
     if is_step:  # linear up to the first step, so that there is room for step 0
         scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
     title = f"{'step' if is_step else 'parameters'}, log scale"
     x = alt.X("at:Q", title=title, scale=scale, axis=axis)
+    if "panel" not in data:
+        return curves(data.sort_values("at", kind="stable"), x, at="at", form=form)
     data = data.sort_values("series", key=lambda names: names == _OTHERS, kind="stable")
     families = [name for name in distinct(data, "series") if name != _OTHERS]
     looks = {name: number for number, name in enumerate(families)}
