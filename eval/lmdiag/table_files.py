@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
@@ -25,6 +25,8 @@ from lmdiag.text import column_like, csv_cell, first_few, folded, shortened, sug
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".xlsx", ".jsonl", ".parquet")
@@ -35,6 +37,9 @@ WRITTEN_SUFFIXES = (".csv", ".tsv", ".parquet")
 
 MISSING = ("", "NA", "NaN", "nan")
 """What stands for a missing value in files of text and of Excel."""
+
+TRUTH = {"True": 1, "False": 0, "TRUE": 1, "FALSE": 0, "true": 1, "false": 0}
+"""How truth values are written in tables, and the numbers that they count as."""
 
 ROW_NAMES = ("", "__index_level_0__")
 """Columns of row names, which R and pandas add."""
@@ -426,8 +431,8 @@ def _excel_text(cell: Any) -> str:
 def as_frame(table: RawTable, *, raw: bool = False) -> DataFrame:
     """Returns a table as a DataFrame, whose index has the lines or rows of the file.
 
-    Numbers and truth values of text have their types, and what is missing is NaN; or the values are
-    as they were read (`raw`). Names of rows, which R adds, are in raw frames only.
+    Values are as they were read: those of text files are texts. What is missing is NaN, but in a
+    `raw` frame of a text file it is as it is written, and names of rows, which R adds, are there.
     """
     from pandas import DataFrame
 
@@ -437,19 +442,45 @@ def as_frame(table: RawTable, *, raw: bool = False) -> DataFrame:
         return frame.drop(columns="__index_level_0__", errors="ignore")  # of pandas
     if raw:
         return frame
-    return frame.drop(columns="", errors="ignore").apply(_typed)
+    frame = frame.drop(columns="", errors="ignore")
+    return frame.mask(frame.isna() | frame.isin(MISSING))
 
 
-def _typed(texts: Series) -> Series:
-    """Texts as numbers or truth values if all are."""
+def as_numbers(column: Series, name: str, where: Callable[[int], str]) -> NDArray[np.float64]:
+    """Returns a column as numbers: (n rows,), NaN for what is missing, 1 and 0 for truth values.
+
+    Args:
+        column: numbers, truth values, or texts of them.
+        name: of the column, for messages.
+        where: what to call a row, counted from 0, in a message.
+    """
+    import numpy as np
     from pandas import to_numeric
 
-    texts = texts.mask(texts.isin(MISSING))
-    numbers = to_numeric(texts, errors="coerce")
-    if numbers.count() == texts.count():
-        return numbers
-    truth = texts.str.upper().map({"TRUE": True, "FALSE": False})
-    return truth if truth.count() == texts.count() else texts
+    missing = (column.isna() | column.isin(MISSING)).to_numpy()
+    present = column.astype(object).replace(TRUTH).where(~missing, None)
+    numbers: NDArray[np.float64] = to_numeric(present, errors="coerce").to_numpy(float)
+    wrong = np.flatnonzero(np.isnan(numbers) & ~missing)
+    if wrong.size:
+        value = shortened(repr(column.iloc[wrong[0]]))
+        raise BadInput(f"{where(int(wrong[0]))}: the column {name}: {value} is not a number")
+    return numbers
+
+
+def as_texts(column: Series) -> Series:
+    """Returns a column as texts as they are written: whole numbers without .0; NaN is missing."""
+    from pandas import Series, factorize
+
+    codes, values = factorize(column.astype(object).to_numpy())
+    texts = [_written(value) for value in values]
+    if {*map(type, values)} > {bool}:  # 1 and True are one value there
+        return column.map(_written, na_action="ignore")
+    return Series([None, *texts], dtype=object).take(codes + 1).set_axis(column.index)
+
+
+def _written(value: Any) -> str:
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if is_whole else str(value)
 
 
 def read_memory(data: Any) -> RawTable:

@@ -288,7 +288,7 @@ def changed(**columns):
         (changed(a=1.5), {}, "column surprisal is constant (1.5) on the fitted rows: drop it"),
         (changed(), {"controls": ("length", "nothing",)}, "rows: no column 'nothing'"),
         (changed(a=(4, math.inf)), {"lags": 0}, "rows:5: column surprisal is infinite"),
-        (changed(rt=(4, "fast")), {}, "rows:5: column rt: 'fast' is not a number"),
+        (changed(rt=(4, "fast")), {}, "rows:5: the column rt: 'fast' is not a number"),
         (changed(rt=(4, 0.0)), {"formula": "log(rt) ~ surprisal"}, "rows:5: log(rt) is not"),
         (changed(b=corpus()["a"]), {"controls": ("b",), "lags": 0}, "column b repeats predictors"),
         (changed(position=(4, None)), {}, "rows:5: column position is missing"),

@@ -274,3 +274,23 @@ def test_one_of_identical_rows_is_kept_where_they_are_allowed(tmp_path):
 def test_built_in_sets_and_suites_have_no_design(demo_dir):
     for rows in (stimuli.load(suite()), stimuli.load(str(demo_dir), "role88")):
         assert design_of(rows) is None
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet", ""])
+def test_items_are_as_they_are_written(tmp_path, suffix):
+    """1.1 and 1.10, 01 and 1, 1e1 and 10 are different items in every layout."""
+    items = ["1.1", "1.10", "01", "1", "1e1", "10"]
+    cells = {"item": items * 2, "condition": ["a"] * 6 + ["b"] * 6}
+    frame = pd.DataFrame(
+        cells | {"rt": [300, 320, 310, 350, 290, 330, 305, 322, 318, 351, 300, 333]}
+    )
+    write = {
+        ".csv": frame.to_csv(index=False),
+        ".xlsx": excel(frame),
+        ".parquet": lambda path: frame.to_parquet(path, index=False),
+    }
+    found = lmdiag.analyse(
+        written(tmp_path, suffix, write[suffix]) if suffix else frame, response="rt"
+    )
+    assert [*dict.fromkeys(found.items["item"])] == items
+    assert found.effects["n"].tolist() == [6]

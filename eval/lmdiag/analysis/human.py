@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +28,9 @@ from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text,
 from lmdiag.stats import Values
 from lmdiag.stimuli.proposals import WORDS
 from lmdiag.stimuli.reading import read_frame_rows
-from lmdiag.table_files import MISSING
-from lmdiag.text import shortened, suggest
+from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts
+from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
-
-TRUTH = {"True": "1", "False": "0", "TRUE": "1", "FALSE": "0"}
 
 
 class SurprisalSource(NamedTuple):
@@ -91,8 +89,8 @@ class HumanTable:
                 f"{self.name}: no column {column!r}{suggestion}; columns: {', '.join(names)}"
             )
         if column not in self._texts:
-            values = self.frame[column].astype(object).reset_index(drop=True)
-            self._texts[column] = values.where(values.notna(), "").map(str)
+            values = as_texts(self.frame[column].reset_index(drop=True))
+            self._texts[column] = values.where(values.notna(), "")
         return self._texts[column]
 
     def missing(self, column: str) -> NDArray[np.bool_]:
@@ -101,19 +99,7 @@ class HumanTable:
 
     def numbers(self, column: str) -> Values:
         """Returns a column as numbers; NaN where a value is missing, truth values as 1 and 0."""
-        texts = self.texts(column)
-        values = np.asarray(to_numeric(texts.replace(TRUTH), errors="coerce"), float)
-        bad = np.flatnonzero(np.isnan(values) & ~self.missing(column))
-        if bad.size:
-            what = f"column {column}: {texts[bad[0]]!r} is not a number"
-            raise BadInput(f"{self.where(bad[0])}: {what}")
-        return values
-
-    def keys(self, column: str) -> Series[Any]:
-        """Returns a column for joining: numbers if all values are, so that 1 and 1.0 are equal."""
-        texts = self.texts(column).replace(TRUTH)
-        values = to_numeric(texts, errors="coerce").astype(float)
-        return texts if values.isna().any() else values
+        return as_numbers(self.texts(column), column, self.where)
 
     # ---- words
 
@@ -132,10 +118,11 @@ class HumanTable:
         bad = np.flatnonzero(np.isnan(positions))
         if bad.size:
             raise BadInput(f"{self.where(bad[0])}: column {how.position} is missing")
-        places = DataFrame({"text": self.keys(how.text)})
+        places = DataFrame({"text": _ordered(self.texts(how.text))})
         if how.sentence:
-            keys = self.keys(how.sentence)  # names, or full texts in their order
-            places["sentence"] = keys if self.full_texts is None else factorize(keys)[0]
+            names = self.texts(how.sentence)  # names, or full texts in their order
+            has_names = self.full_texts is None
+            places["sentence"] = _ordered(names) if has_names else factorize(names)[0]
         return places.assign(position=positions)
 
     @cached_property
@@ -254,6 +241,14 @@ class HumanTable:
         return dict(texts.items())
 
 
+def _ordered(names: Series[str]) -> NDArray[np.intp]:
+    """The rank of each name, (n rows,); numbers by size."""
+    codes, distinct = factorize(names)
+    rank_of = {name: rank for rank, name in enumerate(in_order(distinct))}
+    ranks: NDArray[np.intp] = np.array([rank_of[name] for name in distinct])[codes]
+    return ranks
+
+
 def _letters(word: str) -> str:
     """A word without letter case and punctuation; the word itself if it has nothing else."""
     return re.sub(r"\W", "", word.casefold()) or word
@@ -351,12 +346,12 @@ def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
     if SURPRISAL not in values or not shared:
         missing = f"a column of {table.name}" if values else f"a column {SURPRISAL!r}"
         raise BadInput(f"{path.name} needs {missing}; it has {', '.join(columns)}")
-    keys = DataFrame({name: table.keys(name) for name in shared})
-    surprisals = DataFrame({name: other.keys(column) for name, column in shared.items()})
-    for name, column in shared.items():
-        if keys[name].dtype != surprisals[name].dtype:  # numbers in one of them alone
-            keys[name] = table.texts(name)
-            surprisals[name] = other.texts(column)
+    keys = DataFrame({name: table.texts(name) for name in shared})
+    surprisals = DataFrame({name: other.texts(column) for name, column in shared.items()})
+    for name in shared:
+        spellings = [_as_one_number(keys[name]), _as_one_number(surprisals[name])]
+        if all(x is not None for x in spellings):
+            keys[name], surprisals[name] = spellings
     numbers = {name: other.numbers(column) for name, column in values.items()}
     surprisals = surprisals.assign(**numbers).drop_duplicates()
     repeated = surprisals[surprisals.duplicated([*shared])]
@@ -369,6 +364,13 @@ def _from_table(table: HumanTable, path: Path) -> SurprisalSource:
         raise BadInput(f"{path.name} and {table.name} have no {', '.join(shared)} in common")
     entropy = joined[ENTROPY].to_numpy() if ENTROPY in values else None
     return SurprisalSource(path.stem, joined[SURPRISAL].to_numpy(), entropy=entropy)
+
+
+def _as_one_number(names: Series[str]) -> Series[float] | None:
+    """Names as numbers, so that 1 is 1.0; None if some are none, or two are the same number."""
+    numbers = to_numeric(names.replace(TRUTH), errors="coerce")
+    is_distinct = names.nunique() == numbers.nunique()
+    return numbers.astype(float) if numbers.notna().all() and is_distinct else None
 
 
 def _from_json(table: HumanTable, path: Path) -> Values:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from pandas import DataFrame, Series, to_numeric
-from pandas.api.types import is_numeric_dtype
 from scipy.special import logit
 
 from lmdiag.analysis.items import PARTS, PREDICTED
@@ -15,6 +14,7 @@ from lmdiag.measures import Trials, registered
 from lmdiag.perturb import NONE
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.design import TEXT_COLUMNS, joined_texts, level_texts
+from lmdiag.table_files import as_numbers
 from lmdiag.text import column_like, folded, shortened
 from lmdiag.types import BadInput
 
@@ -32,16 +32,19 @@ _OWN = {*_RUN_COLUMNS, "suite", *PARTS}
 
 
 def with_numbers(table: DataFrame, response: str, name: str) -> DataFrame:
-    """Returns a table with a response as numbers, if it is a column; errors name the row."""
-    column = column_like(response, table.columns)
-    if column not in table:
-        return table
-    numbers = to_numeric(table[column], errors="coerce")
-    wrong = table.index[numbers.isna() & table[column].notna()]
-    if len(wrong):
-        value = shortened(str(table[column][wrong[0]]))
-        raise BadInput(f"{name}:{wrong[0]}: the column {column}: {value!r} is not a number")
-    return table.assign(**{column: numbers})
+    """Returns a table with a response as numbers, and the surprisals that one is computed from.
+
+    Errors name the row by the index.
+    """
+    columns = [column_like(response, table.columns)]
+    if columns[0] not in table:
+        columns = ["surprisal"] if response in ("probability", "log_odds", "correct") else []
+
+    def where(row: int) -> str:
+        return f"{name}:{table.index[row]}"
+
+    numbers = {x: as_numbers(table[x], x, where) for x in columns if x in table}
+    return table.assign(**numbers)
 
 
 def column_of(table: DataFrame, name: str) -> str:
@@ -139,7 +142,8 @@ def _response(table: DataFrame, response: str) -> Series:
         probability = 2.0 ** -table["surprisal"].astype(float)
         return probability if response == "probability" else logit(probability)
     if response != "correct":
-        names = [str(name) for name in table if is_numeric_dtype(table[name])]
+        numbers = (to_numeric(table[name], errors="coerce").notna() for name in table)
+        names = [str(name) for name, is_one in zip(table, numbers, strict=True) if is_one.any()]
         raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
     for name in ("sensitivity", "accuracy@1"):
         if name in columns:

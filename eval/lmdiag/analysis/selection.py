@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series
 
-from lmdiag.analysis.human import TRUTH, HumanTable, SurprisalSource
+from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.procedures import COMPUTED, ENTROPY, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.frequencies import log_frequencies
 from lmdiag.stats import Values
 from lmdiag.stimuli.reading import FILTER, filter_values
+from lmdiag.table_files import MISSING, TRUTH
 from lmdiag.types import BadInput
 
 _COMPARE = {
@@ -112,16 +113,21 @@ class Selection:
             self.kept &= ~rows
 
     def _filter(self, condition: str, column: str, sign: str, value: str) -> None:
-        try:
-            values = self.values(column)
+        """Keeps the rows that meet a condition: on texts as they are written, else on numbers."""
+        is_read = column in self.table.frame.columns
+        texts = self.table.texts(column).to_numpy() if is_read else np.array([])
+        wanted = filter_values(value, {*texts})
+        if sign in ("=", "!=") and {*wanted} & {*texts}:
+            missing = np.isin(texts, MISSING)
+            passed = np.isin(texts, wanted) == (sign == "=")
+        else:
+            try:
+                values = self.values(column)
+                passed = _COMPARE[sign](values, float(TRUTH.get(value, value)))
+            except (BadInput, ValueError):
+                rule = "only numbers have an order" if sign not in "!=" else f"no row has {value!r}"
+                raise BadInput(f"filter {condition!r}: {rule}") from None
             missing = np.isnan(values)
-            passed = _COMPARE[sign](values, float(TRUTH.get(value, value)))
-        except (BadInput, ValueError):
-            if sign not in ("=", "!="):
-                raise BadInput(f"filter {condition!r}: only numbers have an order") from None
-            texts = self.table.texts(column).to_numpy()
-            missing = texts == ""
-            passed = np.isin(texts, filter_values(value, texts.tolist())) == (sign == "=")
         self.leave_out(f"{column} is missing", missing)
         self.leave_out(f"not {condition}", ~passed)
 

@@ -17,6 +17,7 @@ from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
 from lmdiag.stimuli.proposals import critical_columns, filler_levels, split_of
 from lmdiag.stimuli.rows import Stimuli
+from lmdiag.table_files import as_texts
 from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
@@ -97,11 +98,9 @@ def joined_texts(table: DataFrame) -> Series:
 
 def level_texts(column: Series) -> Series:
     """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
-    texts = column.map(str)
-    if column.dtype.kind == "f":
-        texts = texts.str.removesuffix(".0")
-    is_truth = texts.str.lower().isin(["true", "false"])
-    return texts.where(~is_truth, texts.str.lower()).where(column.notna() & (texts != ""))
+    texts = as_texts(column)
+    lower = texts.str.lower() if len(texts.dropna()) else texts
+    return texts.where(~lower.isin(["true", "false"]), lower).where(texts.notna() & (texts != ""))
 
 
 def find_conditions(table: DataFrame) -> list[str]:

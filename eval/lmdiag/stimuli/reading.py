@@ -184,7 +184,7 @@ def _meets(table: RawTable, text: str, option: str) -> list[bool]:
     return [(level in wanted) == (match[2] == "=") for level in levels]
 
 
-def filter_values(text: str, levels: Sequence[str]) -> list[str]:
+def filter_values(text: str, levels: Collection[str]) -> list[str]:
     """Returns the values that a filter names: one that has commas, or several between them."""
     return [text] if text in levels else [part.strip() for part in text.split(",")]
 
