@@ -117,8 +117,10 @@ def _means_chart(
     ends: dict[str, Any] = {"domainMin": possible[0]} if data["low"].min() < possible[0] else {}
     ends |= {"domainMax": possible[1]} if data["high"].max() > possible[1] else {}
     has_same_levels = data.groupby("panel")["level"].nunique().eq(len(levels)).all()
+    # bands of a tenth of the distance of two levels, within which series stand beside each other
+    bands = alt.Scale(type="band", paddingInner=0.9, paddingOuter=0.45)
     chart = line_plot(
-        data, alt.X("level:N", sort=levels, title=x or None, axis=axis),
+        data, alt.X("level:N", sort=levels, title=x or None, axis=axis, scale=bands),
         title=y, legend=legend, is_beside=True, heights=(200, 150),
         own="" if has_same_levels or is_path else "x", zero=False, **ends,
     )  # fmt: skip
