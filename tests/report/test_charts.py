@@ -5,6 +5,7 @@ from itertools import chain, pairwise
 from typing import get_args
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 from invented_runs import make_run
@@ -178,6 +179,36 @@ def test_axes_of_one_figure_have_a_range_and_three_ticks(kind, tmp_path):
         axes = axes_of(plot)
         assert axes or plot.kind == "conditions", plot.name
         assert all(len({*ticks}) >= 3 for ticks in axes), (plot.name, axes)
+
+
+def test_a_fit_of_one_model_has_partial_residuals_and_its_line():
+    """Against the residuals of numpy's least squares; a word's coefficient times its sd."""
+    rng = np.random.default_rng(0)
+    words = pd.DataFrame({"text": 1, "position": range(1, 81), "word": "w"})
+    words["len"] = rng.integers(1, 12, 80).astype(float)
+    words["bits"] = rng.exponential(4, 80) + words["len"]
+    words["rt"] = 300 + 5 * words["len"] + 4 * words["bits"] + rng.normal(0, 20, 80)
+    formula = "rt ~ surprisal + len"
+    plots = human_plots(lmdiag.fit(words, surprisal="bits", response="rt", formula=formula))
+    assert [plot.name for plot in plots] == ["partial", "coefficients"]
+
+    x = np.column_stack([np.ones(80), words["bits"], words["len"]])
+    beta, *_ = np.linalg.lstsq(x, words["rt"], rcond=None)
+    apart = words["bits"] - words["bits"].mean()
+    partial = words["rt"] - x @ beta + beta[1] * apart
+    shown = [row["value"] for row in rows(plots, "partial")]
+    assert shown == pytest.approx(partial.tolist(), abs=1e-8)
+    (line,) = [
+        layer["data"]["values"]
+        for layer in plots[0].spec["layer"]
+        if "data" in layer and layer["mark"]["type"] == "line"
+    ]
+    for end in (line[0], line[-1]):
+        assert end["value"] == pytest.approx(beta[1] * (end["surprisal"] - words["bits"].mean()))
+        assert end["low"] < end["value"] < end["high"]
+    by_term = {row["label"]: row["value"] for row in rows(plots, "coefficients")}
+    spread = {"surprisal": beta[1] * words["bits"].std(), "len": beta[2] * words["len"].std()}
+    assert by_term == pytest.approx(spread)
 
 
 def test_checkpoints_are_lines_of_one_chart_with_names_at_their_ends(runs):

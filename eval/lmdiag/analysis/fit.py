@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from pandas import DataFrame
+from pandas import DataFrame, Series
 from pydantic_core import to_jsonable_python
 
 from lmdiag import __version__, stats
@@ -39,6 +39,7 @@ class ModelFit:
         aic, baseline_aic: of both models, in sample.
         mean_surprisal: of the rows, bits.
         terms: of the full model in sample, per unit of the surprisals that were read.
+        predictor_sd: standard deviation of the column of each term.
         per_bit: coefficient of the current word's surprisal, units of the response per bit, also
             where both are scaled; NaN without this term.
         pearson, spearman: correlation of response and surprisal, with intervals by Fisher's z.
@@ -65,6 +66,7 @@ class ModelFit:
     baseline_aic: float
     mean_surprisal: float
     terms: DataFrame
+    predictor_sd: Series
     per_bit: float
     pearson: stats.Estimate
     spearman: stats.Estimate
@@ -212,6 +214,7 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
         baseline_aic=baseline.aic,
         mean_surprisal=float(np.nanmean(bits)),
         terms=full.terms,
+        predictor_sd=full.predictor_sd,
         per_bit=_per_bit(full, formula, rows, bits, unit),
         pearson=stats.estimate(pairs, "pearson"),
         spearman=stats.estimate(pairs, "spearman"),

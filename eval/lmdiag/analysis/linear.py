@@ -43,6 +43,7 @@ class LinearFit:
         warning: "" or what makes the estimates unreliable: a singular fit, no convergence.
         densities: (n,), log density of each row; None for a mixed model.
         residuals: (n,), in sample; None for a mixed model.
+        predictor_sd: standard deviation of the column of each term; 0 for the intercept.
     """
 
     n: int
@@ -57,6 +58,7 @@ class LinearFit:
     warning: str = ""
     densities: Values | None = None
     residuals: Values | None = None
+    predictor_sd: Series = field(default_factory=Series)
 
 
 def t_tests(estimate: Series, se: Series, df: Series | int) -> DataFrame:
@@ -137,11 +139,13 @@ def fit_mixed(
     for group in fit.VarCorr().groups.values():
         sds = {labelled(term, labels): sd for term, sd in group.stddev.items()}
         random_sd.setdefault(group.grouping_factor, {}).update(sds)
+    terms = effects.rename(index=partial(labelled, labels=labels))
     return LinearFit(
         formula=formula,
         n=len(used),
         left_out=len(table) - len(used),
-        terms=effects.rename(index=partial(labelled, labels=labels)),
+        terms=terms,
+        predictor_sd=Series(fit.matrices.X.std(axis=0, ddof=1), terms.index),
         random_sd=random_sd,
         residual_sd=float(fit.sigma),
         groups={name: int(n) for name, n in fit.ngrps().items()},
@@ -281,6 +285,7 @@ def fit_least_squares(x: DataFrame, y: Values, folds: int = 0) -> LinearFit:
         residual_sd=math.sqrt(rss / (n - p)),
         densities=densities,
         residuals=residuals,
+        predictor_sd=x.std(),
     )
 
 

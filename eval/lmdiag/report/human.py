@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame, concat
+from pandas import DataFrame, Series, concat
 
 from lmdiag import stats
 from lmdiag.analysis.fit import HumanFit, ModelFit
+from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.formats import render_tables
@@ -25,6 +26,8 @@ _STATISTICS = {"F": "F (df)", "LR": "chi-squared (df)"}
 _TESTS = {"F": "F test", "LR": "likelihood ratio"}
 _NAMES = {"name": "series", "ci_low": "low", "ci_high": "high"}
 """Column of a fit -> of a chart."""
+
+_INTERVALS = " Lines are 95% intervals."
 
 _LEAST = 10
 _FEW = 500
@@ -176,61 +179,131 @@ def words_as_csv(fit: HumanFit) -> str:
 
 
 def human_plots(fit: HumanFit) -> list[Plot]:
-    """Returns the charts: predictive power of models, response by surprisal, coefficients."""
-    left = sides(fit.full)[0]
-    response = visible(names_in(left)[0])
+    """Returns the charts of a fit.
+
+    Of several models, their predictive power against mean surprisal; the response by surprisal, of
+    one model by least squares as partial residuals with the fitted line; and coefficients per
+    standard deviation of their predictors.
+    """
+    looks = {visible(model.name): number for number, model in enumerate(fit.models)}
+    (first, *others) = fit.models
+    plots = [_power_plot(fit, looks)] if others else []
+    has_line = not (others or fit.is_mixed or isnan(first.per_bit))
+    plots.append(_partial_plot(fit) if has_line else _response_plot(fit, looks))
+    chart = drawing.dot_plot(
+        _coefficients(fit), form="", title="coefficient", looks=looks, zero=True
+    )
+    caption = (
+        f"Coefficients of the full model, {visible(sides(fit.full)[0])} per standard deviation of "
+        f"the predictor.{_INTERVALS}"
+    )
+    return [*plots, Plot("human", "coefficients", caption, chart)]
+
+
+def _power_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
+    """The gain in log-likelihood of each model against its mean surprisal."""
     gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
-    lines = " Lines are 95% intervals."
-    is_few = fit.models[0].n <= _FEW
-    marks = "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
-    has_intervals = not isnan(fit.models[0].ci_low)
     power = fit.to_frame()[["mean_surprisal", "per_word", "n", "ci_low", "ci_high", "name"]]
     power = power.rename(columns={"mean_surprisal": "surprisal", "per_word": "value"} | _NAMES)
     power["series"] = power["series"].map(visible)
-    looks = {name: number for number, name in enumerate(power["series"])}
-    responses = concat([_responses(fit, number, is_few) for number in range(len(fit.models))])
-    captions = {
-        "power": f"Predictive power: {gain} against mean surprisal, a mark per model."
-        + lines * has_intervals,
-        "binned": f"{response} by surprisal: {marks}." + lines * (not is_few),
-        "coefficients": f"Coefficients of the full model, {visible(left)} per unit of the "
-        f"predictor.{lines}",
-    }
-    charts = {
-        "power": _over_surprisal(power, "mean surprisal, bits", gain, looks),
-        "binned": _over_surprisal(responses, "surprisal, bits", response, looks),
-        "coefficients": drawing.dot_plot(
-            _coefficients(fit), form="", title="coefficient", looks=looks, zero=True
-        ),
-    }
-    return [Plot("human", name, caption, charts[name]) for name, caption in captions.items()]
+    caption = f"Predictive power: {gain} against mean surprisal, a mark per model."
+    caption += _INTERVALS * (not isnan(fit.models[0].ci_low))
+    chart = _over_surprisal(power, "mean surprisal, bits", gain, looks)
+    return Plot("human", "power", caption, chart)
+
+
+def _response_plot(fit: HumanFit, looks: Mapping[str, int]) -> Plot:
+    """The response of rows, or of bins of many rows, against the surprisals of each model."""
+    response = visible(names_in(sides(fit.full)[0])[0])
+    is_few = fit.models[0].n <= _FEW
+    parts = []
+    for number, model in enumerate(fit.models):
+        rows = model.words[["surprisal"]].assign(value=model.words["response"])
+        # the models of a bin are beside each other
+        aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)
+        rows = _with_words(fit, rows) if is_few else _binned(rows, aside)
+        parts.append(rows.assign(series=visible(model.name)))
+    caption = f"{response} by surprisal: {_marks(is_few)}.{_INTERVALS * (not is_few)}"
+    chart = _over_surprisal(concat(parts), "surprisal, bits", response, looks)
+    return Plot("human", "binned", caption, chart)
+
+
+def _partial_plot(fit: HumanFit) -> Plot:
+    """Partial residuals of a model by least squares against surprisal, with the fitted line.
+
+    A partial residual is the residual plus b (s - m), with b the coefficient per bit, s the
+    surprisal and m its mean: what the other predictors leave of the response (Larsen and McCleary
+    1972). The band is that of b.
+    """
+    (model,) = fit.models
+    left = visible(sides(fit.full)[0])
+    surprisal = model.words["surprisal"].astype(float)
+    apart = surprisal - surprisal.mean()
+    slopes = _slopes(model)
+    values = model.words["residual"].astype(float) + slopes["estimate"] * apart
+    rows = DataFrame({"surprisal": surprisal, "value": values})
+    is_few = model.n <= _FEW
+    rows = _with_words(fit, rows) if is_few else _binned(rows, 0.5)
+    chart = _over_surprisal(
+        rows.assign(series=visible(model.name)), "surprisal, bits",
+        f"{left}, partial residual", {visible(model.name): 0},
+        *_line(slopes, surprisal.mean(), drawing.ends(rows["surprisal"])),
+    )  # fmt: skip
+    caption = (
+        f"{left} by surprisal, less the part of the other predictors (partial residuals): "
+        f"{_marks(is_few)}.{_INTERVALS * (not is_few)} The line has the slope of surprisal in the "
+        "full model, its band the 95% interval of the slope."
+    )
+    return Plot("human", "partial", caption, chart)
+
+
+def _slopes(model: ModelFit) -> Series:
+    """The coefficient of surprisal on the scale of the residuals per bit, with its interval.
+
+    The predictor is the surprisal in another unit, so that their standard deviations give the unit.
+    """
+    name = SURPRISAL if SURPRISAL in model.terms.index else f"scale({SURPRISAL})"
+    per_unit = model.predictor_sd[name] / model.words["surprisal"].astype(float).std()
+    return model.terms.loc[name, ["estimate", "ci_low", "ci_high"]] * per_unit
+
+
+def _line(slopes: Series, mean: float, reach: Sequence[float]) -> list[Any]:
+    """The layers of the fitted line, through 0 at the mean surprisal, and of its band."""
+    surprisal = np.linspace(reach[0], reach[1], 41)
+    apart = surprisal - mean
+    low, high = np.sort(np.outer(slopes[["ci_low", "ci_high"]], apart), axis=0)
+    value = slopes["estimate"] * apart
+    rows = DataFrame({"surprisal": surprisal, "value": value, "low": low, "high": high})
+    place = {"x": drawing.channel("x", "surprisal:Q"), "y": drawing.channel("y", "value:Q")}
+    return drawing.fitted_line(rows, place)
+
+
+def _marks(is_few: bool) -> str:
+    """What the marks of a chart of rows are."""
+    return "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
 
 
 def _coefficients(fit: HumanFit) -> DataFrame:
-    """The coefficients of the full models but for the intercepts."""
-    terms = concat({
-        visible(model.name): model.terms[1:].rename(visible) for model in _distinct_models(fit)
-    }, names=["series", "label"]).reset_index()  # fmt: skip
+    """The coefficients of the full models per standard deviation, but for the intercepts."""
+    parts = {}
+    for model in _distinct_models(fit):
+        columns = model.terms[["estimate", "ci_low", "ci_high"]]
+        parts[visible(model.name)] = columns.mul(model.predictor_sd, axis=0)[1:].rename(visible)
+    terms = concat(parts, names=["series", "label"]).reset_index()
     terms = terms.rename(columns={"estimate": "value"} | _NAMES)
     return terms[["label", "series", "value", "low", "high"]]
 
 
-def _over_surprisal(data: DataFrame, x: str, y: str, looks: Mapping[str, int]) -> Any:
+def _over_surprisal(data: DataFrame, x: str, y: str, looks: Mapping[str, int], *layers: Any) -> Any:
     """Values of models over surprisals."""
     reach = drawing.ends(data["surprisal"])
     place = drawing.numeric("x", "surprisal", title=x, domain=reach, padding=8)
-    return drawing.line_plot(data, place, title=y, joined=(), looks=looks, zero=False)
+    return drawing.line_plot(data, place, *layers, title=y, joined=(), looks=looks, zero=False)
 
 
-def _responses(fit: HumanFit, number: int, is_few: bool) -> DataFrame:
-    """The response of each row by the surprisal of a model, or its means in bins."""
-    model = fit.models[number]
-    series = visible(model.name)
-    rows = model.words[["surprisal"]].assign(value=model.words["response"], series=series)
-    if not is_few:  # the models of a bin are beside each other
-        aside = 0.5 + 0.6 * ((number + 0.5) / len(fit.models) - 0.5)
-        return _binned(rows, aside).assign(series=series)
-    rows["row"] = fit.table.frame.index[rows.index]
+def _with_words(fit: HumanFit, rows: DataFrame) -> DataFrame:
+    """Rows with their number in the table and their word."""
+    rows = rows.assign(row=fit.table.frame.index[rows.index])
     word = fit.table.procedure.word
     if word in fit.table.frame.columns:
         rows["word"] = fit.table.texts(word)[rows.index].map(visible).to_numpy()

@@ -355,6 +355,16 @@ def line_plot(
     return panels.resolve_scale(**{own: "independent"}) if own else panels
 
 
+def fitted_line(data: pd.DataFrame, place: dict[str, Any]) -> list[Any]:
+    """Returns the layers of a line through `value` and of its band from `low` to `high`."""
+    chart = alt.Chart(inline(data))
+    band = {"y": channel("y", "low:Q"), "y2": channel("y2", "high:Q")}
+    return [
+        chart.mark_area(color=INK, opacity=0.12, tooltip=None).encode(**place | band),
+        chart.mark_line(color=INK, strokeWidth=1.5, tooltip=None).encode(**place),
+    ]
+
+
 def curves(data: pd.DataFrame, x: Any, *, at: str, form: str = "", **options: Any) -> Any:
     """Returns a line per series over x with its name at its right end, without a legend.
 
