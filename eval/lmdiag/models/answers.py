@@ -92,15 +92,23 @@ def best(log_probs: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor]
     Returns:
         ids and log-probabilities, both (blanks, top).
     """
-    top = min(top, log_probs.shape[-1])
-    least = log_probs.topk(top).values[:, -1:]
-    blanks, ids = (log_probs >= least).nonzero(as_tuple=True)  # of a blank, in ascending order
-    values = log_probs[blanks, ids]
-    order = values.sort(descending=True, stable=True).indices
-    order = order[blanks[order].sort(stable=True).indices]
-    firsts = torch.searchsorted(blanks, torch.arange(len(log_probs), device=blanks.device))
-    order = order[firsts[:, None] + torch.arange(top, device=blanks.device)]
-    return ids[order], values[order]
+    n_items = log_probs.shape[-1]
+    top = min(top, n_items)
+    found = log_probs.topk(min(top + 1, n_items))
+    ids = found.indices[:, :top].contiguous()
+    values = found.values[:, :top].contiguous()
+    tied = (found.values[:, 1:] == found.values[:, :-1]).any(-1).nonzero()[:, 0]
+    for number in tied.tolist():
+        ids[number] = _first_of_ties(log_probs[number], top)
+        values[number] = log_probs[number, ids[number]]
+    return ids, values
+
+
+def _first_of_ties(log_probs: torch.Tensor, top: int) -> torch.Tensor:
+    """Returns the ids of the most probable items of one distribution, ties by id."""
+    least = log_probs.topk(top).values[-1]
+    ids = (log_probs >= least).nonzero()[:, 0]  # ascending
+    return ids[log_probs[ids].sort(descending=True, stable=True).indices[:top]]
 
 
 def of_distributions(

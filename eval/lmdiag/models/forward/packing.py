@@ -16,8 +16,8 @@ import numpy as np
 from lmdiag.models.tokens.sentences import Encoded
 from lmdiag.models.tokens.spelling import Pieces
 
-_LEAST_STEP = 4
-"""Difference between the widths that are tried, at least."""
+_FULL = 0.99
+"""Part of the packs that is filled, at which no further width is tried."""
 
 _FULL_BATCH = 15 / 16
 """Part of a batch's packs that can be filled: contexts do not add up to their width."""
@@ -141,22 +141,75 @@ def pack_contexts(
         The packs, and for each context the number of its pack and the offsets of its tokens there.
     """
     order = sorted(range(len(contexts)), key=lambda n: (-len(contexts[n]), contexts[n]))
-    narrowest = max(width // 2, *map(len, contexts))
-    tried = []
-    for size in range(width, narrowest - 1, -max(_LEAST_STEP, width // 16)):
-        packs: list[Pack] = []
-        packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
-        for number in order:
-            ids = contexts[number]
-            shared = [len(pack.shared(ids)) for pack in packs]
-            fitting = [
-                (-n_shared, index)
-                for index, n_shared in enumerate(shared)
-                if len(packs[index].ids) + len(ids) - n_shared <= size
-            ]
-            index = min(fitting)[1] if fitting else len(packs)
-            if not fitting:
-                packs.append(Pack(shares=causal))
-            packed_at[number] = (index, packs[index].add(ids))
-        tried.append((packs, packed_at))
-    return min(tried, key=lambda packed: len(packed[0]) * max(len(pack.ids) for pack in packed[0]))
+    lengths = [*map(len, contexts)]
+    paths = _prefix_numbers(contexts) if causal else [()] * len(contexts)
+    fewest = math.inf
+    chosen: list[list[int]] = []
+    for size in range(width, max(width // 2, *lengths) - 1, -1):
+        members, filled = _fill(lengths, paths, order, size)
+        n_tokens = len(filled) * max(filled)
+        if n_tokens < fewest:
+            fewest = n_tokens
+            chosen = members
+        if sum(filled) >= _FULL * n_tokens:
+            break
+    packs = []
+    packed_at: list[tuple[int, list[int]]] = [(0, [])] * len(contexts)
+    for index, numbers in enumerate(chosen):
+        packs.append(Pack(shares=causal))
+        for number in numbers:
+            packed_at[number] = (index, packs[index].add(contexts[number]))
+    return packs, packed_at
+
+
+def _prefix_numbers(contexts: Sequence[Pieces]) -> list[list[int]]:
+    """Returns for each context a number of each of its prefixes, the same for equal ones."""
+    numbers: dict[tuple[int, int], int] = {}  # prefix without its last token, and that token
+    paths = []
+    for ids in contexts:
+        path: list[int] = []
+        for token in ids:
+            before = path[-1] if path else -1
+            path.append(numbers.setdefault((before, token), len(numbers)))
+        paths.append(path)
+    return paths
+
+
+def _fill(
+    lengths: Sequence[int], paths: Sequence[Sequence[int]], order: Sequence[int], size: int
+) -> tuple[list[list[int]], list[int]]:
+    """Puts each context into the first of those packs with room that have its longest prefix.
+
+    Args:
+        lengths: tokens of each context.
+        paths: for each context the numbers of its prefixes; empty if contexts do not share them.
+        order: numbers of the contexts.
+        size: tokens that a pack holds.
+
+    Returns:
+        for each pack the numbers of its contexts, and its tokens.
+    """
+    members: list[list[int]] = []
+    filled: list[int] = []
+    packs_with: dict[int, list[int]] = {}  # number of a prefix -> packs
+    for number in order:
+        path = paths[number]
+        n_shared = next((n for n, prefix in enumerate(path) if prefix not in packs_with), len(path))
+        fitting: list[int] = []
+        while n_shared and not fitting:
+            n_new = lengths[number] - n_shared
+            packs = packs_with[path[n_shared - 1]]
+            fitting = [pack for pack in packs if filled[pack] + n_new <= size]
+            n_shared -= not fitting
+        n_new = lengths[number] - n_shared
+        if not fitting:
+            fitting = [pack for pack, count in enumerate(filled) if count + n_new <= size]
+        index = min(fitting, default=len(filled))
+        if index == len(filled):
+            members.append([])
+            filled.append(0)
+        members[index].append(number)
+        filled[index] += n_new
+        for prefix in path[n_shared:]:
+            packs_with.setdefault(prefix, []).append(index)
+    return members, filled
