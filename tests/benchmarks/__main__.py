@@ -6,7 +6,9 @@ data by `datasets` and asks the model as `bare`, from the shell's call to the en
 compares lmdiag with and without (`bare`) entropies before every word. `gpu` is for an accelerator,
 and ends within four minutes (`benchmarks.gpu`); it is not among all works.
 Programs take turns, a ratio is the median of the ratios within a round, and the smallest and the
-largest stand beside it. Nothing here is a timed test: machines differ and are shared.
+largest stand beside it. `blanks` and `agreement` also print how near lmdiag is to the processor's
+own rate of matrix products: the seconds that its products take at that rate, in its seconds.
+Nothing here is a timed test: machines differ and are shared.
 
 The models are random ones of published shapes, since weights do not matter to speed. Their
 tokenizers are the published ones where `LMDIAG_TOKENIZERS` (or `../shared/tokenizers` beside the
@@ -37,14 +39,18 @@ from lmdiag import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"
+TINY = {
+    "hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 2
+}  # fmt: skip
 Work = Literal["blanks", "agreement", "run", "entropy", "gpu"]
-Shape = Literal["bert-base", "gpt2"]
+Shape = Literal["bert-tiny", "bert-base", "gpt2"]
 SHAPES = {
-    "bert-base": ("BertForMaskedLM", "bert-base-uncased", "bert"),
-    "gpt2": ("GPT2LMHeadModel", "gpt2", "gpt2"),
+    "bert-tiny": ("BertForMaskedLM", TINY, "bert-base-uncased", "bert"),
+    "bert-base": ("BertForMaskedLM", {}, "bert-base-uncased", "bert"),
+    "gpt2": ("GPT2LMHeadModel", {}, "gpt2", "gpt2"),
 }
-"""Class in transformers, whose defaults are the published model; tokenizer as published; small one
-of `tokenizer_files`."""
+"""Class in transformers, whose defaults are the published model; what differs from them; tokenizer
+as published; small one of `tokenizer_files`."""
 
 
 def build_data(folder):
@@ -58,7 +64,8 @@ def build_data(folder):
 
 def make_tokenizer(shape, folder):
     """Writes the tokenizer of a shape into `folder / shape`, if it is not there, and returns it."""
-    (_, published, small), out = SHAPES[shape], folder / shape
+    _, _, published, small = SHAPES[shape]
+    out = folder / shape
     if out.is_dir():
         return out
     tokenizers = os.environ.get("LMDIAG_TOKENIZERS") or SHARED / "tokenizers"
@@ -77,14 +84,18 @@ def make_model(shape, folder):
 
     out = make_tokenizer(shape, folder)
     if not (out / "config.json").exists():
-        model_class = getattr(transformers, SHAPES[shape][0])
+        name, config, *_ = SHAPES[shape]
+        model_class = getattr(transformers, name)
         torch.manual_seed(0)
-        model_class(model_class.config_class()).save_pretrained(out)
+        model_class(model_class.config_class(**config)).save_pretrained(out)
     return str(out)
 
 
 def compare(title, calls, rounds):
-    """Prints seconds and ratios to `bare` of programs in turns; the first round is for warmth."""
+    """Prints seconds and ratios to `bare` of programs in turns; the first round is for warmth.
+
+    Returns the median seconds of the last one.
+    """
     seconds = {name: [] for name in calls}
     for _ in range(rounds + 1):
         for name, call in calls.items():
@@ -94,6 +105,16 @@ def compare(title, calls, rounds):
         ratios = [time / bare for time, bare in zip(times[1:], seconds["bare"][1:], strict=True)]
         ends = f"{min(ratios):.2f}-{max(ratios):.2f}"
         print(f"{name:>10} {median(times[1:]):8.2f} {median(ratios):12.2f} {ends:>12}", flush=True)
+    return median([*seconds.values()][-1][1:])
+
+
+def count_products(call):
+    """Returns the floating-point operations of the matrix products of a call."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    with FlopCounterMode(display=False) as counter:
+        call()
+    return counter.get_total_flops()
 
 
 def loaded_programs(model, stimuli, rows):
@@ -128,7 +149,7 @@ def whole_processes(model, data, threads):
 
 def main(
     *what: Work,
-    shapes: tuple[Shape, ...] = ("bert-base", "gpt2"),
+    shapes: tuple[Shape, ...] = ("bert-tiny", "bert-base", "gpt2"),
     rounds: int = 5,
     threads: int = os.cpu_count() or 1,
 ):
@@ -168,7 +189,10 @@ def main(
                 programs = with_entropy(model, rows)
             else:
                 programs = loaded_programs(model, stimuli, rows)
-            compare(f"{work}, {shape}", programs, rounds)
+            taken = compare(f"{work}, {shape}", programs, rounds)
+            if work in ("blanks", "agreement"):
+                share = count_products(programs["lmdiag"]) / (rate * 1e9) / taken
+                print(f"{share:.2f} of the rate of matrix products")
 
 
 if __name__ == "__main__":
