@@ -26,6 +26,7 @@ from launched import finished, printed
 
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
+from lmdiag.cli.removed import REMOVED
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.published import published_figures
 from lmdiag.results.results import read_record
@@ -143,7 +144,7 @@ def test_every_command_is_accepted_by_its_program():
 
 def test_messages_name_options_and_pages_name_tests_that_exist(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    known = {"--help", "--version", "--num_processes"}  # the last is of accelerate
+    known = {"--help", "--version", "--num_processes", *REMOVED}  # the third is of accelerate
     option = r"(?<![\w(-])--[a-z][\w-]*"
     for command in COMMANDS:
         with contextlib.suppress(SystemExit):

@@ -195,7 +195,7 @@ _EXCLUDED = (
     ),
     (
         "server",
-        ("revision", "dtype", "device_map", "quantization", "attention", "allow_pickle", "tp"),
+        ("revision", "dtype", "device_map", "quantization", "allow_pickle", "tp"),
         "it is for weights in this process",
     ),
 )
@@ -206,7 +206,6 @@ NEEDED: Mapping[str, tuple[str, Any, str]] = {
     "choice_prompt": ("elicitation", "choice", "is the text of a choice"),
     "server": ("tokenizer", "", "needs the tokenizer of the server's model"),
     "tokenizer": ("server", "", "is for a model behind a server"),
-    "in_flight": ("server", "", "is for a model behind a server"),
 }
 """Field -> the field and value without which it has no meaning, and what it is."""
 

@@ -19,16 +19,19 @@ BAD = [
     ("rnu", 'Unknown command "rnu". Did you mean "run"?'),
     ("run --model demo:masked --perturbe all", "Unknown option: --perturbe. Did you mean --pertur"),
     ("run --model demo:masked --overwr", "Did you mean --overwrite?"),  # never an abbreviation
+    # an option that a command no longer has, and what takes its place
+    ("run --models-from x", "there is no option --models-from: write --model @FILE. See `lmdiag"),
+    ("run --data-revision=x", "there is no option --data-revision: write --data ID@REVISION."),
+    ("run --model x --by a", "there is no option --by: give it to `lmdiag analyse` or `lmdiag"),
+    ("fit --human x --gap _", "there is no option --gap: nothing is read by it here"),
     ("publish data --repo-id a/b", "publish data: give the directory"),
     # something is missing, doubled or of the wrong type
     ("", "choose from build, check, run, "),
-    ("run", "give --model or --models-from, and not both"),
+    ("run", "name a model: --model MODEL, or --model @FILE"),
     ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     # which models
-    ("run --models-from x --revisions *", "--models-from has the revisions"),
-    ("run --model x y --revisions *", "--revisions is for one model, not 2"),
-    ("run --model demo:masked --revisions *", "has no branches"),
+    ("run --model demo:masked --revision *", "has no branches"),
     ("run --model x --name a b", "got 2 for 1 models"),
     # what they are asked
     ("run --model x --data {data} --tasks role88 --perturb shuf", "shuf is made for cprag102"),

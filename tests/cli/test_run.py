@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from invented_runs import make_run
 
-from lmdiag.cli.options import matching_revisions, read_models
+from lmdiag.cli.options import matching_revisions, named_models
 from lmdiag.cli.run import _compare, _finish
 from lmdiag.results import load_run
 from lmdiag.training_steps import trained_model, training_step
@@ -160,7 +160,9 @@ def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path):
     lines = ("\ufeff# checkpoints", "org/one", "  org/two\tstep1  # a", "\r", "org/two main", "a#4")
     file.write_text("\n".join(lines), "utf-8")
     expected = [("org/one", None), ("org/two", "step1"), ("org/two", "main"), ("a#4", None)]
-    assert read_models(str(file)) == expected
+    assert named_models(["a/b", f"@{file}"]) == [("a/b", None), *expected]
+    with pytest.raises(BadInput, match="revisions of its own: leave --revision out"):
+        named_models([f"@{file}"], ["main"])
     for text, message in {
         "org/one\norg/two step1 step2\n": "models.txt:2: expected a model and optionally",
         "org/one a\norg/one\n\norg/one a\n": "models.txt:4: repeats line 1",
@@ -168,7 +170,7 @@ def test_a_list_of_models_is_read_or_the_line_is_named(tmp_path):
     }.items():
         file.write_text(text)
         with pytest.raises(BadInput, match=message):
-            read_models(str(file))
+            named_models([f"@{file}"])
 
 
 def test_training_steps_in_the_names_of_checkpoints():
@@ -205,7 +207,7 @@ def test_revisions_are_in_the_order_of_their_steps(published, command):
     steps = ["step1", "step9", "step10", "step_20", "step200", "step1k"]
     assert matching_revisions(published, "*") == ["main", "step-final", *steps]
     assert matching_revisions(published, "step1*") == ["step1", "step10", "step1k"]
-    error = command.refused("run", "--model", "org/none", "--revisions", "*", "--data", "demo")
+    error = command.refused("run", "--model", "org/none", "--revision", "*", "--data", "demo")
     assert "cannot list the revisions of model org/none: not found" in error
 
 
@@ -213,7 +215,7 @@ def test_revisions_are_in_the_order_of_their_steps(published, command):
 def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
     output = command.folder / "out"
     options = ["--data", command.data, "--tasks", "neg136", "--output", output]
-    code, out, err = command("run", "--model", published, "--revisions", "step?", *options)
+    code, out, err = command("run", "--model", published, "--revision", "step?", *options)
     assert code == 0, err
     written = {path.name for path in output.iterdir()}
     assert written == {"org--tiny@step1", "org--tiny@step9", "comparison-neg136-token.html"}

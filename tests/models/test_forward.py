@@ -329,7 +329,7 @@ def test_a_model_that_fails_at_its_first_text(unit):
         asked(refusing(gpt2(len(BYTES)), lambda _: True), BYTES, "causal", unit=unit)
     assert str(caught.value) == (
         "model toy cannot be queried (not so): check that its config.json and its tokenizer "
-        "belong to its weights, or try another --kind or --attention eager"
+        "belong to its weights, or try another --kind"
     )
 
 

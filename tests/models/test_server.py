@@ -18,6 +18,7 @@ import lmdiag
 from lmdiag import models
 from lmdiag.models import LoadOptions
 from lmdiag.models.server import client as requests
+from lmdiag.models.server.client import IN_FLIGHT
 from lmdiag.models.server.served import score_word
 from lmdiag.types import BadInput, Query, Question, Sentence
 
@@ -265,25 +266,25 @@ def test_options_that_a_server_cannot_follow(options, said, tiny_models):
 def test_requests_go_side_by_side_and_faults_pass():
     words = ("robin", "trout", "man", "bird", "stone", "nest", "hammer", "child")
     with Engine() as engine:
-        served = load(engine, in_flight=4)
+        served = load(engine)
         questions = [
             served.encode(Question(Query(f"The {a} saw the {b}"), (a, b)))
             for a in words for b in words
         ]  # fmt: skip
         assert engine.most_at_once == 1
-        engine.hold = 4  # it would wait for ever if fewer came
+        engine.hold = IN_FLIGHT  # it would wait for ever if fewer came
         undisturbed = served.answer(questions, 5)
         before = len(engine.bodies)
         engine.spoil = faults(5)
         assert served.answer(questions, 5) == undisturbed
         assert len(engine.bodies) - before >= 128 * 5 / 4 - 1
-        assert engine.most_at_once == 4
+        assert engine.most_at_once == IN_FLIGHT
 
 
 def test_the_process_ends_while_requests_hang():
     script = (
         "import sys; from lmdiag.models.server.client import Client\n"
-        "client = Client(sys.argv[1], 2)\n"
+        "client = Client(sys.argv[1])\n"
         "async def ask(n): return await client.send('completions', "
         "{'logprobs': 1, 'prompt': [0, 0], 'number': n})\n"
         "client.gather([ask(0), ask(1)])"

@@ -139,16 +139,16 @@ def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, 
     text = "".join(f"{item},{n % 3 if n else 'list'},{row}\n" for n, (item, row) in enumerate(rows))
     Path("mine.csv").write_text(text.replace("item,", "unit,", 1))
     asked = ["run", "--model", "demo:causal", "--data", "mine.csv", "--item", "unit"]
-    given = ["--conditions", "a", "--region", "2", "--levels", "a=y,x"]
+    given = ["--conditions", "a", "--region", "2"]
     assert "no column 'b'" in command.refused(*asked, "--conditions", "b")
     assert command(*asked, *given)[0] == 0
     run = "results/demo--causal/mine-token"
     for arguments in (["report", run, "--format", "latex"], ["analyse", run]):
         assert "Effects on surprisal of region 2 over items" in command(*arguments)[1]
-    assert "a[<wbr>x - y]" in Path(run, "report.html").read_text()
-    shown = command("analyse", run, "--region", "all", "--levels", "a=x,y")[1]
+    assert "a[<wbr>y - x]" in Path(run, "report.html").read_text()
+    shown = command("analyse", run, "--region", "all", "--levels", "a=y,x")[1]
     assert "Effects on surprisal in each region" in shown
-    assert "region 2: a[y - x]" in shown
+    assert "region 2: a[x - y]" in shown
     assert command(*asked, "--region", "1")[0] == 0  # the finished run gets another design
     assert load_run(Path(run)).results.design.region == "1"
 

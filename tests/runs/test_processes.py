@@ -22,6 +22,7 @@ from launched import HANG, SCRIPT, environment, finished, free_port, outcome, to
 from reference import CLOSE
 from sentence_texts import write_table
 
+from lmdiag.models.server.client import IN_FLIGHT
 from lmdiag.runs.processes import Processes, SharedError
 
 LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
@@ -237,8 +238,8 @@ def test_a_run_on_a_server_says_what_is_not_known(command, monkeypatch):
     given += ["--tokenizer", TOKENIZER, "--server"]
     with Engine() as engine, Engine() as another:
         engine.key = another.key = key
-        code, out, err = command("run", *given, engine.url, "--in-flight", 3)
-        assert (code, err, engine.most_at_once <= 3) == (0, "", True)
+        code, out, err = command("run", *given, engine.url)
+        assert (code, err, engine.most_at_once <= IN_FLIGHT) == (0, "", True)
         error = command.refused("run", *given, another.url)
         assert "holds a run of another server" in error
     out = " ".join(out.split())

@@ -357,10 +357,11 @@ def test_data_sets_of_the_hub_are_their_directories_and_are_kept(api, demo_dir, 
     assert stimuli.load_verbs("org/lmdiag") == stimuli.load_verbs(str(demo_dir))
     # revisions are resolved to commits
     later = api.upload_file(path_or_fileobj=b"later", path_in_repo="note.txt", **push).oid
-    for revision, commit in {None: later, "main": later, published: published}.items():
-        assert stimuli.load("org/lmdiag", "neg136", revision=revision).revision == commit
+    for revision, commit in {"": later, "@main": later, f"@{published}": published}.items():
+        rows = stimuli.load(f"org/lmdiag{revision}", "neg136")
+        assert (rows.source, rows.revision) == ("org/lmdiag", commit)
     with pytest.raises(BadInput, match="from the Hub at revision v9: it has no such revision"):
-        stimuli.load("org/lmdiag", "neg136", revision="v9")
+        stimuli.load("org/lmdiag@v9", "neg136")
     with pytest.raises(BadInput, match=r"org/nothing is not a folder here .*: not found, or not"):
         stimuli.tasks("org/nothing")
     # what was loaded needs no network; cprag102 was not

@@ -23,12 +23,15 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from inspect import BoundArguments
 from typing import Any, NoReturn
 
-from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError, UnusedCliTokensError
+from cyclopts.argument import ArgumentCollection
 
 from lmdiag import __version__
+from lmdiag.cli.removed import instead_of
 from lmdiag.runs.processes import SharedError
 from lmdiag.text import names_options
 from lmdiag.types import BadInput
@@ -55,6 +58,15 @@ COMMANDS = {
     "leaderboard": ("data", "run what is requested and build a static leaderboard"),
 }
 """Command -> the module that has its function NAME_command, and one line of help."""
+
+MOST_USED = {
+    "run": "model data tasks perturb limit columns unit name output json",
+    "multiverse": "model data tasks limit columns knobs prompt name output json",
+    "fit": "human model surprisal profile format response control exclude output json",
+    "cloze": "source model response columns filter unit out report output json",
+    "surprisal": "file model output columns filter language unit revision batch-size overwrite",
+}
+"""Command of many options -> the ten that stand first in its help."""
 
 _KEPT = "the answers of models are kept in --output; run the same command again to continue"
 _STOPPED = {
@@ -170,6 +182,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         names_options.reset(outside)
 
 
+class CommandWithMany(App):
+    """A command whose most used options stand first in its help, the others by group."""
+
+    def assemble_argument_collection(self, **options: Any) -> ArgumentCollection:
+        """Returns the options, in groups."""
+        arguments = super().assemble_argument_collection(**options)
+        names = [f"--{name}" for name in MOST_USED[self.name[0]].split()]
+        first = Parameter(group=Group("Most used", sort_key=0))
+        for argument in arguments:
+            if {*names} & {*argument.names}:
+                argument.parameter = Parameter.combine(argument.parameter, first)
+        return arguments
+
+
 def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArguments]:
     """Returns the function to call and its arguments: that of a command, or one for `--help`."""
     if not argv:
@@ -184,7 +210,12 @@ def parse(argv: Sequence[str]) -> tuple[Callable[..., int | None], BoundArgument
     )
     for name, (module, summary) in COMMANDS.items():
         target = f"lmdiag.cli.{module}:{name}_command"
-        app.command(target, name=name, help=f"{summary[0].upper()}{summary[1:]}.")
+        text = f"{summary[0].upper()}{summary[1:]}."
+        if name == argv[0] and name in MOST_USED:
+            command = getattr(import_module(f"lmdiag.cli.{module}"), f"{name}_command")
+            app.command(CommandWithMany(name=name, help=text, default_command=command))
+        else:
+            app.command(target, name=name, help=text)
     function, arguments, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
     return function, arguments
 
@@ -243,10 +274,14 @@ def end(error: BaseException, command: str, state: str) -> int:
     elif isinstance(error, CycloptsError):
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
             extra = repr(error.unused_tokens[0])
-            remedy = "repeat the option or command for several"
+            what = "repeat the option or command for several"
             if command in _ASKS_MODELS and "--model" not in sys.argv:
-                remedy = f"name the model by --model {error.unused_tokens[0]}"
-            message = f"one argument too many: {extra}; {remedy}."
+                what = f"name the model by --model {error.unused_tokens[0]}"
+            message = f"one argument too many: {extra}; {what}."
+        elif isinstance(error, UnknownOptionError):
+            option = (error.token.keyword or error.token.value).partition("=")[0]
+            if instead := instead_of(option, command):
+                message = f"there is no option {option}: {instead}."
         message += f" See `{f'lmdiag {command}'.strip()} --help`."
     if isinstance(error, CycloptsError | SharedError) and not is_first:
         return 0

@@ -20,7 +20,7 @@ def check_command(
     file: str,
     /,
     *,
-    design: Annotated[DesignOptions, options.section("Design of own data")] = DesignOptions(),
+    design: Annotated[options.FactorOptions, options.DESIGN] = options.FactorOptions(),
     table: Annotated[TableOptions, options.TABLE] = AS_IT_IS,
     allow_duplicates: bool = False,
     model: str | None = None,
@@ -38,7 +38,7 @@ def check_command(
         except UnknownLayout as unknown:
             lines = [*_proposed_lines(task, file, unknown, table)]
         else:
-            lines = [*_lines(rows, design), *(_split_lines(rows, model) if model else ())]
+            lines = [*_lines(rows, design.design()), *(_split_lines(rows, model) if model else ())]
         for line in lines:
             print(visible(line))
 

@@ -13,7 +13,8 @@ from lmdiag.files import write_atomically
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import Bos, Unit
 from lmdiag.table_files import WRITTEN_SUFFIXES, write_table
-from lmdiag.types import AS_IT_IS, TableOptions
+
+_TABLE_OF_RESPONSES = options.TablesOfResponses()
 
 
 def cloze_command(
@@ -31,7 +32,7 @@ def cloze_command(
     output: Path = Path("results"),
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
-    table: Annotated[TableOptions, options.TABLE] = AS_IT_IS,
+    table: Annotated[options.TablesOfResponses, options.TABLE] = _TABLE_OF_RESPONSES,
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
     batching: Annotated[options.Batching, options.section("Running")] = options.Batching(),
@@ -58,14 +59,13 @@ def cloze_command(
     from lmdiag.report.terminal import output_console, print_section
 
     unit = unit or ("token" if serving.server else "word")
-    keywords = vars(loading) | vars(serving) | {"unit": unit, "bos": bos, "revision": revision}
+    keywords = vars(loading) | vars(serving) | {"unit": unit, "bos": bos}
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
         result = lmdiag.cloze(
             source,
-            # each is loaded when its turn comes
-            models=model and (lmdiag.load_model(name, **keywords) for name in model),
+            models=model and options.loaded_models(model, revision, **keywords),
             response=response,
             keep_case=keep_case,
             output=output,

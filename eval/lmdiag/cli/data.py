@@ -217,7 +217,6 @@ def leaderboard_command(
     *,
     out: Path,
     data: str = "lmdiag",
-    data_revision: str | None = None,
     tasks: tuple[str, ...] = DIAGNOSTICS,
     device: str | None = None,
     max_parameters: Annotated[int, Parameter(converter=_parameter_count)] = 3_000_000_000,
@@ -230,8 +229,7 @@ def leaderboard_command(
         requests: Hub id of a results repository, folder with requests, or file with a model and
             optionally its revision on each line
         out: directory to write the site into; the runs are kept in DIR-runs
-        data: data set: a built directory or a Hub id
-        data_revision: branch, tag or commit of the Hub data set
+        data: data set: a built directory or a Hub id (ID@REVISION for a branch, tag or commit)
         tasks: diagnostics to run
         device: device of the models, e.g. cpu or cuda:1
         max_parameters: run no larger model, e.g. 7B
@@ -241,6 +239,7 @@ def leaderboard_command(
     from lmdiag.leaderboard.board import Board
     from lmdiag.leaderboard.entries import listed_models, read_requests
     from lmdiag.leaderboard.site import check_target, write_site
+    from lmdiag.stimuli.dataset import split_revision
 
     check_target(out)
     out = files.real_path(out)  # a link is another name of the same site and its lock
@@ -253,7 +252,7 @@ def leaderboard_command(
     listed = [entry for file in lists for entry in listed_models(options.read_models(file))]
     requested = read_requests(place for place in requests if place not in lists)
     runs = out.with_name(f"{out.name}-runs")
-    board = Board(runs, data, data_revision, tasks, device, max_parameters, time_limit)
+    board = Board(runs, *split_revision(data), tasks, device, max_parameters, time_limit)
     with board.locked():
         entries = {entry.key: entry for entry in (*listed, *board.capped(requested))}.values()
         if not no_run:

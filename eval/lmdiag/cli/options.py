@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 from cyclopts import Group, Parameter, Token
 
+import lmdiag
 from lmdiag.files import is_file, is_folder, plain_errors, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import Protocol, ScoringOptions, checked_ranks, checked_threshold
 from lmdiag.text import first_few
 from lmdiag.training_steps import training_step
-from lmdiag.types import BadInput, TableOptions
+from lmdiag.types import BadInput, Coding, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
+    from lmdiag.api import LanguageModel
     from lmdiag.results import Run
 
 RECORD = Parameter(name="*")
@@ -29,12 +31,21 @@ _LONGEST_NAME = 100
 """Characters of a name of a model, of which folders and files are made."""
 
 
+_SECTIONS = (
+    "Most used", "Models", "Data", "Reading a table of your own", "Design of own data", "Procedure",
+    "Scoring", "Knobs", "How models are asked", "Loading the model", "A model behind a server",
+    "Running",
+)  # fmt: skip
+"""Groups of options in the help, in their order."""
+
+
 def section(title: str) -> Parameter:
     """Returns the mark of a record whose options stand below a title in the help."""
-    return Parameter(name="*", group=Group.create_ordered(title))
+    return Parameter(name="*", group=Group(title, sort_key=_SECTIONS.index(title)))
 
 
 TABLE = section("Reading a table of your own")
+DESIGN = section("Design of own data")
 
 
 def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
@@ -69,22 +80,64 @@ Overwrite = Annotated[bool, Parameter(help="replace existing files")]
 Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, nothing else")]
 
 
-NotHere = Annotated[tuple[str, ...], Parameter(parse=False)]
-"""An option of a record that a command has in its own form."""
+_Names = Annotated[tuple[str, ...], Parameter(parse=False)]
+_Text = Annotated[str, Parameter(parse=False)]
+"""Fields of a record that a command has no use for, or has in its own form."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableWithoutFilter(TableOptions):
-    """The options of a table but one."""
+class TablesOfItems(TableOptions):
+    """How tables with a row per item and condition are read."""
 
-    filter: NotHere = ()
+    gap: _Text = ""
+    separator: _Text = ""
+    critical: _Text = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableWithoutColumns(TableOptions):
-    """The options of a table but one."""
+class TablesOfResponses(TableOptions):
+    """How tables of people's responses at a gap are read."""
 
-    columns: NotHere = ()
+    good: _Text = ""
+    contrast: _Names = ()
+    separator: _Text = ""
+    critical: _Text = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesOfTexts(TableOptions):
+    """How tables of texts are read."""
+
+    columns: _Names = ()
+    good: _Text = ""
+    contrast: _Names = ()
+    gap: _Text = ""
+    critical: _Text = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesOfWords(TableOptions):
+    """How tables with a row per word are read."""
+
+    filter: _Names = ()
+    good: _Text = ""
+    contrast: _Names = ()
+    gap: _Text = ""
+    separator: _Text = ""
+    critical: _Text = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorOptions(DesignOptions):
+    """The factors of own data; how their effects are shown is chosen where they are."""
+
+    levels: _Names = ()
+    coding: Annotated[Coding, Parameter(parse=False)] = "sum"
+    by: _Text = ""
+
+    def design(self) -> DesignOptions:
+        """Returns the same as the record that is stored."""
+        return DesignOptions(**self.stored())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,15 +145,11 @@ class Models:
     """The options that name models."""
 
     model: tuple[str, ...] = ()
-    """one or several models: Hub ids, local folders, demo:masked, demo:causal"""
-    models_from: str | None = None
-    """instead of model: file with one model per line, and optionally its revision after a space; #
-    begins a comment"""
+    """one or several models: Hub ids, local folders, demo:masked, demo:causal; @FILE: those of a
+    file with one per line, and optionally its revision after a space; # begins a comment"""
     revision: tuple[str, ...] = ()
-    """branches, tags or commits of each model"""
-    revisions: str | None = None
-    """all branches and tags of the one model that match the pattern, e.g. `'step*'`, in the order
-    of their steps"""
+    """branches, tags or commits of each model; a pattern, e.g. `'step*'`, stands for all that match
+    it, in the order of their steps"""
     name: tuple[str, ...] = ()
     """name of each model in folders and tables (default: its id or folder)"""
 
@@ -108,20 +157,12 @@ class Models:
         """Returns id, revision and name of every run; `output` is the folder of all of them."""
         from lmdiag.results import model_slug
 
-        if bool(self.model) == (self.models_from is not None):
-            raise BadInput("give --model or --models-from, and not both")
-        if self.models_from is not None and (self.revision or self.revisions is not None):
-            raise BadInput("--models-from has the revisions: leave --revision and --revisions out")
-        if self.revision and self.revisions is not None:
-            raise BadInput("--revision and --revisions exclude each other: leave one out")
-        if self.revisions is not None and len(self.model) != 1:
-            raise BadInput(f"--revisions is for one model, not {len(self.model)}: run them in turn")
-        revisions: Sequence[str | None] = self.revision or (None,)
-        if self.revisions is not None:
-            revisions = matching_revisions(self.model[0], self.revisions)
-        models = [(model, revisions) for model in self.model]
-        if self.models_from is not None:
-            models = [(model, (revision,)) for model, revision in read_models(self.models_from)]
+        if not self.model:
+            raise BadInput("name a model: --model MODEL, or --model @FILE")
+        models = [
+            (model, revisions_of(model, self.revision) if revision is None else (revision,))
+            for model, revision in named_models(self.model, self.revision)
+        ]
         names = self.name or (None,) * len(models)
         if len(names) != len(models) or "" in names:
             counts = f"{len(names)} for {len(models)} models"
@@ -167,10 +208,35 @@ def read_models(file: str) -> list[tuple[str, str | None]]:
     return [*lines]
 
 
+def named_models(
+    models: Sequence[str], revisions: Sequence[str] = ()
+) -> list[tuple[str, str | None]]:
+    """Returns the models that are named, each `@FILE` as those of the file, with its revisions.
+
+    `BadInput` if a model of a file has a revision and further `revisions` are given.
+    """
+    entries = list[tuple[str, str | None]]()
+    for name in models:
+        listed = read_models(name[1:]) if name.startswith("@") else [(name, None)]
+        if revisions and any(revision for _, revision in listed):
+            raise BadInput(f"{name} has revisions of its own: leave --revision out")
+        entries += listed
+    return entries
+
+
+def revisions_of(model: str, revisions: Sequence[str]) -> list[str | None]:
+    """Returns the revisions that are named, of patterns those that match; None without any."""
+    names = list[str | None]()
+    for revision in revisions:
+        is_pattern = re.search(r"[*?\[]", revision)
+        names += matching_revisions(model, revision) if is_pattern else [revision]
+    return names or [None]
+
+
 def matching_revisions(model: str, pattern: str) -> list[str]:
     """Returns the branches and tags of a model that match a pattern, in order of their steps."""
     if is_folder(user_path(model)) or model.startswith("demo:"):
-        raise BadInput(f"--revisions: {model} is not a model on the Hub, so it has no branches")
+        raise BadInput(f"--revision: {model} is not a model on the Hub, so it has no branches")
     from huggingface_hub import HfApi
 
     with plain_errors(f"cannot list the revisions of model {model}"):
@@ -182,7 +248,7 @@ def matching_revisions(model: str, pattern: str) -> list[str]:
     if matches := [name for name in names if fnmatchcase(name, pattern)]:
         return matches
     raise BadInput(
-        f"--revisions: model {model} has no branch or tag that matches {pattern!r}; it has "
+        f"--revision: model {model} has no branch or tag that matches {pattern!r}; it has "
         f"{first_few(names, 8)}"
     )
 
@@ -224,10 +290,18 @@ class TextOptions:
     serving: Annotated[Serving, section("A model behind a server")] = Serving()
     batching: Annotated[Batching, section("Running")] = Batching()
 
-    def keywords(self) -> dict[str, Any]:
-        """Returns the options of `lmdiag.load_model`."""
-        options = vars(self.scoring) | vars(self.loading) | vars(self.serving)
-        return {"revision": self.revision, **options}
+    def loaded(self, models: Sequence[str], **options: Any) -> Iterator[LanguageModel]:
+        """Yields models, each loaded when its turn comes, with further options of `load_model`."""
+        records = vars(self.scoring) | vars(self.loading) | vars(self.serving)
+        return loaded_models(models, self.revision, **records, **options)
+
+
+def loaded_models(
+    models: Sequence[str], revision: str | None, **options: Any
+) -> Iterator[LanguageModel]:
+    """Yields the models that are named, each loaded when its turn comes; see `named_models`."""
+    for model, own in named_models(models, [revision] if revision else []):
+        yield lmdiag.load_model(model, revision=own or revision, **options)
 
 
 def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:

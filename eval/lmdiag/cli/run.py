@@ -32,11 +32,9 @@ class Data:
     """What is asked of every model."""
 
     data: str = "lmdiag"
-    """data set: a built directory, a Hub id, a file of your own rows or of an extended set
-    (ROLE-1500.txt), or demo (default: the directory lmdiag, or the published items, which are built
-    on first use)"""
-    data_revision: str | None = None
-    """branch, tag or commit of the Hub data set"""
+    """data set: a built directory, a Hub id (ID@REVISION for a branch, tag or commit), a file of
+    your own rows or of an extended set (ROLE-1500.txt), or demo (default: the directory lmdiag, or
+    the published items, which are built on first use)"""
     tasks: tuple[str, ...] = ()
     """configs of the data set to run (default: the three diagnostics)"""
     perturb: Annotated[
@@ -65,7 +63,7 @@ class Data:
             limit=self.limit, **query_options(query),
         )  # fmt: skip
         return load_inputs(
-            self.data, scoring.of(protocol), revision=self.data_revision, verbs=self.verbs,
+            self.data, scoring.of(protocol), verbs=self.verbs,
             allow_duplicates=self.allow_duplicates, design=design, table=self.table,
         )  # fmt: skip
 
@@ -94,7 +92,7 @@ def run_command(
     *,
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
     data: Annotated[Data, options.section("Data")] = Data(),
-    design: Annotated[DesignOptions, options.section("Design of own data")] = DesignOptions(),
+    design: Annotated[options.FactorOptions, options.DESIGN] = options.FactorOptions(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     query: Annotated[QueryOptions, options.section("How models are asked")] = QueryOptions(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
@@ -114,7 +112,7 @@ def run_command(
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
             requested = models.requested(running.output)
-            inputs = data.load(query, scoring, design)
+            inputs = data.load(query, scoring, design.design())
             if processes.first:
                 _say_designs(inputs, quiet=running.batching.quiet)
         requested = processes.share(requested)  # what the Hub lists may change

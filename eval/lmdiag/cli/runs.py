@@ -17,12 +17,13 @@ from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, is_folder, write_atomically
 from lmdiag.protocol import KNOBS, Predictions, Protocol
 from lmdiag.text import csv_cell, suggest, visible
-from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
+from lmdiag.types import BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
 _IMAGES = ("svg", "pdf", "png")
+_TABLE_OF_ITEMS = options.TablesOfItems()
 
 
 def score_command(
@@ -30,7 +31,6 @@ def score_command(
     task: str,
     predictions: Path,
     data: str | None = None,
-    data_revision: str | None = None,
     scoring: Annotated[options.Scoring, options.RECORD] = options.Scoring(),
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,
     measures: tuple[str, ...] = (),
@@ -44,9 +44,8 @@ def score_command(
         task: config of the data set
         predictions: JSON lines or Parquet file with id, top_words and log_prob, a run directory, or
             a folder with files modelpreds-... and modeltgtprobs-... of the original code
-        data: data set: a built directory, a Hub id or a file of your own (default: lmdiag; for a
-            run, the data it was made on)
-        data_revision: branch, tag or commit of the Hub data set
+        data: data set: a built directory, a Hub id (ID@REVISION for a branch, tag or commit) or a
+            file of your own (default: lmdiag; for a run, the data it was made on)
         cased: compare words with the expected words exactly, or ignore letter case (default:
             exactly; for a run, by its own rule)
         measures: measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible
@@ -67,9 +66,7 @@ def score_command(
         protocol = _protocol_of(run, predictions, scoring)
         rows = run.stimuli[task]
     else:
-        rows = stimuli.load(
-            data or "lmdiag", task, revision=data_revision, allow_duplicates=allow_duplicates
-        )
+        rows = stimuli.load(data or "lmdiag", task, allow_duplicates=allow_duplicates)
         shuffles, missing, notes = read_external(predictions, rows, setting)
         protocol = scoring.of(Protocol(tasks=(task,)))
     model = shuffles[0].model  # of predictions of another program, none
@@ -361,7 +358,7 @@ def analyse_command(
     response: str = "",
     design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
     formula: str = "",
-    table: Annotated[TableOptions, options.TABLE] = AS_IT_IS,
+    table: Annotated[options.TablesOfItems, options.TABLE] = _TABLE_OF_ITEMS,
     task: str = "",
     data: options.DataOfRuns = None,
     chart: Path | None = None,

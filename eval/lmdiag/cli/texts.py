@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 _COMPUTED = ("length", "log_frequency")
 """Further columns of a table of surprisals."""
 
-_TABLE = options.TableWithoutFilter()
-_TABLE_OF_TEXTS = options.TableWithoutColumns()
+_TABLE_OF_WORDS = options.TablesOfWords()
+_TABLE_OF_TEXTS = options.TablesOfTexts()
 
 
 def surprisal_command(
@@ -39,7 +39,7 @@ def surprisal_command(
     language: str = "en",
     entropy: bool = False,
     overwrite: options.Overwrite = False,
-    table: Annotated[options.TableWithoutColumns, options.TABLE] = _TABLE_OF_TEXTS,
+    table: Annotated[options.TablesOfTexts, options.TABLE] = _TABLE_OF_TEXTS,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> None:
     """Writes the table.
@@ -77,13 +77,14 @@ def surprisal_command(
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
-        for name in model:
-            loaded = lmdiag.load_model(name, entropy=entropy, **reading.keywords())
+        several = options.named_models(model)
+        models = reading.loaded(model, entropy=entropy)
+        for (name, _), loaded in zip(several, models, strict=True):
             words = loaded.surprisals(
                 named.texts, columns=further, language=language, **vars(reading.batching)
             )
             words = named.of_table(words)
-            if len(model) > 1:
+            if len(several) > 1:
                 words.insert(0, "model", name)
             tables.append(words)
     words = concat(tables, ignore_index=True)
@@ -108,6 +109,10 @@ def _texts(file: str, options: TableOptions) -> NamedTexts:
     path = user_path(file)
     if path.suffix.lower() in TABLE_SUFFIXES or (file != "-" and is_text_table(path)):
         return read_texts(path, options)
+    if given := options.stored():
+        name = "standard input" if file == "-" else file
+        option = next(iter(given))
+        raise BadInput(f"--{option} is for tables, and {name} is a text: leave it out")
     if file == "-":
         file = "standard input"
         content = decoded(sys.stdin.buffer.read(), file)
@@ -134,7 +139,7 @@ def fit_command(
     output: Path = Path("results"),
     overwrite: options.Overwrite = False,
     procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
-    table: Annotated[options.TableWithoutFilter, options.TABLE] = _TABLE,
+    table: Annotated[options.TablesOfWords, options.TABLE] = _TABLE_OF_WORDS,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
 ) -> None:
     """Fits, prints and writes.
@@ -164,8 +169,7 @@ def fit_command(
     result = lmdiag.fit(
         human,
         surprisal=surprisal,
-        # each is loaded when its turn comes
-        models=model and (lmdiag.load_model(name, **reading.keywords()) for name in model),
+        models=model and reading.loaded(model),
         profile=profile,
         output=output,
         **vars(reading.batching),

@@ -171,9 +171,8 @@ def _offer_figures(model: str, results: Results, data: str, revision: str, link:
             )
         )  # fmt: skip
     content = yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False).encode()
-    command = f"lmdiag run --model {model} --revision {results.model.commit} --data {data}"
-    description = (
-        f"Signature: `{results.signature}`\n\nTo repeat it: `{command} --data-revision {revision}`"
-    )
+    command = f"lmdiag run --model {model} --revision {results.model.commit}"
+    command += f" --data {data}@{revision}"
+    description = f"Signature: `{results.signature}`\n\nTo repeat it: `{command}`"
     title = "Add results of the lmdiag diagnostics"
     return Commit(model, "model", {".eval_results/lmdiag.yaml": content}, title, description)

@@ -210,7 +210,8 @@ class Board:
         options = {
             "--model": request.model, "--revision": request.commit, "--dtype": request.dtype,
             "--quantization": request.quantization, "--output": str(output),
-            "--data": data, "--data-revision": self.revision, "--device-map": self.device,
+            "--data": f"{data}@{self.revision}" if self.revision else data,
+            "--device-map": self.device,
         }  # fmt: skip
         # -P: no file in the current directory takes the place of a module
         command = [sys.executable, "-P", "-m", "lmdiag.leaderboard.child"]

@@ -85,7 +85,6 @@ def load_inputs(
     data: str,
     protocol: Protocol,
     *,
-    revision: str | None = None,
     verbs: str | None = None,
     allow_duplicates: bool = False,
     design: DesignOptions = FOUND_DESIGN,
@@ -97,7 +96,6 @@ def load_inputs(
         data: data set, see `lmdiag.stimuli.load`.
         protocol: tasks, perturbations, shuffles, seed and limit count here. Without tasks, those of
             the three diagnostics that the data set has, or else all; see `perturb.chosen`.
-        revision: branch, tag or commit of a Hub data set.
         verbs: file of verb forms; None for those of the data set.
         allow_duplicates: see `lmdiag.stimuli.load`.
         design, table: see `Inputs`.
@@ -107,10 +105,10 @@ def load_inputs(
     seed = protocol.seed
     tasks = tuple(dict.fromkeys(protocol.tasks))
     if not tasks:
-        available = stimuli.tasks(data, revision=revision)
+        available = stimuli.tasks(data)
         tasks = tuple(task for task in available if task in DIAGNOSTICS) or tuple(available)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
-    how: dict[str, Any] = {"revision": revision, "limit": protocol.limit, "seed": seed}
+    how: dict[str, Any] = {"limit": protocol.limit, "seed": seed}
     how |= {"allow_duplicates": allow_duplicates, **table.stored()}
     loaded = {task: stimuli.load(data, task, **how) for task in tasks}
     _check_together(loaded)
@@ -122,7 +120,7 @@ def load_inputs(
     ]
     pairs = []
     if any(rows.diagnostic.has_verbs for rows in loaded.values()):
-        pairs = stimuli.load_verbs(verbs or data, revision=revision)
+        pairs = stimuli.load_verbs(verbs or data)
     protocol = replace(protocol, verbs=len(pairs) or None)
     inputs = Inputs(loaded, asked, pairs, protocol, design, table)
     return inputs.asked_by(protocol)

@@ -61,7 +61,8 @@ def load(
     other.
 
     Args:
-        data: directory, file or Hub data set; or rows in memory: a DataFrame, a list of dicts, a
+        data: directory, file or Hub data set (`ID@REVISION` for a branch, tag or commit); or rows
+            in memory: a DataFrame, a list of dicts, a
             dict of columns, a suite as a dict.
         task: name of a config, or the stem of the file; None for the only one there is. For rows in
             memory, a name for them; the name of a diagnostic is for rows with its columns.
@@ -89,6 +90,7 @@ def load(
             raise BadInput(f"{source} has {there}: choose from {', '.join(tasks) or 'none'}")
         table = dataset.read(task)
         commit = dataset.commit(task)
+        source = dataset.name
     else:
         source = MEMORY
         task = task or MEMORY

@@ -140,7 +140,12 @@ def _concatenated(parts: Sequence[RawTable]) -> RawTable:
 
 
 def find(data: str, revision: str | None = None) -> Dataset:
-    """Finds a data set: first in the file system, then among those built on first use, then Hub."""
+    """Finds a data set: first in the file system, then among those built on first use, then Hub.
+
+    Args:
+        data: directory, file or Hub id, of which `ID@REVISION` is a branch, tag or commit.
+        revision: of the Hub id, where `data` has none.
+    """
     path = files.user_path(data)
     if data in BUILT:
         card = path / _CARD
@@ -151,8 +156,9 @@ def find(data: str, revision: str | None = None) -> Dataset:
         return _directory(data, path)
     if files.has_file(path):
         return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", data) and path.suffix.lower() not in _SUFFIXES:
-        return _hub(data, revision)
+    repo, named = split_revision(data)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", repo) and Path(repo).suffix.lower() not in _SUFFIXES:
+        return _hub(repo, named or revision)
     suggestion = ""
     if files.is_folder(path.parent):
         with files.readable(path.parent):
@@ -161,6 +167,16 @@ def find(data: str, revision: str | None = None) -> Dataset:
         raise BadInput(f"there is no file {data}{suggestion}: name a file that exists")
     remedy = f"build the data set by {_BUILD}, or name one of the Hub"
     raise BadInput(f"no data at {data}{suggestion}: {remedy}")
+
+
+def split_revision(data: str) -> tuple[str, str | None]:
+    """Returns the id of a Hub data set and its revision, None without one.
+
+    >>> split_revision("org/data@v1"), split_revision("org/data")
+    (('org/data', 'v1'), ('org/data', None))
+    """
+    repo, _, revision = data.partition("@")
+    return repo, revision or None
 
 
 def _task_of(data: str, path: Path) -> str:

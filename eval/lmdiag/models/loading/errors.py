@@ -71,7 +71,7 @@ def _problem(error: BaseException, part: str, dtype: str = "float32") -> str:
         return f" does not run in {dtype} ({line}): use --dtype float32"
     return (
         f" cannot be queried ({line}): check that its config.json and its tokenizer belong to its "
-        "weights, or try another --kind or --attention eager"
+        "weights, or try another --kind"
     )
 
 

@@ -182,8 +182,6 @@ def _load_weights(
         "dtype": dtype,
         "device_map": options.device_map,
     }
-    if options.attention is not None:
-        arguments["attn_implementation"] = options.attention
     if options.quantization is not None:
         load_in = {f"load_in_{options.quantization}": True}
         arguments["quantization_config"] = transformers.BitsAndBytesConfig(**load_in)  # type: ignore[no-untyped-call]

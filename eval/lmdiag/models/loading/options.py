@@ -35,8 +35,6 @@ class Loading:
     of a device puts it there"""
     quantization: Quantization | None = None
     """quantize the weights with bitsandbytes"""
-    attention: str | None = None
-    """attention implementation, e.g. sdpa, eager, flash_attention_2"""
     trust_remote_code: bool = False
     """allow code from the model's repository to run"""
     allow_pickle: bool = False
@@ -52,8 +50,6 @@ class Serving:
     http://localhost:8000/v1; the key is read from LMDIAG_SERVER_KEY or OPENAI_API_KEY"""
     tokenizer: str | None = None
     """Hub id or folder of the tokenizer of the server's model (needed with server)"""
-    in_flight: int = 8
-    """requests to the server at the same time"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +95,6 @@ class LoadOptions(QueryOptions, Loading, Serving):
             except ValidationError as error:
                 problem = first_problem(error)
                 raise BadInput(f"option {name}: {problem.message}, not {problem.given}") from None
-        if self.in_flight < 1:
-            raise BadInput(f"option in_flight must be at least 1, not {self.in_flight}")
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:

@@ -29,6 +29,9 @@ FIRST_ATTEMPTS, ATTEMPTS = 4, 8
 MAX_ANSWER = 64 * 2**20
 """Bytes of an answer at most, after decompression."""
 
+IN_FLIGHT = 8
+"""Requests to a server at the same time."""
+
 MAX_SECONDS = 600.0
 """Time that a request may take, with all its attempts and pauses."""
 
@@ -69,13 +72,12 @@ class Client:
 
     Args:
         address: as the user gave it; `/v1` is added where it has no path.
-        in_flight: requests at the same time.
 
     Raises:
         BadInput: not an address, or the key in the environment is not plain text.
     """
 
-    def __init__(self, address: str, in_flight: int) -> None:
+    def __init__(self, address: str) -> None:
         url = None
         with suppress(httpx2.InvalidURL, ValueError):
             url = httpx2.URL(address.strip())
@@ -92,12 +94,12 @@ class Client:
             raise BadInput(f"the server's key ({' or '.join(KEY_VARIABLES)}) is not plain text")
         basic = b64encode(f"{url.username}:{url.password}".encode()).decode()
         self._secrets = key, url.password, basic
-        self._slots = asyncio.Semaphore(in_flight)
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(MAX_SECONDS / 2, connect=10.0),
             headers={"Authorization": f"Bearer {key}"} if key else {},
             auth=(url.username, url.password) if url.username and not key else None,
-            limits=httpx2.Limits(max_connections=in_flight, max_keepalive_connections=in_flight),
+            limits=httpx2.Limits(max_connections=IN_FLIGHT, max_keepalive_connections=IN_FLIGHT),
         )
 
     def gather(self, requests: Iterable[Coroutine[Any, Any, Value]]) -> list[Value]:

@@ -213,7 +213,7 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         raise BadInput(f"--kind {options.kind} is not for a server: it continues a text (causal)")
     from lmdiag.models.loading.load import load_tokenizer
 
-    client = Client(str(options.server), options.in_flight)
+    client = Client(str(options.server))
     limit = _longest_input(client, model_id)
     tokenizer = load_tokenizer(str(options.tokenizer), options)
     encoder = causal_encoder(model_id, tokenizer, options, limit)
