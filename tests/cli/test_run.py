@@ -2,11 +2,13 @@
 
 import json
 import shutil
+import sys
 
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from invented_runs import make_run
+from launched import finished
 
 from lmdiag.cli.options import matching_revisions, named_models
 from lmdiag.cli.run import _compare, _finish
@@ -224,3 +226,30 @@ def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
     assert overview.index("step 1") < overview.index("step 9")
     files = output.rglob("predictions.parquet")
     assert len({path.read_bytes() for path in files}) == 1  # one commit, several names
+
+
+@pytest.mark.slow
+def test_a_run_loads_no_package_that_is_not_listed(demo_dir, tmp_path):
+    """What it loads beside those that transformers loads for the model; a new one is added here."""
+    allowed = {"altair", "attr", "attrs", "cyclopts", "dateutil", "jinja2", "jsonschema"}
+    allowed |= {"jsonschema_specifications", "lmdiag", "markupsafe", "narwhals", "pandas", "psutil"}
+    allowed |= {"pyarrow", "pydantic", "pydantic_core", "pytz", "referencing", "rich", "rpds"}
+    allowed |= {"annotated_types", "typing_inspection", "tzdata", "vl_convert"}
+    run = ["run", "--model", "demo:masked", "--data", str(demo_dir), "--output", str(tmp_path)]
+    code = f"""
+import sys
+import transformers
+from lmdiag.models.demo import demo_folder
+folder = demo_folder("masked")
+transformers.AutoTokenizer.from_pretrained(folder)
+transformers.AutoModelForMaskedLM.from_pretrained(folder)
+def loaded():
+    return {{name.partition(".")[0] for name in sys.modules if name[0] != "_"}}
+known = loaded() | {{*sys.stdlib_module_names}}
+from lmdiag import cli
+assert cli.main({[*run, "--quiet"]}) == 0
+assert not loaded() - known - {allowed}, loaded() - known - {allowed}
+assert "pyarrow.dataset" not in sys.modules
+"""
+    finished(sys.executable, "-c", code)
+    assert [*tmp_path.rglob("report.html")]

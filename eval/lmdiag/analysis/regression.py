@@ -10,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from formulaic import Formula, model_matrix
-from formulaic.errors import FormulaicError
 from pandas import DataFrame
 
 from lmdiag.analysis.linear import LinearFit, fit_least_squares, fit_mixed, labelled
@@ -74,6 +72,8 @@ def without_terms(formula: str, pattern: str) -> str:
 
     Slopes of random terms are removed, too. What remains is at least an intercept.
     """
+    from formulaic import Formula
+
     left, right = sides(formula)
 
     def kept(terms: str) -> str:
@@ -101,6 +101,8 @@ def evaluated(terms: str, rows: DataFrame) -> DataFrame:
         terms: e.g. "1 + log(length) * surprisal"; without "0 + " there is an intercept.
         rows: their columns.
     """
+    from formulaic import model_matrix
+
     with _one_line(terms), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         values = model_matrix(terms, rows, context={**FUNCTIONS}, na_action="ignore")
@@ -114,6 +116,8 @@ def evaluated(terms: str, rows: DataFrame) -> DataFrame:
 @contextmanager
 def _one_line(formula: str) -> Iterator[None]:
     """Names a formula that the library cannot read."""
+    from formulaic.errors import FormulaicError
+
     try:
         yield
     except FormulaicError as error:

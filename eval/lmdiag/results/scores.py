@@ -194,7 +194,8 @@ def read_scores(path: Path) -> ScoreTable:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path, read_dictionary=[*_TEXTS])
+        with pq.ParquetFile(path, read_dictionary=[*_TEXTS]) as file:
+            table = file.read()  # pq.read_table would import pyarrow.dataset
         if table.schema.names != schema_of_scores().names:
             raise ValueError(f"its columns are {', '.join(table.schema.names)}")
     except (pa.ArrowException, OSError, ValueError) as error:
