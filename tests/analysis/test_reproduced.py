@@ -26,6 +26,7 @@ from lmdiag.types import DIAGNOSTICS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reproduced.md"
+PEERS_PAGE = ROOT / "docs/peers.md"
 STUDIES = ROOT / "docs/studies.md"
 PEERS = ROOT / "tests/peers/records.json"
 NATURAL_STORIES = ("gpt2", "opt-125m", "Llama-2-7b-hf")
@@ -208,7 +209,7 @@ def test_the_example_of_newman():
 
 
 def test_the_page_has_what_comparisons_with_other_programs_kept():
-    text = PAGE.read_text("utf-8")
+    text = PEERS_PAGE.read_text("utf-8")
     for name, kept in json.loads(PEERS.read_text("utf-8")).items():
         command = f"`PYTHONPATH=tests python -m peers {name}"
         rows = text.partition(command)[2].partition("\n## ")[0].strip().splitlines()

@@ -1,4 +1,4 @@
-"""Compares other programs with lmdiag, and keeps the figures of both for docs/reproduced.md.
+"""Compares other programs with lmdiag, and keeps the figures of both for docs/peers.md.
 
     PYTHONPATH=tests python -m peers ettinger SCORER DATASETS DATA
     PYTHONPATH=tests python -m peers lm_eval MODEL DATA
@@ -8,7 +8,7 @@
 
 Run by hand, with a Python that has lmdiag and the other program. DATA is a built data set
 directory, named `lmdiag` for lm_eval. Each comparison yields rows of figure, value of the program,
-value of lmdiag, and difference; `records.json` keeps those that docs/reproduced.md shows.
+value of lmdiag, and difference; `records.json` keeps those that docs/peers.md shows.
 """
 
 import contextlib
