@@ -518,7 +518,7 @@ def analyse(
     response: str = "",
     conditions: Sequence[str] = (),
     formula: str = "",
-    item: str = "",
+    item: str | Sequence[str] = (),
     region: str | int = "",
     levels: Mapping[str, Sequence[object]] | None = None,
     coding: Coding = "sum",
@@ -561,7 +561,7 @@ def analyse(
     ]
     runs = [part for part in parts if isinstance(part, Run)]
     given: dict[str, Any] = {
-        "conditions": _names(conditions), "item": item, "region": str(region),
+        "conditions": _names(conditions), "item": _names(item), "region": str(region),
         "levels": levels, "coding": coding if coding != "sum" else "", "by": by,
     }  # fmt: skip
     design = runs[0].results.design.given() if runs else {}
@@ -632,30 +632,30 @@ Comparable = Measures | Run | str | Path
 
 
 def compare(
-    base: Comparable,
-    *new: Comparable,
+    first: Comparable,
+    *others: Comparable,
     seed: int = 0,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
 ) -> Comparisons:
-    """Compares a model with each of the others on the same rows, item by item.
+    """Compares the first model with each of the others on the same rows, item by item.
 
-    Differences are new minus base. The statistics are those of docs/specification.md, section 5.
+    The statistics are those of docs/specification.md, section 5.
 
     Args:
-        base, new: results of `measure`, or finished runs or their directories; not both.
+        first, others: results of `measure`, or finished runs or their directories; not both.
         seed, across, tasks, measures: see `lmdiag.comparison.compare_runs`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
             way; the differing parts of their signatures are named.
     """
-    given = (base, *new)
+    given = (first, *others)
     for model in given:
         what = "results of `measure`, finished runs or their directories"
-        _expect("base and new", model, (Measures, Run, str, Path), what)
-    if not new:
+        _expect("first and others", model, (Measures, Run, str, Path), what)
+    if not others:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
     if len({isinstance(model, Measures) for model in given}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")

@@ -192,7 +192,24 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 value = parse_json(line, where)
                 if not isinstance(value, dict):
                     raise BadInput(f"{where}: expected one JSON object per line")
+                if line.count(b'":') > len(value) and (key := _repeated_key(line)):
+                    raise BadInput(f"{where}: the key {key!r:.60} is there twice: rename one")
                 yield where, value
+
+
+def _repeated_key(line: bytes) -> str:
+    """The first key that an object of a JSON text has twice, of which a parser keeps one; "" """
+    repeated: list[str] = []
+
+    def keep(pairs: list[tuple[str, Any]]) -> None:
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                repeated.append(name)
+            seen.add(name)
+
+    json.loads(line.removeprefix(b"\xef\xbb\xbf"), object_pairs_hook=keep)
+    return repeated[0] if repeated else ""
 
 
 def parse_yaml(text: str, where: str) -> Any:

@@ -1,27 +1,25 @@
 """The one reader and the one writer of tables of users.
 
-csv with a comma, a semicolon or a tab between its fields, in quotes or not, in UTF-8 or UTF-16;
-Excel (.xlsx), JSON lines, Parquet, and tables in memory. Errors name file, line and column.
+Text files (`text_tables`), Excel (`excel_tables`), JSON lines, Parquet, and tables in memory.
+Errors name file, line and column.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
-from functools import partial
-from io import StringIO
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import diagnostics, files
-from lmdiag.files import MAX_CELL, MAX_TABLE, check_size, read_text
-from lmdiag.text import column_like, csv_cell, first_few, folded, shortened, suggest, visible
+from lmdiag.excel_tables import excel_rows
+from lmdiag.files import MAX_CELL, check_size
+from lmdiag.text import column_like, csv_cell, first_few, shortened, suggest, visible
+from lmdiag.text_tables import text_rows
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -47,11 +45,6 @@ ROW_NAMES = ("", "__index_level_0__")
 MEMORY = "rows"
 """What a table in memory is called in messages."""
 
-# between the fields of a line; spreadsheets write a semicolon or a tab in many languages
-_SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
-_MAX_LINE = 16 * MAX_CELL  # characters of a line of a text file
-_MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
-
 # what is numbered -> what stands between the name of a file and the number
 _MARKS = {"line": ":", "row": ", row "}
 # types of the values of a table, whatever it was read from, and names of other ones
@@ -62,10 +55,6 @@ _REGION = {"number", "name", "start", "end"}
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 _LINE_END = re.compile(r"\r\n|\r|\n").findall
-_QUOTE_FIRST = re.compile(r'(?:^|(?<=\t))"', re.MULTILINE)
-_IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MULTILINE)
-
-_Row = tuple[int, list[str]]  # the number of a row in its file, and its cells
 
 
 class Problems(list[str]):
@@ -247,14 +236,21 @@ class RawTable:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, *, raw: bool = False) -> RawTable:
+def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> RawTable:
     """Returns the rows of a file; one with a suffix that is not known is read as text.
 
     Values of text and Excel files are texts; rows without any are left out. NA, NaN and nan are
     None, unless the values are asked for as they are written (`raw`). Where a semicolon separates
     the fields, numbers with a decimal comma get a point.
+
+    Args:
+        path: of the file.
+        raw: see above.
+        sheet: of an Excel file: name or number from 1; "" for the first that has some text.
     """
     suffix = path.suffix.lower()
+    if sheet and suffix != ".xlsx":
+        raise BadInput(f"{path}: --sheet is for Excel files: leave it out")
     if suffix == ".parquet":
         return RawTable(str(path), files.read_parquet(path).to_pydict()).plain()
     if suffix == ".jsonl":
@@ -263,7 +259,7 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         return RawTable.of_rows(str(path), [row for _, row in records], numbers).plain()
     unit = "row" if suffix == ".xlsx" else "line"
     place = f"{path}{_MARKS[unit]}"
-    filled, separator = (_excel_rows(path), "") if suffix == ".xlsx" else _text_rows(path)
+    filled, separator, notes = excel_rows(path, sheet) if suffix == ".xlsx" else text_rows(path)
     if not filled:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     (first, header), *rows = filled
@@ -274,7 +270,8 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         texts = [cells[position] for _, cells in rows]
         if not name and position:
             if any(texts):
-                raise BadInput(f"{path}: a column has no name: name it in the header")
+                which = f"column {position + 1}, with {shortened(next(filter(None, texts)), 40)!r},"
+                raise BadInput(f"{place}{first}: {which} has no name: name it in the header")
             continue  # separators at the ends of all lines
         if name in columns:
             raise BadInput(f"{path}: the column {name} is there twice: rename one")
@@ -287,145 +284,7 @@ def read_table(path: Path, *, raw: bool = False) -> RawTable:
         n_inside += sum(len(_LINE_END(cell)) for cell in cells) if unit == "line" else 0
         below.append(number - n_inside)
     numbers = RowNumbers([number for number, _ in rows], unit, below)
-    return RawTable(str(path), columns, numbers, is_text=True)
-
-
-def is_text_table(path: Path) -> bool:
-    """Returns whether a text file begins with a header: names of columns, or `sentence` alone."""
-    head = _header(path, read_text(path)).strip()
-    names = [name.strip('"') for name in re.split(r'[\t,;]|(?<=") (?=")', head)]
-    is_known = {"text", "sentence", "word", "context", "item"} & {*map(folded, names)}
-    has_names = len(names) > 1 or names[0].casefold() == "sentence"
-    return has_names and bool(is_known) and not any(name[:1].isspace() for name in names)
-
-
-def _text_rows(path: Path) -> tuple[list[_Row], str]:
-    """The rows of a text file that have some text, the header first, and what separates fields.
-
-    Below a header in quotes, rows may have a cell more: their names, as R's `write.table` does.
-    """
-    text = read_text(path)
-    head = _header(path, text)
-    if "\0" in head:
-        raise BadInput(f"{path}:1: a NUL character; save the file as UTF-8 (in Excel: CSV UTF-8)")
-    usual = "\t" if path.suffix.lower() in (".tsv", ".tab", ".txt") else ","
-    separator = max((usual, *_SEPARATORS), key=re.sub(r'"[^"]*"', "", head).count)
-    if re.fullmatch(r'"[^"]*"( "[^"]*")+\s*', head):  # R's write.table
-        separator = " "
-    check_size(path, 1 + head.count(separator), 0)
-    is_quoted = separator != "\t" or '"' in head or _has_quoted_fields(text)
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-    csv.field_size_limit(MAX_CELL)
-    reader = csv.reader(
-        _lines(path, text), delimiter=separator, quoting=quoting, strict=True,
-        escapechar="\\" if separator == " " else None,
-    )  # fmt: skip
-    rows: list[_Row] = []
-    try:
-        for cells in reader:
-            check_size(path, len(cells), reader.line_num - 1)
-            if "".join(cells).strip():
-                rows.append((reader.line_num, cells))
-    except csv.Error as error:
-        too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
-        remedy = 'write "" for a quote inside a quoted text'
-        problem = too_long if "limit" in str(error) else f"{error}; {remedy}"
-        raise BadInput(f"{path}:{reader.line_num}: {problem}") from error
-    header = rows[0][1] if rows else []
-    if '"' in head and all(len(cells) == len(header) + 1 for _, cells in rows[1:]):
-        header.insert(0, "")
-    n = len(header)
-    for line, cells in rows:
-        if len(cells) < n or any(cells[n:]):
-            remedy = f"put text with {_SEPARATORS.get(separator, 'a blank')} in double quotes"
-            raise BadInput(f"{path}:{line}: {len(cells)} fields, expected {n}; {remedy}")
-    return rows, separator
-
-
-def _lines(path: Path, text: str) -> Iterator[str]:
-    """Yields the lines of a text with their ends."""
-    for number, line in enumerate(StringIO(text, newline=""), start=1):
-        if len(line) > _MAX_LINE:
-            problem = f"the line has more than {_MAX_LINE:,} characters"
-            raise BadInput(f"{path}:{number}: {problem}; split the text")
-        yield line
-
-
-def _header(path: Path, text: str) -> str:
-    """The first line of a text that is not empty."""
-    return next((line for line in _lines(path, text) if line.strip()), "")
-
-
-def _has_quoted_fields(text: str) -> bool:
-    """Whether quotes surround tab-separated fields, or are characters of their words.
-
-    They surround fields if every field that begins with a quote ends with one, and one of them has
-    a blank or a quote in it.
-    """
-    fields = _IN_QUOTES.findall(text)
-    n_begun = len(_QUOTE_FIRST.findall(text))
-    return len(fields) == n_begun and any(re.search(r'\s|"', field) for field in fields)
-
-
-def _excel_rows(path: Path) -> list[_Row]:
-    """The rows with some text in the one sheet of an Excel file that has any."""
-    from openpyxl import load_workbook
-
-    sheets = {}
-    try:
-        _check_excel(path)
-        for sheet in load_workbook(path, read_only=True, data_only=True).worksheets:
-            sheet.reset_dimensions()  # what the file says of them need not be true
-            rows: list[list[str]] = []
-            for row in sheet.iter_rows(values_only=True):
-                # before rows are made equally long: two cells far apart would take gigabytes
-                check_size(path, len(row), len(rows))
-                rows.append([_excel_text(cell) for cell in row])
-            if any(map(any, rows)):
-                sheets[sheet.title] = rows
-    except BadInput:
-        raise
-    except Exception as error:  # openpyxl does not check what it reads
-        raise BadInput(f"{path} cannot be read: not valid Excel ({shortened(error)})") from None
-    if len(sheets) > 1:
-        names = ", ".join(sheets)
-        raise BadInput(f"{path} has {len(sheets)} sheets ({names}): save one of them by itself")
-    rows = next(iter(sheets.values()), [])
-    width = max(map(len, rows), default=0)
-    padded = [(n, row + [""] * (width - len(row))) for n, row in enumerate(rows, start=1)]
-    return [(n, row) for n, row in padded if "".join(row).strip()]
-
-
-def _check_excel(path: Path) -> None:
-    """Refuses a file that would take too much memory: openpyxl takes 80 times the size of a row."""
-    with zipfile.ZipFile(path) as archive:
-        parts = {part.filename: part.file_size for part in archive.infolist()}
-        cells = [name for name in parts if name.startswith(("xl/worksheets/", "xl/sharedStrings"))]
-        other = max((size for name, size in parts.items() if name not in cells), default=0)
-        for what, size, most in (
-            ("in all", sum(parts.values()), MAX_TABLE),
-            ("in a part without cells", other, files.MAX_INDEX),
-        ):
-            if size > most:
-                problem = f"{size:,} bytes {what}; at most {most:,} are read"
-                raise BadInput(f"{path} has {problem}: save it as csv")
-        for name in cells:
-            n_in_row = 0
-            with archive.open(name) as content:
-                for chunk in iter(partial(content.read, MAX_CELL), b""):
-                    has_end = re.search(rb"</(\w+:)?(row|si)>", chunk)
-                    n_in_row = 0 if has_end else n_in_row + len(chunk)
-                    if n_in_row > _MAX_ROW:
-                        raise BadInput(f"{path} has a row of more than {_MAX_ROW:,} bytes")
-
-
-def _excel_text(cell: Any) -> str:
-    """A cell as Excel saves it in a csv file; a date as ISO 8601."""
-    if cell is None or isinstance(cell, bool):
-        return "" if cell is None else str(cell).upper()
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
+    return RawTable(str(path), columns, numbers, notes=notes, is_text=True)
 
 
 def as_frame(table: RawTable, *, raw: bool = False) -> DataFrame:

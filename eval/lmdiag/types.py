@@ -260,6 +260,8 @@ class TableOptions(Options):
     """what separates the regions of a sentence (default: |)"""
     critical: str = ""
     """column with the position (from 1) or the word of the critical word of a sentence"""
+    sheet: str = ""
+    """sheet of an Excel file: its name, or its number from 1 (default: the first with some text)"""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> TableOptions:
@@ -301,8 +303,8 @@ class DesignOptions(Options):
 
     conditions: tuple[str, ...] = ()
     """columns of the conditions (default: those with 2 to 6 levels that differ within items)"""
-    item: str = ""
-    """column that names the items (default: item)"""
+    item: tuple[str, ...] = ()
+    """columns that name the items, several where numbers begin anew (default: item)"""
     region: str = ""
     """number or name of the region whose surprisal is the response; all: each by itself"""
     levels: tuple[str, ...] = ()
@@ -326,7 +328,7 @@ class DesignOptions(Options):
     def columns(self) -> list[str]:
         """Returns all columns that are named."""
         levels = self.given().get("levels", ())
-        return list(dict.fromkeys(filter(None, (*self.conditions, self.item, self.by, *levels))))
+        return list(dict.fromkeys(filter(None, (*self.conditions, *self.item, self.by, *levels))))
 
 
 FOUND_DESIGN = DesignOptions()

@@ -15,7 +15,7 @@ import lmdiag
 from lmdiag.analysis.designs import analyse_table
 from lmdiag.analysis.linear import fit_mixed
 from lmdiag.report.designs import analysis_grids
-from lmdiag.stimuli.design import find_conditions
+from lmdiag.stimuli.conditions import uses_of
 from lmdiag.types import BadInput
 
 
@@ -189,9 +189,9 @@ def test_conditions_differ_within_items_and_follow_from_no_others():
     table["cell"] = table.a + table.b
     table["length"] = [3, 4, 5, 4] * 6
     table["good"] = (table.a == "x") == (table.b == "p")
-    assert find_conditions(table) == ["a", "b"]
-    assert find_conditions(table.drop(columns="b")) == ["a", "list"]
-    assert find_conditions(table.drop(columns=["b", "list", "length", "good"])) == ["cell"]
+    assert [*uses_of(table).levels] == ["a", "b"]
+    assert [*uses_of(table.drop(columns="b")).levels] == ["a", "list"]
+    assert [*uses_of(table.drop(columns=["b", "list", "length", "good"])).levels] == ["cell"]
 
 
 @pytest.mark.parametrize(
@@ -365,7 +365,10 @@ def test_the_surprisal_of_a_region_is_the_sum_over_its_words():
     )
     found = analyse_table(table, response="rt", conditions=["cond"])
     assert [*found.cells["mean"]] == [150, 200]
-    assert found.notes == ("rt: mean over the rows of an item and cell, 20 rows of 4 cells",)
+    assert found.notes == (
+        "rt: mean over the rows of an item and cell, 20 rows of 4 cells; the "
+        "rows of a cell differ in word_index: --filter word_index=VALUE chooses some",
+    )
     verb = table.assign(region="verb")
     with pytest.raises(BadInput, match="choose a region with --region from np, verb"):
         analyse_table(pd.concat([table, verb]))

@@ -80,8 +80,13 @@ def test_regions_of_several_rows():
         [(1, "", 0, 8), (2, "", 8, 8), (10, "", 8, 17)],
         [(1, "", 0, 1), (2, "", 1, 1), (10, "", 2, 5)],
     ]
-    barred = stimuli.load({"sentence": ["The cook |stirred| the soup.", "no bar"]})
-    assert [len(regions) for regions in barred.regions or ()] == [3, 1]
+    barred = stimuli.load({"sentence": ["The cook |stirred| the soup.", "one |bar"]})
+    assert [len(regions) for regions in barred.regions or ()] == [3, 2]
+    few = stimuli.load({"sentence": ["The cook |stirred| it.", "no bar", "no bar here"]})
+    assert (few.regions, few.columns()["sentence"][0]) == (None, "The cook |stirred| it.")
+    assert few.notes == ("regions: | is text, since 1 of 3 sentences have it",)
+    with pytest.raises(BadInput, match=r"1 of 3 sentences have no \|: divide them"):
+        stimuli.load({"sentence": ["The cook |stirred| it.", "a|b", "no bar here"]})
     assert stimuli.load({"sentence": ["no bar"], "regions": ["text"]}).regions is None
     # a region within a word cuts it
     cut = Setting(stimuli.load({"sentence": ["un|happy", "well |, yes"]}))

@@ -60,7 +60,7 @@ def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir):
     assert set(Counter(few["contrast"]).values()) == {2}
     few = columns_of(str(demo_dir), "neg136", limit=6)  # fewer than combinations
     assert [len(set(few[name])) for name in ("polarity", "subset", "natural")] == [2, 2, 3]
-    rows = [{"context": "A", "target": f"w{i}", "voice": "ab"[i > 5]} for i in range(20)]
+    rows = [{"context": "A man", "target": f"w{i}", "voice": "ab"[i > 5]} for i in range(20)]
     assert Counter(columns_of(rows, limit=6)["voice"]) == {"a": 3, "b": 3}
     for limit, n_rows in ((104, 104), (103, 102), (1, 2)):  # a contrast at least
         assert len(stimuli.load(str(demo_dir), "neg136", limit=limit)) == n_rows
@@ -140,7 +140,7 @@ def test_every_further_column_of_your_own_is_a_break_down():
         levels = diagnostics.get("rows").levels(columns_of(rows))
         assert levels == {name: [str(value).lower() for value in kind] for name in names}
     for n, expected in ((12, ["condition"]), (13, [])):  # with more values, it is text
-        values = [{"context": "A", "target": "b", "condition": f"c{i}"} for i in range(n)]
+        values = [{"context": f"A man {i}", "target": "b", "condition": f"c{i}"} for i in range(n)]
         assert [*diagnostics.get("").levels(columns_of(values))] == expected
 
 

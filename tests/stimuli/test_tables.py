@@ -1,5 +1,6 @@
 """Tables of users in all their forms: read alike, or refused with file, line and remedy."""
 
+import openpyxl
 import pandas as pd
 import pytest
 from invented_runs import make_run
@@ -85,14 +86,17 @@ WRONG = {
     "UTF-16 without a mark": (".csv", R_TABS[:9].encode("utf-16-le"), "own.csv:1: a NUL character"),
     "header twice": (".csv", PLAIN + PLAIN, "own.csv:5: the header is there again: remove this li"),
     "column twice": (".csv", PLAIN.replace("dose", "a"), "the column a is there twice: rename one"),
-    "no name": (".csv", PLAIN.replace("dose", ""), "a column has no name: name it in the header"),
+    "no name": (".csv", PLAIN.replace("dose", ""), "own.csv:1: column 4, with '0.5', has "
+                "no name: name it in the header"),
     "comma in all rows": (".csv", "item,sentence\n1,If so, no.\n2,So, yes.\n",
                           "own.csv:2: 3 fields, expected 2; put text with a comma in double quo"),
     "quote": (".csv", PLAIN.replace('"Der', '"D"er'), "own.csv:2: ',' expected after '\"'"),
     "short row": (".csv", PLAIN + "3,x\n", "own.csv:5: 2 fields, expected 4"),
     "empty": (".csv", "\n\n", "own.csv:1: the file is empty; its first line must name the columns"),
     "not Excel": (".xlsx", "item\n1\n", "own.xlsx cannot be read: not valid Excel"),
-    "two sheets": (".xlsx", lambda path: two_sheets(path), r"2 sheets \(one, two\): save one of"),
+    "formula": (".xlsx", excel(FRAME.assign(dose="=A2")),
+                "own.xlsx, cell D2: a formula without a stored value"),
+    "key twice": (".jsonl", '{"item": 1}\n{"item": 1, "item": 2}\n', "own.jsonl:2: the key 'item'"),
 }  # fmt: skip
 
 
@@ -100,6 +104,43 @@ def two_sheets(path):
     with pd.ExcelWriter(path) as book:
         for name in ("one", "two"):
             FRAME.to_excel(book, sheet_name=name, index=False)
+
+
+def test_one_sheet_is_read_and_a_merged_cell_in_all_its_rows(tmp_path):
+    path = tmp_path / "own.xlsx"
+    two_sheets(path)
+    book = openpyxl.load_workbook(path)
+    book["two"].merge_cells("A2:A4")
+    book.save(path)
+    first = read_table(path)
+    assert first.notes == ("sheet: one of 2 (one, two); --sheet chooses one",)
+    assert [*first.columns["item"]] == ["1", "1", "2"]
+    for sheet in ("two", "2"):
+        assert [*read_table(path, sheet=sheet).columns["item"]] == ["1", "1", "1"]
+    with pytest.raises(BadInput, match=r"--sheet three: no such sheet.*there are one, two"):
+        read_table(path, sheet="three")
+
+
+PCIBEX = """# Results on Friday
+# 1. Reception time.
+# 2. Item.
+# 3. Value.
+17,1,a%2C b
+# 3. Word.
+17,1,The
+"""
+
+
+def test_lines_above_the_header_are_passed_over(tmp_path):
+    for above, note in (("# made by X\n\n", "comments: "), ("My items,,,\n", "title: line 1 ")):
+        table = read_table(written(tmp_path, ".csv", above + PLAIN))
+        assert [*table.columns["dose"]] == ["0.5", "1.25", "2"]
+        assert table.notes[0].startswith(note)
+        assert table.where(0) == f"{table.name}:{above.count(chr(10)) + 2}"
+    table = read_table(written(tmp_path, ".csv", PCIBEX))
+    assert [*table.columns] == ["Reception time", "Item", "Value", "Word"]
+    assert [table.columns[name][1] for name in ("Value", "Word")] == ["", "The"]
+    assert (table.columns["Value"][0], table.where(1)) == ("a, b", f"{table.name}:7")
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -171,16 +212,15 @@ FULL = "(match, mismatch); covariate: frequency"
 OTHER = DESIGN.assign(list=[str(1 + (i // 4 + i) % 4) for i in range(96)])
 ODD = {
     "nothing": (FILE, FULL, []),
-    "misspelt level": (put("attractor", "mismtach"), "not a condition: attractor; covariate: ", [
+    "misspelt level": (put("attractor", "mismtach"), FULL, [
         "attractor: level 'mismtach' has 1 row (line 7); did you mean 'mismatch'?",
-        "attractor is not taken for a condition: 1 of 24 items have all of its levels (rows: match "
-        "48, mismatch 47, mismtach 1); correct it, or name it by --conditions",
-        "item 1, no has 2 texts (lines 4, 5), and 47 other cells have several"]),
+        "left out, since they have no row in some cells of grammatical x attractor: 1 of 24"]),
     "missing level": (put("attractor", ""), FULL, [
         "attractor is missing in 1 of 96 rows (line 7)",
         "left out, since they have no row in some cells of grammatical x attractor: 1 of 24"]),
     "missing item": (put("item", ""), FULL, ["item is missing in 1 of 96", "left out"]),
-    "list": (OTHER.to_csv(index=False), f"{FULL}; follows from item: list", []),
+    "list": (OTHER.to_csv(index=False), f"{FULL}; not a condition (list: has each condition once "
+             "per item): list", []),
     "nested": (
         "item,block,cond,sentence\n" + "".join(f"{i},{b},{c},{i} {c}.\n" for i in range(1, 7)
         for b in ["xy"[i % 2]] for c in (b + "1", b + "2")),
@@ -201,8 +241,8 @@ ODD = {
                 "grammatical x attractor: 1 of 24 items (24)"]),
     "item number used again": (put("item", "11"), "(match, mismatch); not used (7 l", [
         "left out", "item 11, yes, mismatch has 2 texts (lines 7, 43): their mean is analysed"]),
-    "no column item": (named("item", "item_nr"), "96 sentences in up to 3 regions; not used: item_"
-                       "nr; break-down: grammatical, attractor, frequency",
+    "no column item": (named("item", "item_nr"), "96 sentences in up to 3 regions; text: "
+                       "sentence; not used: item_nr; break-down: grammatical, attractor, frequency",
                        ["no column item: if item_nr names the items, give --item item_nr"]),
     "between items": (DESIGN[(DESIGN.index // 4 % 2 == 0) == (DESIGN.grammatical == "yes")]
                       .to_csv(index=False),

@@ -22,7 +22,7 @@ from lmdiag.measures import Scores, cloze_correlations
 from lmdiag.measures.scores import build, objects
 from lmdiag.results.models import model_labels
 from lmdiag.stimuli.forms import without_gaps
-from lmdiag.stimuli.proposals import RESPONSES
+from lmdiag.stimuli.proposals import naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.table import check
@@ -101,8 +101,10 @@ def read_norms(
     table = read_rows(source, options, _KNOWN, raw=True, reads=("gap",))
     word = table.column_of(response, "--response") if response else ""
     word = word or next((name for name in _WORDS if name in table.columns), "")
-    option = RESPONSES.option(table.columns)
-    perhaps = f"; perhaps {option}" if option else ""
+    perhaps = ""
+    if not word or "context" not in table.columns:
+        option = naming_option(table.columns, "cloze")
+        perhaps = f"; perhaps {option}" if option else ""
     if not word:
         rule = f"{_RULE}; --response names the column of responses{perhaps}"
         raise table.lacks(_WORDS[0], rule)
@@ -337,8 +339,7 @@ class ClozeAnalysis:
             for name, table in {"words": self.words, "unsaid": unsaid}.items()
         }
         comparisons = [
-            {"base_model": self.models[0], "new_model": self.models[comparison.number]}
-            | {name: value for name, value in vars(comparison).items() if name != "number"}
+            vars(comparison) | {"first": self.models[0], "second": self.models[comparison.second]}
             for comparison in self.comparisons
         ]
         document = {"models": models, **records, "notes": self.notes, "comparisons": comparisons}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,8 @@ from lmdiag.analysis.effects import (
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.printable import Printable
-from lmdiag.stimuli.design import find_conditions, level_texts, why_no_conditions
-from lmdiag.text import column_like, in_order, visible
+from lmdiag.stimuli.conditions import Uses, level_texts, uses_of, why_no_conditions
+from lmdiag.text import column_like, first_few, in_order, visible
 from lmdiag.types import BadInput, Coding
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Analysis(Printable):
             differences), ci_low, ci_high (95%), t, df, p, p_sign_flip (for n up to 16), p_holm
             (over the n_tests pairs of levels, for conditions of more than two), d_z (estimate in
             standard deviations over items).
-        differences: the same, of the effects of each other model less those of the first one.
+        differences: the same, of the effects of the first model less those of each other one.
         mixed: model -> fit; "" for a formula with the column `model`, which is of all rows.
         by: a factor between items by which effects are broken down; "" for none.
         by_level: the effects over the items of each of its levels, with a column `level`; then the
@@ -150,7 +150,7 @@ def analyse_table(
     formula: str = "",
     region: str = "",
     coding: Coding = "sum",
-    item: str = "",
+    item: Sequence[str] = (),
     levels: Mapping[str, Sequence[object]] | None = None,
     by: str = "",
     not_compared: Collection[str] = (),
@@ -160,7 +160,7 @@ def analyse_table(
     Args:
         table: a row per item and condition, with a column `item` (or `contrast`), and a column
             `model` where there are several; see `lmdiag.analysis.items.items_of`.
-        conditions: columns; () for those that `find_conditions` finds, in each suite by itself if
+        conditions: columns; () for those that `uses_of` finds, in each suite by itself if
             suites have different conditions.
         formula: of a mixed model, see `fit_mixed`; fitted to the rows of each model, or to all
             rows if it has the column `model`.
@@ -169,7 +169,8 @@ def analyse_table(
     """
     columns = [*table.columns]  # the user may spell them in another way
     conditions = [column_like(name, columns) for name in conditions]
-    by, item, response = (name and column_like(name, columns) for name in (by, item, response))
+    by, response = (name and column_like(name, columns) for name in (by, response))
+    item = [column_like(name, columns) for name in item]
     response = response or formula.partition("~")[0].strip(" `") or "surprisal"
     orders = {column_like(name, columns): order for name, order in (levels or {}).items()}
     named = [*conditions, *filter(None, [by]), *orders]
@@ -182,17 +183,20 @@ def analyse_table(
     table = rows.of_region(table, region, [*named, *variables])
     table = rows.with_model_and_item(table)
     table, infinite = rows.with_response(table, response)
-    summed = ""
+    notes = [infinite]
+    found = Uses()
     if "item" in table:
-        found = conditions or find_conditions(rows.data_of(table))
-        cells = [rows.column_of(table, name) for name in found]
+        found = uses_of(rows.data_of(table), conditions, response)
+        cells = [rows.column_of(table, name) for name in found.levels]
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
+        rows.check_one_measure(table, found)
         table, summed = rows.summed_over_words(table, response, keys, variables)
+        notes += [summed, *_set_aside(found)]
 
     is_required = bool(conditions or by or not formula)
     means = _means(table, conditions, response, orders, is_required=is_required, each=each)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
-    factors = _factors(table, [*names, *named], orders)
+    factors = _factors(table, [*names, *named], orders, {} if named else found.levels)
     order = {name: tuple(factors[name].cat.categories) for name in names}
     complete = {group: wide.dropna() for group, wide in means.items()}
     scores = {group: effect_scores(wide, order, coding) for group, wide in complete.items()}
@@ -212,15 +216,34 @@ def analyse_table(
         by_level=_tests_by_level(scores, table, by, factors) if by else DataFrame(),
         region=region,
         not_compared=unlike,
-        notes=tuple(filter(None, [infinite, summed])),
+        notes=tuple(filter(None, notes)),
     )
 
 
-def _factors(table: DataFrame, names: Iterable[str], orders: Mapping[str, Any]) -> DataFrame:
-    """The columns of the design, by the user's names, as categories with their levels in order."""
+def _set_aside(found: Uses) -> Iterator[str]:
+    """Yields which levels of conditions are left out, since their items have no other one."""
+    for name, levels in found.set_aside.items():
+        if levels:
+            which = first_few([*map(repr, levels)])
+            yield f"left out: the items with {name} {which}, which have no other level of it"
+    for name in found.restarts:
+        yield f"warning: item numbers begin anew at each {name}: give --item {name} item"
+
+
+def _factors(
+    table: DataFrame,
+    names: Iterable[str],
+    orders: Mapping[str, Any],
+    kept: Mapping[str, Sequence[str]],
+) -> DataFrame:
+    """The columns of the design, by the user's names, as categories with their levels in order.
+
+    `kept` has the levels of conditions that were found; rows with other ones have none.
+    """
     factors = {}
     for name in names:
         texts = level_texts(table[rows.column_of(table, name)])
+        texts = texts.where(texts.isin(kept[name])) if name in kept else texts
         levels = in_order(texts.dropna().unique())
         given = tuple(level_texts(Series(orders.get(name, ()), dtype=object)))
         if given and sorted(given) != sorted(levels):
@@ -244,7 +267,7 @@ def _means(
     """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     suites = {"": table}
     if {"item", "suite"} <= {*table} and (
-        each or not (conditions or find_conditions(rows.data_of(table)))
+        each or not uses_of(rows.data_of(table), conditions, response).levels
     ):
         suites = dict(iter(table.groupby("suite", sort=False)))
     means: dict[tuple[str, str], DataFrame] = {}
@@ -268,10 +291,11 @@ def _means_of_models(
     """Model -> the means of one suite, or of a table without suites; see `_means`."""
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    names = [*conditions] or find_conditions(rows.data_of(table))
+    found = uses_of(rows.data_of(table), conditions, response).levels
+    names = [*conditions] or [*found]
     if not names:
-        raise BadInput(why_no_conditions(rows.data_of(table)))
-    factors = _factors(table, names, orders)
+        raise BadInput(why_no_conditions(rows.data_of(table), response))
+    factors = _factors(table, names, orders, {} if conditions else found)
     levels = [[*factors[name].cat.categories] for name in names]
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")
@@ -330,9 +354,9 @@ def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> Dat
 
 
 def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
-    """The contrasts of each model less those of the first one, over the items of both."""
+    """The contrasts of the first model less those of each other one, over the items of both."""
     return {
-        (suite, f"{model} - {models[0]}"): (model_scores - scores[suite, models[0]]).dropna()
+        (suite, f"{models[0]} - {model}"): (scores[suite, models[0]] - model_scores).dropna()
         for (suite, model), model_scores in scores.items()
         if model in models[1:] and (suite, models[0]) in scores
     }

@@ -26,7 +26,7 @@ from lmdiag.analysis.procedures import (
 )
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.stats import Values
-from lmdiag.stimuli.proposals import WORDS
+from lmdiag.stimuli.proposals import naming_option
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts
 from lmdiag.text import in_order, shortened, suggest
@@ -109,7 +109,8 @@ class HumanTable:
         how = self.procedure
         for place in ("text", "position"):
             if not getattr(how, place):
-                remedy = WORDS.option(self.frame.columns) or f"--{place} COLUMN"
+                columns = self.frame.to_dict("list")
+                remedy = naming_option(columns, "surprisal") or f"--{place} COLUMN"
                 raise BadInput(
                     f"{self.name}: which column is the {place} of a word? Name it, {remedy}; "
                     "words of earlier positions are needed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pandas import DataFrame, Series, to_numeric
@@ -12,17 +13,30 @@ from scipy.special import logit
 from lmdiag.analysis.items import PARTS, PREDICTED
 from lmdiag.measures import Trials, registered
 from lmdiag.perturb import NONE
-from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.design import TEXT_COLUMNS, joined_texts, level_texts
+from lmdiag.stimuli.conditions import (
+    MEASURE_NAMES,
+    Uses,
+    joined_texts,
+    level_texts,
+)
+from lmdiag.stimuli.design import joined_items
+from lmdiag.stimuli.names import TEXT_COLUMNS
+from lmdiag.stimuli.names import named as known_columns
 from lmdiag.table_files import as_numbers
 from lmdiag.text import column_like, folded, shortened
 from lmdiag.types import BadInput
+
+if TYPE_CHECKING:
+    from pandas.api.typing import DataFrameGroupBy
 
 EACH_REGION = "all"
 """Stands for every region, each by itself."""
 
 DATA_SUFFIX = "_data"
 """End of the name of a column of the data whose own name means something else in a table."""
+
+# distinct values at most of a column of which rows of a cell have several, for it to be named
+_FEW_LEVELS = 24
 
 _RUN_COLUMNS = {*PREDICTED, "model", "signature", "weights", "task", "perturbation", "shuffle"}
 """Columns of what was asked and answered."""
@@ -62,14 +76,14 @@ def data_of(table: DataFrame) -> DataFrame:
     return table.drop(columns=[*never], errors="ignore").rename(columns=users)
 
 
-def unperturbed(table: DataFrame, item: str, named: Sequence[str]) -> DataFrame:
+def unperturbed(table: DataFrame, item: Sequence[str], named: Sequence[str]) -> DataFrame:
     """Returns the unperturbed rows of a task; `named` columns that mean something else are data."""
-    if unknown := [name for name in (*named, *filter(None, [item])) if name not in table]:
+    if unknown := [name for name in (*named, *item) if name not in table]:
         raise BadInput(f"no column {unknown[0]!r}: choose from {', '.join(table)}")
     taken = [name for name in named if name in _OWN and f"{name}{DATA_SUFFIX}" not in table]
     table = table.rename(columns={name: f"{name}{DATA_SUFFIX}" for name in taken})
     if item:
-        table = table.assign(item=table[column_of(table, item)])
+        table = table.assign(item=joined_items(table[[column_of(table, name) for name in item]]))
     if "perturbation" in table:
         table = table[table["perturbation"] == NONE]
     if "task" in table and table["task"].nunique() > 1:
@@ -116,7 +130,7 @@ def with_model_and_item(table: DataFrame) -> DataFrame:
         names = [*next(x for x, n in n_of.items() if n == n_of[(*facts,)])]
     table["model"] = joined_texts(table[names]).str.strip() if names else ""
     has_several_rows = "item" in table and table.duplicated(["model", "item"]).any()
-    if "contrast" in table and not has_several_rows:
+    if {"good", "contrast"} <= {*table} and not has_several_rows:
         table["item"] = table["contrast"]
     return table
 
@@ -195,31 +209,60 @@ def summed_over_words(
         keys: columns of the cells.
         constant: columns of a formula, which must not differ within a sum.
     """
-    readers = [name for name in table if folded(name) in READER_NAMES]
     groups = [name for name in dict.fromkeys(["model", "item", *keys]) if name in table]
     n_cells = table.groupby(groups, dropna=False).ngroups
     n_rows = len(table)
     if n_rows == n_cells:
         return table, ""
-    positions = [name for name in table if folded(name) in WORD_PLACES]
+    places = [name for name in known_columns("position", table) if _are_numbers(table[name])]
     words = [name for name in table if folded(name) in ("word", "token", "ia")]
-    groups = list(dict.fromkeys([*groups, *readers]))
+    groups = list(dict.fromkeys([*groups, *known_columns("reader", table)]))
     several = table.groupby(groups, dropna=False)
-    is_words = bool(positions) or any(several[name].nunique().gt(1).any() for name in words)
+    is_words = bool(places) or any(several[name].nunique().gt(1).any() for name in words)
     if response != "surprisal" or not is_words:
-        what = f"{response}: mean over the rows of an item and cell"
-        return table, f"{what}, {n_rows:,} rows of {n_cells:,} cells"
+        what = f"{response}: mean over the rows of an item and cell, {n_rows:,} rows of "
+        return table, f"{what}{n_cells:,} cells{_differing(several, [*groups, response])}"
     for name in constant:
         if name not in (response, *groups) and several[name].nunique(dropna=False).gt(1).any():
             raise BadInput(
                 f"{name} differs between words whose surprisals are summed: leave it out of the "
                 "formula, or make a table with a row per region"
             )
-    if positions:
-        places = table.groupby([*groups, positions[0]], dropna=False, sort=False)
-        table = places.first().assign(**{response: places[response].mean()}).reset_index()
+    if places:
+        at_place = table.groupby([*groups, places[0]], dropna=False, sort=False)
+        table = at_place.first().assign(**{response: at_place[response].mean()}).reset_index()
     summed = table.groupby(groups, dropna=False, sort=False)
     values = summed[response].agg(lambda words: words.sum(skipna=False))
     sums = summed.first().assign(**{response: values}).reset_index()
     what = f"{response}: sum over the words of an item and cell"
     return sums, f"{what}, {n_rows:,} rows make {len(sums):,} sums"
+
+
+def _are_numbers(column: Series) -> bool:
+    return bool(to_numeric(column, errors="coerce").notna().any())
+
+
+def _differing(several: DataFrameGroupBy, groups: Sequence[str]) -> str:
+    """The columns with few levels in which rows of one cell differ, and how to choose rows."""
+    table = several.obj
+    n_rows = several.size()
+    names = []
+    for name in data_of(table):
+        if name in table and name not in groups and 2 <= table[name].nunique() <= _FEW_LEVELS:
+            n_levels = several[name].nunique()[n_rows > 1]
+            if len(n_levels) and (n_levels > 1).mean() > 0.5:
+                names.append(str(name))
+    if not names:
+        return ""
+    remedy = f"--filter {names[0]}=VALUE chooses some"
+    return f"; the rows of a cell differ in {', '.join(names)}: {remedy}"
+
+
+def check_one_measure(table: DataFrame, found: Uses) -> None:
+    """Refuses a table with several measures in one column, of which none was chosen."""
+    for name, use in found.others.items():
+        if use == MEASURE_NAMES and name in table:
+            levels = [*table[name].dropna().unique()]
+            if len(levels) > 1:
+                has = f"{name} has the names of {len(levels)} measures ({', '.join(levels)})"
+                raise BadInput(f"{has}: choose one by --filter {name}={levels[0]}")

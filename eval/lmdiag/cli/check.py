@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 from lmdiag import stimuli
 from lmdiag.cli import options
 from lmdiag.stimuli import Stimuli
-from lmdiag.stimuli.design import check_columns, design_of
 from lmdiag.stimuli.proposals import UnknownLayout, as_typed
+from lmdiag.table_files import RawTable
 from lmdiag.text import visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
 
@@ -49,8 +49,10 @@ def _proposed_lines(
     """Yields what a table without texts may be, or the command that may read it, if it does."""
     yield f"{task}: {len(unknown.table):,} rows without a {unknown.lacks}"
     yield f"columns     {', '.join(filter(None, unknown.table.columns))}"
-    if unknown.kind:
-        yield f"perhaps     {unknown.kind}"
+    if unknown.other:
+        yield f"perhaps     {unknown.other.text()}"
+        if unknown.other.command == "analyse":
+            yield from _use_lines(unknown.table, unknown.other.columns)
         return
     options = table.with_further(unknown.options)
     yield f"proposed    lmdiag run --model M --data {shlex.quote(file)} {as_typed(options)}"
@@ -60,21 +62,41 @@ def _proposed_lines(
         yield f"then        {problem}"
 
 
+def _use_lines(table: RawTable, columns: Mapping[str, str]) -> Iterator[str]:
+    """Yields what the columns of a table of responses are used for."""
+    from pandas import DataFrame
+
+    from lmdiag.stimuli.conditions import uses_of
+
+    frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
+    response = columns["response"]
+    uses = uses_of(frame.assign(item=frame[columns["item"]]), response=response)
+    yield f"response    {response}"
+    yield f"items       {frame[columns['item']].nunique():,}"
+    for name, levels in uses.levels.items():
+        yield f"condition   {name}: {', '.join(levels)}"
+    for name, use in uses.others.items():
+        if name != columns["item"]:
+            yield f"column      {name}: {use}"
+
+
 def _lines(rows: Stimuli, options: DesignOptions) -> Iterator[str]:
     """Yields what own rows are: texts, items, conditions, cells, other columns, warnings."""
+    from lmdiag.stimuli.design import check_columns, design_of
+
     check_columns({rows.task: rows}, options)
     design = design_of(rows, options)
     if design is None:
         yield f"{rows.task}: {len(rows):,} rows"
         return
     columns = rows.columns()
-    read = ("context", "target", "right_context") if rows.asks_words else ("sentence",)
-    texts = [name for name in read if name in columns]
     yield f"{rows.task}: {design.n_rows:,} {design.form}"
     for note in rows.notes:
         step, _, text = note.partition(": ")
         yield f"{step:<11} {text}"
-    yield f"texts       {', '.join(name for name in texts if any(columns[name]))}"
+    for row in design.rows:
+        yield f"reads       {row}"
+    yield f"texts       {', '.join(design.texts)}"
     if rows.compared:
         yield f"compared    {len({*columns['contrast']}):,} contrasts of good and bad rows"
     if design.n_items:

@@ -153,6 +153,8 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
             say(f"lmdiag: {task}: {note}")
     for task, found in inputs.designs().items():
         if not quiet:
+            for row in found.rows:
+                say(f"lmdiag: {task}: reads {row}")
             say(f"lmdiag: {task}: {found.summary()}")
         for warning in found.warnings:
             say(f"lmdiag: warning: {task}: {warning}")

@@ -15,8 +15,9 @@ import lmdiag
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import options, say
 from lmdiag.files import decoded, read_text, user_path, write_atomically
-from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES, is_text_table
+from lmdiag.table_files import TABLE_SUFFIXES, WRITTEN_SUFFIXES
 from lmdiag.text import visible
+from lmdiag.text_tables import is_text_table
 from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:

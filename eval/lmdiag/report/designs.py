@@ -17,7 +17,7 @@ from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.grid import CellText, Grid, Section, text_grid
-from lmdiag.stimuli.design import design_of
+from lmdiag.stimuli.design import design_of, item_columns
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
@@ -75,7 +75,8 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
         section = Section(f"{visible(task)}: conditions")
         found = design_of(rows, options_of_all)
         warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
-        has_items = any(rows.columns().get(arguments.get("item", "item"), ()))
+        items = item_columns(options_of_all, rows.columns())
+        has_items = all(any(rows.columns().get(name, ())) for name in items)
         if has_items and task not in diagnostics.built_in():
             try:
                 section = _design(having, task, dict(arguments))._replace(title=section.title)

@@ -18,7 +18,7 @@ from lmdiag.results.models import model_label
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
-from lmdiag.stimuli.proposals import WORDS
+from lmdiag.stimuli.proposals import naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import MISSING, as_frame
@@ -143,7 +143,7 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
     names = [name for name in ("text", "sentence") if name in table.columns]
     if len(names) != 1:
         rule = "a table needs one column text or sentence; give other texts as a .txt file"
-        if remedy := WORDS.option(table.columns):
+        if remedy := naming_option(table.columns, "surprisal"):
             rule = f"if it has a row per word, give {remedy}"
         raise BadInput(f"{path} has the columns {', '.join(table.columns)}: {rule}")
     texts_of_rows = table.columns[names[0]]

@@ -88,7 +88,7 @@ def load(
         if task not in tasks:
             there = f"no task {task!r}{suggest(task, tasks)}" if task else "several tasks"
             raise BadInput(f"{source} has {there}: choose from {', '.join(tasks) or 'none'}")
-        table = dataset.read(task)
+        table = dataset.read(task, options.sheet)
         commit = dataset.commit(task)
         source = dataset.name
     else:
@@ -101,7 +101,9 @@ def load(
     columns = checked(table, task)
     numbers = table.numbers
     if limit is not None and limit < len(table):
-        kept = sample(columns, limit, seed, diagnostics.get(task, table.form))
+        by_item = task not in diagnostics.built_in() and any(columns["item"])
+        diagnostic = diagnostics.get(task, table.form)
+        kept = sample(columns, limit, seed, diagnostic, by_item=by_item)
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
         numbers = numbers.of(kept)
     return Stimuli(task, columns, source, commit, table.form, numbers, table.notes)

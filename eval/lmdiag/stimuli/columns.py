@@ -1,19 +1,23 @@
 """Which column is what: columns that the user names, and names that are spelled in another way.
 
-What differs from a known name in letter case, zeros, blanks, dots or underscores is read as it. One
-letter's difference is refused with the remedy, and so are two sentences in a row.
+What differs from a known name in letter case, zeros, blanks, dots or underscores is read as it, if
+its values are of the kind that the name says. One letter's difference is refused with the remedy,
+and so are two sentences in a row.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.stimuli.forms import PAIR, form_of, is_region
+from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
+from lmdiag.stimuli.names import pair_of_sentences
 from lmdiag.table_files import Problems, RawTable
-from lmdiag.text import folded
+from lmdiag.text import folded, shortened
 from lmdiag.types import BadInput, TableOptions
 
 _BLANKS, _SENTENCES = ({column.name for column in core} for core in (CORE, SENTENCES))
@@ -24,39 +28,29 @@ ITEM_COLUMNS = frozenset({*_BLANKS, *_SENTENCES, *PAIR, "region"})
 ANALYSED_COLUMNS = frozenset({"item", "model", "surprisal", "region", "good", "contrast"})
 """Known columns of tables of items and responses."""
 
-READER_NAMES = (
-    "participant", "subject", "reader", "subid", "workerid", "subj", "sub", "participantid",
-    "subjectid", "readerid", "ppt",
-)  # fmt: skip
-"""Names of columns that tell readers apart, folded."""
-
-WORD_PLACES = (
-    "wordindex", "wordposition", "wordnumber", "wordnr", "wordno", "wordid", "wordorder",
-    "position", "zone", "ianum", "sentpos", "wordidx", "tokenid", "tokenindex",
-)  # fmt: skip
-"""Names of columns with the place of a word in its sentence, folded."""
+_WORDS_OF: Mapping[ValueKind, str] = {
+    "number": "numbers", "file": "names of files", "label": "a few labels that repeat",
+    "word": "single words", "question": "questions",
+}  # fmt: skip
 
 _NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | {"condition", "text", "position", "word"}
 _NAMES |= {"participant", "response", "count", "cloze"}
 _REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch
 
+# words of values that may be texts though they repeat across items, as those of templates
+_PHRASE = 3
+
 # letters of a name in which another letter is a slip; "mood" and "good" are two words
 _LONG = 8
-
-# parts of the names of two columns of sentences; the first of them is often the good one
-_PARTNERS = (
-    ("good", "bad"), ("more", "less"), ("correct", "incorrect"), ("right", "wrong"),
-    ("grammatical", "ungrammatical"), ("gram", "ungram"), ("acceptable", "unacceptable"),
-    ("plausible", "implausible"), ("possible", "impossible"), ("positive", "negative"),
-    ("pos", "neg"), ("true", "false"), ("a", "b"), ("1", "2"), ("0", "1"),
-)  # fmt: skip
 
 
 def name_columns(
     table: RawTable, options: TableOptions, known: Collection[str], problems: Problems, *,
     copies: bool = False,
 ) -> RawTable:  # fmt: skip
-    """Returns a table whose columns have the known names.
+    """Returns a table whose columns have the known names that their values fit.
+
+    A column of a known name whose values do not fit keeps its values under this name and `_data`.
 
     Args:
         options: `columns`, NAME=COLUMN or region=COLUMN..COLUMN; `wide` columns keep their names.
@@ -75,22 +69,121 @@ def name_columns(
         is_free = column not in chosen.values() and folded(column) not in wide
         if name and name not in chosen and is_free:
             claims.setdefault(name, []).append(column)
+    fitting = _Fitting(table, chosen, claims)
+    notes: list[str] = []
+    for name, column in chosen.items():
+        with problems.kept():
+            notes += fitting.check_chosen(name, column)
     sources = chosen.copy()
-    for name, columns in _plausible(claims, {*chosen, *table.columns}).items():
+    for name, columns in _plausible(fitting.claims, {*chosen}).items():
         with problems.kept():
             sources |= _claimed(table, name, columns)
+    unfit = {x for x in claims if x in table.columns and x not in fitting.claims.get(x, ())}
     renamed: dict[str, Sequence[object]] = {}
     for column, values in table.columns.items():
         names = [name for name, source in sources.items() if source == column]
         if not names or (copies and column not in sources):
-            names.append(f"{column}_data" if column in sources else column)
+            is_taken = column in sources or (column in unfit and not copies)
+            names.append(f"{column}_data" if is_taken else column)
         renamed |= dict.fromkeys(names, values)
     shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
+    shown += [f"{name} as {name}_data" for name in table.columns if name in unfit and not copies]
     if len(shown) > 8:
         shown = [*shown[:3], "...", shown[-1]]
-    note = (f"columns: {', '.join(shown)}",) if shown else ()
-    notes = (*table.notes, *note)
-    return replace(table, columns=renamed, chosen=frozenset(chosen), notes=notes)
+    if shown:
+        notes.insert(0, f"columns: {', '.join(shown)}")
+    notes = [*table.notes, *notes]
+    return replace(table, columns=renamed, chosen=frozenset(chosen), notes=tuple(notes))
+
+
+class _Fitting:
+    """Which columns have values of the kind that their names say.
+
+    Args:
+        table: as it was read.
+        chosen: known name -> column that the user says it is.
+        claimed: known name -> columns that are spelled so.
+    """
+
+    def __init__(
+        self, table: RawTable, chosen: Mapping[str, str], claimed: Mapping[str, list[str]]
+    ) -> None:
+        self.table = table
+        self.chosen = chosen
+        self.claimed = claimed
+        self.names = {*chosen, *claimed}
+        self._values: dict[str, Distinct] = {}
+        item = self._column("item")
+        self.items = self.values(item).codes if item else None
+
+    def values(self, column: str) -> Distinct:
+        """The distinct values of a column."""
+        if column not in self._values:
+            self._values[column] = values_of(self.table.columns[column])
+        return self._values[column]
+
+    def kind(self, column: str) -> ValueKind:
+        """What the values of a column are."""
+        return self.values(column).kind(self.items)
+
+    @cached_property
+    def claims(self) -> Mapping[str, list[str]]:
+        """The known names, and the columns that are spelled so and have values of the kind."""
+        fitting = {
+            name: [column for column in columns if self._fits(name, column)]
+            for name, columns in self.claimed.items()
+        }
+        if "context" not in fitting or not fitting["context"]:
+            fitting.pop("right_context", None)
+        return {name: columns for name, columns in fitting.items() if columns}
+
+    def _fits(self, name: str, column: str) -> bool:
+        """Whether a column has values of the kind that its name says.
+
+        In a table of a few rows without other texts, or beside contexts, mistakes are named later.
+        """
+        kind = self.kind(column)
+        if kind == "empty":
+            return True
+        is_phrase = kind == "label" and self.values(column).mean_words >= _PHRASE
+        if column == name and (is_phrase or len(self.table) <= FEW_ROWS):
+            texts = {"sentence", "context", *PAIR} & self.names - {name}
+            kinds = {self.kind(self._column(other)) for other in texts}
+            if not kinds & {"text", "question"} or texts == {"context"}:
+                return True
+        if name in ("context", "sentence"):
+            return kind in ("text", "question")
+        if name in ("target", "right_context", *PAIR) or name.startswith("region_"):
+            return kind not in ("number", "file")
+        if name in ("good", "contrast"):
+            other = "contrast" if name == "good" else "good"
+            return other in self.names or kind != "label"
+        if name == "expected" and kind == "label":
+            targets = self._column("target")
+            words = {*self.values(targets).levels} if targets else set()
+            return bool({*self.values(column).levels} & words)
+        if name == "position":
+            return kind == "number"
+        return True
+
+    def _column(self, name: str) -> str:
+        return self.chosen.get(name) or next(iter(self.claimed.get(name, ())), "")
+
+    def check_chosen(self, name: str, column: str) -> Iterator[str]:
+        """Yields a line on a column that the user named whose values are of another kind.
+
+        `BadInput` for one that cannot be read as it: numbers, and names of files.
+        """
+        kind = self.kind(column)
+        what = _WORDS_OF.get(kind, "")
+        is_text = name in ("context", "sentence", "right_context", *PAIR) or "region_" in name
+        if is_text and kind in ("number", "file"):
+            example = shortened(self.values(column).levels[0], 40)
+            problem = f"{column} has {what}, as {example!r}, which no model reads as text"
+            raise BadInput(f"{self.table.name}: --columns {name}={column}: {problem}")
+        if name in ("context", "sentence", *PAIR) and kind not in ("text", "empty"):
+            example = shortened(self.values(column).levels[0], 40)
+            yield f"warning: {column} is read as {name}, and has {what}, as {example!r}"
 
 
 def _given_names(table: RawTable, text: str) -> dict[str, str]:
@@ -138,7 +231,7 @@ def _plausible(claims: Mapping[str, list[str]], names: Collection[str]) -> Mappi
 
 def _claimed(table: RawTable, name: str, columns: Sequence[str]) -> dict[str, str]:
     """The one column that is spelled as a known name, by this name."""
-    if name in table.columns:
+    if name in columns:
         return {}
     if len(columns) > 1:
         choice = " or ".join(f"{name}={column}" for column in columns)
@@ -183,22 +276,6 @@ def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
             remedy = f"rename it to {meant}, or to another name"
             problems.append(f"the column {name!r} is nearly {meant!r}: {remedy}")
     return problems
-
-
-def pair_of_sentences(names: Iterable[str]) -> tuple[str, ...]:
-    """Returns two columns of sentences that differ in a part of their names; () without such.
-
-    >>> pair_of_sentences(["id", "sent_more", "sent_less"])
-    ('sent_more', 'sent_less')
-    """
-    by_name = {folded(name): name for name in names}
-    for stem in ("sentence", "sent", "sentences", "s"):
-        for good, second in _PARTNERS:
-            for pattern in ("{0}{1}", "{1}{0}"):
-                pair = [pattern.format(stem, part) for part in (good, second)]
-                if by_name.keys() >= {*pair}:
-                    return tuple(by_name[name] for name in pair)
-    return ()
 
 
 def _is_near(name: str, known: str) -> bool:

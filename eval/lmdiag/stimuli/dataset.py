@@ -22,8 +22,9 @@ from typing import Any
 from lmdiag import diagnostics, files
 from lmdiag.stimuli.forms import SHORT_NAMES, form_of, in_form
 from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_task, suite_rows
-from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, is_text_table, read_table
+from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, read_table
 from lmdiag.text import shortened, suggest
+from lmdiag.text_tables import is_text_table
 from lmdiag.types import DIAGNOSTICS, BadInput
 
 BUILT: Mapping[str, str] = {"lmdiag": "upstream", "demo": "demo"}
@@ -43,7 +44,7 @@ _LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
 _parsed = lru_cache(maxsize=8)(files.parse_yaml)
 
 
-def read_file(path: Path) -> RawTable:
+def read_file(path: Path, sheet: str = "") -> RawTable:
     """Reads a table, a test suite, or the lines of an extended set as one column."""
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
@@ -54,7 +55,7 @@ def read_file(path: Path) -> RawTable:
     if suffix == _TEXT and (extended_task(path.name) or not is_text_table(path)):
         lines = files.read_text(path).removesuffix("\n").split("\n")
         return RawTable(str(path), {TEXT: lines}, RowNumbers(range(1, len(lines) + 1), "line"))
-    return read_table(path)
+    return read_table(path, sheet=sheet)
 
 
 @dataclass(frozen=True)
@@ -89,8 +90,8 @@ class Dataset:
             return commit if isinstance(commit, str) else None
         return None
 
-    def read(self, config: str) -> RawTable:
-        """Reads all rows of a config."""
+    def read(self, config: str, sheet: str = "") -> RawTable:
+        """Reads all rows of a config, of Excel files those of a sheet."""
         patterns = self.configs[config]
         if self.is_hub:
             _snapshot(self.name, self.root.name, patterns)
@@ -101,7 +102,7 @@ class Dataset:
             raise BadInput(f"{self.name}: {problem}") from None
         if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        return _concatenated([self._in_folder(path, read_file(path)) for path in paths])
+        return _concatenated([self._in_folder(path, read_file(path, sheet)) for path in paths])
 
     def _in_folder(self, path: Path, table: RawTable) -> RawTable:
         """The rows of a file, with what its place says of pairs."""

@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from itertools import combinations, product
+from itertools import combinations
 from math import prod
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from lmdiag import diagnostics
-from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
+from lmdiag.stimuli.conditions import (
+    NO_CONDITION,
+    NO_CONDITIONS,
+    RARE,
+    SHARE,
+    Uses,
+    joined_texts,
+    level_texts,
+    texts_of,
+    uses_of,
+    why_no_conditions,
+)
+from lmdiag.stimuli.kinds import MOST_LABELS
+from lmdiag.stimuli.names import TEXT_COLUMNS
+from lmdiag.stimuli.names import named as named_columns
 from lmdiag.stimuli.proposals import critical_columns, filler_levels, split_of
 from lmdiag.stimuli.rows import Stimuli
-from lmdiag.table_files import as_texts
-from lmdiag.text import column_like, first_few, folded, in_order, suggest, visible
+from lmdiag.stimuli.shown import first_rows
+from lmdiag.text import column_like, first_few, shortened, suggest, visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-NO_CONDITIONS = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "good"}
-NO_CONDITIONS |= {"word", "region", "regions", "formulas"}
-"""Columns that are conditions only where they are named."""
-
-NO_CONDITION = (
-    "no column with 2 to 6 levels differs within items: name the conditions with --conditions, and "
-    "the items in the column item"
-)
-"""What is said of a table without conditions if there is no better reason."""
-
-# levels of a condition that is found
-_MOST = 6
-# a level with so many rows or fewer, and less than this share of another's, may be misspelt
-_RARE, _SHARE = 3, 0.25
-
-TEXT_COLUMNS = ("context", "target", "right_context", "sentence")
-"""Columns of the text that a model reads."""
-
-_NO_CONDITION = "not a condition"
 _SHARES = "shares of people, for spearman_human"
 _FORMS = {"": "words in context", "sentences": "sentences", "minimal_pairs": "sentences of pairs"}
-# names of what items are distributed over, which is hardly a condition
-_LISTS = re.compile(
-    r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|order|script|subj|participant|session).*"
-).fullmatch
 
 
 @dataclass(frozen=True)
@@ -64,6 +55,8 @@ class Design:
         n_complete: number of items with all cells.
         others: further column -> what it is.
         warnings: what looks wrong, one line each.
+        texts: columns of the texts that are read.
+        rows: the first row as it is read; see `lmdiag.stimuli.shown.first_rows`.
     """
 
     n_rows: int
@@ -74,10 +67,12 @@ class Design:
     n_complete: int = 0
     others: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    texts: Sequence[str] = ()
+    rows: Sequence[str] = ()
 
     def summary(self) -> str:
         """Returns one line: the rows, the conditions with their levels, the other columns."""
-        parts = [f"{self.n_rows:,} {self.form}"]
+        parts = [f"{self.n_rows:,} {self.form}", f"text: {', '.join(self.texts)}"]
         if self.n_items:
             crossed = " x ".join(f"{name} ({', '.join(of)})" for name, of in self.levels.items())
             parts += [f"{self.n_items:,} items", f"conditions: {crossed or 'none'}"]
@@ -85,113 +80,6 @@ class Design:
             names = [name for name, other in self.others.items() if other == use]
             parts.append(f"{use}: {first_few(names)}")
         return visible("; ".join(parts))
-
-
-def joined_texts(table: DataFrame) -> Series:
-    """Returns the texts of the columns of each row, joined by blanks; "" where one is missing."""
-    from pandas import Series
-
-    columns = [table[name].fillna("").astype(str) for name in table]
-    texts = [" ".join(parts) for parts in zip(*columns, strict=True)]
-    return Series(texts, table.index, dtype=object)  # `agg` would make a Series of each row
-
-
-def level_texts(column: Series) -> Series:
-    """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
-    texts = as_texts(column)
-    lower = texts.str.lower() if len(texts.dropna()) else texts
-    return texts.where(~lower.isin(["true", "false"]), lower).where(texts.notna() & (texts != ""))
-
-
-def find_conditions(table: DataFrame) -> list[str]:
-    """Returns the columns that are conditions of a design, of a table with a column item.
-
-    A condition has 2 to 6 levels; at least half of the items have all of them, and other texts at
-    each. Other columns are covariates or text. A column that follows from other conditions is left
-    out, as one that names their cells does, and one that follows from them within each item, as the
-    list of a Latin square.
-    """
-    names = _candidates(table)
-    n_values = table[names].nunique()
-    few = [name for name in names if 2 <= n_values[name] <= _MOST + 1]
-    levels = table[few].apply(level_texts).assign(item=table["item"])
-    n_levels = levels[few].nunique()
-    n_levels = n_levels[n_levels.between(2, _MOST)]
-    has_all = levels.groupby("item")[[*n_levels.index]].nunique().eq(n_levels).mean() >= 0.5
-    texts = _texts(table)
-    found = [name for name in has_all.index[has_all] if _texts_differ(levels, name, texts)]
-
-    many = [name for name in names if n_values[name] > _MOST and folded(name).startswith("cond")]
-    levels[many] = table[many]
-    lists = [name for name in found if _LISTS(folded(name))]
-    others = [name for name in (*found, *many) if name not in (*lists, "good")]
-    found = [name for name in found if name not in lists or not _rotates(levels, name, others)]
-    chosen: list[str] = []
-    for name in sorted(found, key=lambda name: (n_levels[name], name == "good")):
-        if not _follows(levels, name, chosen) and not _rotates(levels, name, chosen):
-            chosen = [*(x for x in chosen if not _follows(levels, x, [name])), name]
-    return [name for name in found if name in chosen]
-
-
-def _candidates(table: DataFrame) -> list[str]:
-    """The columns that may be conditions: not texts, nor places of words, nor readers."""
-    never = {*NO_CONDITIONS, "item"}
-    others = {*WORD_PLACES, *READER_NAMES}
-    return [name for name in table if name not in never and folded(name) not in others]
-
-
-def why_no_conditions(table: DataFrame) -> str:
-    """Returns why no column of a table is a condition, and what to do."""
-    names = _candidates(table)
-    levels = table[names].apply(level_texts).assign(item=table["item"])
-    by_item = levels.groupby("item")[names].nunique()
-    inner = [name for name in names if by_item[name].median() >= 2]
-    outer = [name for name in names if by_item[name].max() <= 1]
-    for name, block in product(inner, outer):
-        parts = {x: in_order(part[name].dropna().unique()) for x, part in levels.groupby(block)}
-        sizes = levels.groupby([block, "item"])[name].nunique()
-        is_full = [(sizes[level] == len(part)).mean() >= 0.5 for level, part in parts.items()]
-        if 2 <= len(parts) <= _MOST and all(is_full) and len({*parts.values()}) == len(parts):
-            block_levels = "; ".join(f"{level}: {', '.join(part)}" for level, part in parts.items())
-            has = f"{name} has other levels at each level of {block} ({block_levels})"
-            return f"{has}: choose one by --filter {block}={next(iter(parts))}"
-    for name in inner:
-        if (n := levels[name].nunique()) > _MOST and levels[name].duplicated().mean() >= 0.5:
-            has = f"{name} has {n} levels, more than {_MOST}: name it by --conditions {name}"
-            return f"{has}, keep some by --filter {name}=A,B, divide them by --split"
-    return NO_CONDITION
-
-
-def _texts(table: DataFrame) -> Series | None:
-    """The text of each row; None for a table without texts."""
-    names = [name for name in TEXT_COLUMNS if name in table]
-    return joined_texts(table[names]) if names else None
-
-
-def _texts_differ(levels: DataFrame, name: str, texts: Series | None) -> bool:
-    """Whether at least half of the items that have several levels have other texts at each."""
-    if texts is None:
-        return True
-    cells = levels[["item", name]].assign(text=texts).dropna()
-    texts_at: dict[tuple[Any, ...], set[str]] = {}
-    for item, level, text in cells.itertuples(index=False, name=None):
-        texts_at.setdefault((item, level), set()).add(text)
-    texts_of: dict[Any, list[frozenset[str]]] = {}
-    for (item, _), level_set in texts_at.items():
-        texts_of.setdefault(item, []).append(frozenset(level_set))
-    several = [len({*sets}) > 1 for sets in texts_of.values() if len(sets) > 1]
-    return not several or sum(several) / len(several) >= 0.5
-
-
-def _follows(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
-    """Whether the level of a column is known where those of others are."""
-    return bool(others) and levels.groupby([*others])[name].nunique().max() <= 1
-
-
-def _rotates(levels: DataFrame, name: str, others: Sequence[str]) -> bool:
-    """Whether a column follows from others within each item, but in another way in other items."""
-    within_items = _follows(levels, name, ["item", *others])
-    return bool(others) and within_items and not _follows(levels, name, others)
 
 
 def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None:
@@ -212,165 +100,237 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
     columns = stimuli.columns()
-    item = column_like(options.item or "item", columns)
+    texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
+    names = item_columns(options, columns)
     named = [column_like(name, columns) for name in options.conditions]
     filled = [name for name, values in columns.items() if any(x not in (None, "") for x in values)]
-    names = [name for name in filled if name in named or name not in (*NO_CONDITIONS, item)]
-    has_shares = "human" in names and stimuli.compared and stimuli.diagnostic.has_shares(columns)
-    uses = {"human": _SHARES} if has_shares else {}
+    others = [x for x in filled if x in named or x not in (*NO_CONDITIONS, *names)]
+    has_shares = "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns)
+    shares = {"human": _SHARES} if has_shares else {}
     form = _FORMS[stimuli.form]
     if stimuli.regions:
         form += f" in up to {max(map(len, stimuli.regions))} regions"
-    if item not in filled or stimuli.form == "minimal_pairs":
+    if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
-        others = {x: "break-down" if x in by else "not used" for x in names if x != "good"}
-        near = [x for x in names if x.lower().startswith("item") or folded(x) == "id"][:1]
+        uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
+        near = named_columns("item", others)[:1] if stimuli.form != "minimal_pairs" else []
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
-        return Design(len(stimuli), form, others=others | uses, warnings=hints)
-    table = DataFrame({name: level_texts(Series(columns[name], dtype=object)) for name in names})
-    table["item"] = level_texts(Series(columns[item], dtype=object))
-    table = table.assign(**{name: columns[name] for name in TEXT_COLUMNS if name in columns})
-    found = [name for name in named if name in names] or find_conditions(table)
-    counts = {name: table[name].value_counts() for name in found}
-    sizes = table.groupby(["item", *found]).size().reset_index(name="rows")
-    cells = sizes.groupby(found) if found else ()
-    others = {x: uses.get(x) or _use(table, x, found) for x in names if x not in found}
-    dropped = [name for name, use in others.items() if use == _NO_CONDITION and found and not named]
+        rows = first_rows(stimuli)
+        return Design(
+            len(stimuli), form, others=uses | shares, warnings=hints, texts=texts, rows=rows
+        )
+    table = DataFrame({name: Series(columns[name], dtype=object) for name in others})
+    for name in TEXT_COLUMNS:
+        if name in filled:
+            table[name] = columns[name]
+    table["item"] = joined_items(DataFrame({name: columns[name] for name in names}))
+    found = uses_of(table, [name for name in named if name in others])
+    table = table.assign(**{name: level_texts(table[name]) for name in others})
+    design = _Found(stimuli, table, found, others)
+    counts = {name: design.factors[name].value_counts() for name in found.levels}
+    sizes = design.factors.groupby(["item", *found.levels]).size().reset_index(name="rows")
+    cells = sizes.groupby([*found.levels]) if found.levels else ()
     return Design(
         len(stimuli),
         form,
         n_items=table["item"].nunique(),
-        levels={name: {k: int(n[k]) for k in in_order(n.index)} for name, n in counts.items()},
+        levels={
+            name: {k: int(counts[name].get(k, 0)) for k in of} for name, of in found.levels.items()
+        },
         cells={", ".join(cell): (len(part), int(part["rows"].sum())) for cell, part in cells},
-        n_complete=len(_complete(table, found)),
-        others=others,
-        warnings=[*_warnings(stimuli, table, [*names, "item"], found, dropped)],
+        n_complete=len(design.complete(found.levels)),
+        others={x: shares.get(x, use) for x, use in found.others.items()},
+        warnings=[*design.warnings()],
+        texts=texts,
+        rows=first_rows(stimuli, found.levels),
     )
 
 
-def _use(table: DataFrame, name: str, found: Sequence[str]) -> str:
-    """What a column beside the conditions is."""
-    n = table[name].nunique()
-    if n < 2:
-        return "not used (one value)"
-    if table.groupby("item")[name].nunique().max() <= 1:
-        return "covariate"
-    if any(_follows(table, name, others) for others in (found, *([x] for x in found))):
-        return "follows from the conditions"
-    if n > MOST_LEVELS and 2 * n > len(table):
-        return f"not used ({n:,} values that hardly repeat)"
-    if n > _MOST:
-        return f"not used ({n:,} levels, more than {_MOST}: give --conditions or --split)"
-    if not _texts_differ(table, name, _texts(table)):
-        return "same texts at each level"
-    return "follows from item" if _rotates(table, name, found) else _NO_CONDITION
+def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
+    """Returns the columns whose values together name the items."""
+    return [column_like(name, columns) for name in options.item or ("item",)]
 
 
-def _complete(levels: DataFrame, conditions: Sequence[str]) -> Any:
-    """The items that have rows in all cells of the crossed conditions."""
-    n_cells = prod(levels[name].nunique() for name in conditions)
-    rows = levels[["item", *conditions]].dropna().drop_duplicates()
-    sizes = rows.groupby("item").size()
-    return sizes.index[sizes == n_cells]
+def joined_items(columns: DataFrame) -> Series:
+    """Returns the item of each row: the values of some columns, joined by blanks; NaN for none."""
+    texts = columns.apply(level_texts)
+    if texts.shape[1] == 1:
+        return texts.iloc[:, 0]
+    return joined_texts(texts).where(texts.notna().all(axis=1))
 
 
 # ---- warnings ------------------------------------------------------------------------------------
 
 
-def _warnings(
-    stimuli: Stimuli,
-    table: DataFrame,
-    names: Sequence[str],
-    found: Sequence[str],
-    dropped: Sequence[str],
-) -> Iterator[str]:
-    """Yields what looks wrong in a design.
+class _Found:
+    """A design that was found, and what looks wrong in it.
 
-    `names` are the columns of levels, `found` those that are conditions, and `dropped` those that
-    are none, since most items lack some of their levels.
+    Args:
+        stimuli: its rows.
+        table: their columns as levels, and the columns of their texts.
+        uses: what they are used for.
+        names: columns of levels.
+
+    Attributes:
+        factors: item and conditions of each row; NaN where a level is set aside or missing.
     """
-    for name in ["item", *found]:
-        if rows := table.index[table[name].isna()].tolist():
-            lines = stimuli.shown_rows(rows)
-            yield f"{name} is missing in {len(rows)} of {len(table)} rows ({lines})"
-    for name in names:
-        counts = table[name].value_counts()
-        if name == "item" or len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
-            continue
-        for level, n in counts[counts <= _RARE].items():
-            others = counts.index[n < _SHARE * counts]
-            for close in get_close_matches(level, others, n=1, cutoff=0.75):
-                lines = stimuli.shown_rows(table.index[table[name] == level].tolist())
-                has = f"{n} row{'s' if n > 1 else ''} ({lines})"
-                yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
-    for name in dropped:
-        of = ", ".join(f"{level} {n}" for level, n in table[name].value_counts().items())
-        n_items = f"{len(_complete(table, [name]))} of {table['item'].nunique()} items"
-        has = f"{n_items} have all of its levels (rows: {of})"
+
+    def __init__(
+        self, stimuli: Stimuli, table: DataFrame, uses: Uses, names: Sequence[str]
+    ) -> None:
+        self.stimuli = stimuli
+        self.table = table
+        self.uses = uses
+        self.names = names
+        factors = {x: table[x].where(table[x].isin(of)) for x, of in uses.levels.items()}
+        self.factors = table[["item"]].assign(**factors)
+
+    def complete(self, conditions: Iterable[str]) -> Any:
+        """The items that have rows in all cells of the crossed conditions."""
+        names = [*conditions]
+        n_cells = prod(len(self.uses.levels[name]) for name in names)
+        rows = self.factors[["item", *names]].dropna().drop_duplicates()
+        sizes = rows.groupby("item").size()
+        return sizes.index[sizes == n_cells]
+
+    def _lines(self, rows: Series) -> str:
+        """What messages call the rows that are true."""
+        return self.stimuli.shown_rows(np.flatnonzero(rows).tolist())
+
+    def warnings(self) -> Iterator[str]:
+        """Yields what looks wrong, a line each."""
+        uses = self.uses
+        for name in ["item", *uses.levels]:
+            if (missing := self.table[name].isna()).any():
+                n = int(missing.sum())
+                yield f"{name} is missing in {n} of {len(missing)} rows ({self._lines(missing)})"
+        yield from uses.notes
+        yield from self._misspelt()
+        for name in uses.restarts:
+            has = f"item numbers begin anew at each {name}: their texts have few words in common"
+            yield f"{has}: give --item {quote(name)} item"
+        if uses.alike:
+            both = " and ".join(uses.alike)
+            remedy = f"name one, --conditions {quote(uses.alike[0])}"
+            yield f"{both} explain the texts equally well, and neither is taken: {remedy}"
+        for name in uses.dropped if uses.levels else ():
+            yield self._dropped(name)
+        for name, levels in uses.levels.items():
+            for split in split_of(levels):
+                remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
+                yield f"{name} has {len(levels)} levels of several parts: {remedy}"
+        yield from self._fillers()
+        if self.stimuli.form == "sentences" and not self.stimuli.regions:
+            for name in critical_columns(self.stimuli.columns()):
+                has = f"{name} has the critical word of each sentence"
+                yield f"{has}: --critical {quote(name)} gives its surprisal"
+        if uses.levels:
+            yield from self._cells()
+            # of pairs, a contrast may have several bad rows
+            if not (self.stimuli.compared or uses.restarts):
+                yield from self._several_texts()
+            if self.stimuli.regions:
+                yield from self._empty_regions()
+        elif not (self.stimuli.compared or uses.alike or uses.restarts):
+            reason = why_no_conditions(self.table)
+            yield from [] if reason == NO_CONDITION else [reason]
+
+    def _misspelt(self) -> Iterator[str]:
+        """Yields rare levels that are nearly another one, and other rare ones of conditions."""
+        for name in self.names:
+            counts = self.table[name].value_counts()
+            if len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
+                continue
+            for level, n in counts[counts <= RARE].items():
+                others = counts.index[n < SHARE * counts]
+                has = f"{n} row{'s' if n > 1 else ''} ({self._lines(self.table[name] == level)})"
+                for close in get_close_matches(level, others, n=1, cutoff=0.75):
+                    yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
+                    break
+                else:
+                    is_level = name in self.uses.levels and level not in self.uses.levels[name]
+                    if is_level and level not in self.uses.set_aside[name]:
+                        yield f"{name}: level {level!r} has {has} and is left out: correct it"
+
+    def _dropped(self, name: str) -> str:
+        column = self.table[name]
+        of = ", ".join(f"{level} {n}" for level, n in column.value_counts().items())
+        n_levels = self.table.groupby("item")[name].nunique()
+        n_items = f"{int((n_levels == column.nunique()).sum())} of {len(n_levels)} items"
+        has = f"{n_items} have all of its levels (rows: {shortened(of, 200)})"
         remedy = "correct it, or name it by --conditions"
-        yield f"{name} is not taken for a condition: {has}; {remedy}"
-    for name in names:
-        levels = table[name].dropna()
-        for split in split_of([*levels.unique()]) if name in found else []:
-            remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
-            yield f"{name} has {levels.nunique()} levels of several parts: {remedy}"
-        for level in filler_levels(levels):
-            n = int((levels == level).sum())
-            remedy = f"--filter {quote(name)}!={quote(level)} leaves them out"
-            yield f"{name} has {n} rows {level!r}: {remedy}"
-    if stimuli.form == "sentences" and not stimuli.regions:
-        for name in critical_columns(stimuli.columns()):
-            has = f"{name} has the critical word of each sentence"
-            yield f"{has}: --critical {quote(name)} gives its surprisal"
-    if found:
-        yield from _cell_warnings(table, found)
-        if not stimuli.compared:  # else a contrast may have several bad rows
-            yield from _text_warnings(stimuli, table, ["item", *found])
-        if stimuli.regions:
-            yield from _region_warnings(stimuli, table, found)
-    elif not stimuli.compared and (reason := why_no_conditions(table)) != NO_CONDITION:
-        yield reason
+        return f"{name} is not taken for a condition: {has}; {remedy}"
 
+    def _fillers(self) -> Iterator[str]:
+        """Yields one line for each column with levels of fillers: those that are set aside."""
+        for name in self.names:
+            column = self.table[name]
+            fillers = [*self.uses.set_aside.get(name, ()), *filler_levels(column)]
+            fillers = [*dict.fromkeys(fillers)]
+            if fillers:
+                n = int(column.isin(fillers).sum())
+                levels = first_few([*map(repr, fillers)])
+                condition = quote(f"{name}!={','.join(fillers)}")
+                remedy = f"--filter {condition} leaves them out"
+                yield f"{name} has {n} rows {levels}, in items of their own: {remedy}"
 
-def _cell_warnings(table: DataFrame, found: Sequence[str]) -> Iterator[str]:
-    """Yields which items lack cells, and which conditions to give if all items do."""
-    crossed = " x ".join(found)
-    items = table["item"].dropna().unique()
-    complete = _complete(table, found)
-    lacking = [item for item in items if item not in complete]
-    if lacking and len(complete):
-        of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
-        yield f"left out, since they have no row in some cells of {crossed}: {of}"
-    elif lacking:
-        few = found[:_MOST]  # of many columns, there are too many combinations
-        choices = [names for n in range(len(few), 0, -1) for names in combinations(few, n)]
-        enough = next((names for names in choices if len(_complete(table, names))), ())
-        n = len(_complete(table, enough)) if enough else 0
-        remedy = f"--conditions {' '.join(enough)} ({n} items)" if enough else "other items"
-        yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
+    def _cells(self) -> Iterator[str]:
+        """Yields which items lack cells, and which conditions to give if all items do."""
+        found = [*self.uses.levels]
+        crossed = " x ".join(found)
+        items = self.factors.dropna()["item"].unique()
+        complete = {*self.complete(found)}
+        lacking = [item for item in items if item not in complete]
+        if lacking and complete:
+            of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
+            yield f"left out, since they have no row in some cells of {crossed}: {of}"
+        elif lacking:
+            few = found[:MOST_LABELS]  # of many columns, there are too many combinations
+            choices = [names for n in range(len(few), 0, -1) for names in combinations(few, n)]
+            enough = next((names for names in choices if len(self.complete(names))), ())
+            n = len(self.complete(enough)) if enough else 0
+            remedy = f"--conditions {' '.join(enough)} ({n} items)" if enough else "other items"
+            yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
 
+    def _several_texts(self) -> Iterator[str]:
+        """Yields the first cell of an item with several texts, and the column that divides them."""
+        keys = ["item", *self.uses.levels]
+        texts = texts_of(self.table)
+        cells = self.factors.assign(text=texts).dropna().groupby(keys)["text"]
+        n_texts = cells.nunique()
+        several = n_texts[n_texts > 1]
+        for cell, n in several[:1].items():
+            rows = cells.groups[cell].tolist()
+            has = f"item {', '.join(cell)} has {n} texts ({self.stimuli.shown_rows(rows)})"
+            more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
+            what = "their mean is analysed; is an item number used twice?"
+            divider = self._divider(keys, texts) if 4 * len(several) > len(n_texts) else ""
+            if divider:
+                what = f"if item numbers begin anew at each {divider}, give --item {divider} item; "
+                what += f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
+            yield f"{has}{more}: {what}"
 
-def _text_warnings(stimuli: Stimuli, table: DataFrame, keys: list[str]) -> Iterator[str]:
-    """Yields the first cell of an item with several texts."""
-    cells = table[keys].assign(text=_texts(table)).groupby(keys)["text"]
-    n_texts = cells.nunique()
-    several = n_texts[n_texts > 1]
-    for cell, n in several[:1].items():
-        lines = stimuli.shown_rows(cells.groups[cell].tolist())
-        has = f"item {', '.join(cell)} has {n} texts ({lines})"
-        more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
-        yield f"{has}{more}: their mean is analysed; is an item number used twice?"
+    def _divider(self, keys: Sequence[str], texts: Series | None) -> str:
+        """The first column in each level of which a cell has one text; "" for none."""
+        for name in self.uses.others:
+            if self.table[name].nunique() > 1:
+                cells = self.factors.assign(text=texts, other=self.table[name]).dropna()
+                if cells.groupby([*keys, "other"])["text"].nunique().max() == 1:
+                    return quote(name)
+        return ""
 
+    def _empty_regions(self) -> Iterator[str]:
+        """Yields which regions are empty in some rows of a condition."""
+        from pandas import DataFrame
 
-def _region_warnings(stimuli: Stimuli, table: DataFrame, found: Sequence[str]) -> Iterator[str]:
-    """Yields which regions are empty in some rows of a condition."""
-    from pandas import DataFrame
-
-    rows = [{x["number"]: x["start"] == x["end"] for x in row} for row in stimuli.regions or ()]
-    empty = DataFrame(rows).eq(True)  # a region that a row lacks is not empty
-    share = empty.groupby([table[name] for name in found]).transform("mean")
-    for number in sorted(empty):
-        if odd := empty.index[empty[number] & (share[number] < 1)].tolist():
-            of = f"{len(odd)} of {len(table)} rows ({stimuli.shown_rows(odd)})"
-            has = f"region_{number} is empty in {of}"
-            yield f"{has} but not in all of their condition: its surprisal is missing there"
+        regions = self.stimuli.regions or ()
+        rows = [{x["number"]: x["start"] == x["end"] for x in row} for row in regions]
+        empty = DataFrame(rows).eq(True)  # a region that a row lacks is not empty
+        cells = [self.table[name] for name in self.uses.levels]
+        share = empty.groupby(cells).transform("mean")
+        for number in sorted(empty):
+            odd = empty[number] & (share[number] < 1)
+            if odd.any():
+                of = f"{int(odd.sum())} of {len(odd)} rows ({self._lines(odd)})"
+                has = f"region_{number} is empty in {of}"
+                yield f"{has} but not in all of their condition: its surprisal is missing there"

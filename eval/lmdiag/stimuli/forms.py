@@ -14,7 +14,7 @@ from typing import Any
 
 from lmdiag.stimuli.table import GAP, text_problem
 from lmdiag.table_files import RawTable
-from lmdiag.text import WITHOUT_SPACES, folded
+from lmdiag.text import WITHOUT_SPACES, folded, shortened
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 PAIR = ("sentence_good", "sentence_bad")
@@ -236,13 +236,15 @@ def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
 def with_regions(table: RawTable, separator: str) -> RawTable:
     """Returns sentences of the columns `region_1`, ..., or of parts between separators.
 
-    The separator is a bar unless it is given. Sentences without one stay as they are.
+    The separator is a bar unless it is given; a bar is text if not all sentences have it.
     """
     mark = separator or "|"
     numbers = sorted(int(match[1]) for match in map(is_region, table.columns) if match)
     names = [f"region_{number}" for number in numbers]
     texts = table.columns.get("sentence", ())
-    is_divided = any(mark in str(text) for text in texts)
+    written = [text for text in texts if isinstance(text, str)]
+    n_divided = sum(mark in text for text in written)
+    is_divided = n_divided > 0 if separator else 0 < n_divided == len(written)
     problem = ""
     if names and "sentence" in table.columns:
         remedy = "leave sentence out, which is made of the regions"
@@ -251,6 +253,9 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
         problem = f"--separator {separator}: the regions have columns of their own: leave it out"
     elif separator and not is_divided:
         problem = f"--separator {separator}: no sentence has it"
+    elif not is_divided and 2 * n_divided > len(written):
+        lacking = f"{len(written) - n_divided} of {len(written)} sentences have no {mark}"
+        problem = f"{lacking}: divide them, or leave it out of the others"
     elif "regions" in table.columns and (names or is_divided):
         problem = "the column regions is made of the regions: rename it"
     elif separator or not (names or is_divided):
@@ -258,7 +263,8 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
     if problem:
         raise BadInput(f"{table.name}: {problem}")
     if not (names or is_divided):
-        return table
+        note = f"regions: {mark} is text, since {n_divided} of {len(texts)} sentences have it"
+        return table.having({}, note) if n_divided else table
     parts = zip(*(table.columns[name] for name in names), strict=True)
     divided = (text.split(mark) if isinstance(text, str) else [text] for text in texts)
     contents = parts if names else divided
@@ -281,7 +287,14 @@ def _other_separator(sentences: Iterable[Any], separator: str) -> str:
     """What is wrong with sentences whose words or regions other characters separate; "" if none."""
     texts = [sentence for sentence in sentences if isinstance(sentence, str)]
     texts = [re.sub(GAP, " ", text, flags=re.IGNORECASE).strip() for text in texts]
-    for mark in "*/_^@#~\\".replace(separator, "") if len(texts) > 1 else "":
+    numbers = [re.match(r"[(\[]?\d+[.)\]]+\s+(?=\S)", text) for text in texts]
+    if len(texts) > 1 and all(numbers):
+        what = f"a number stands before every sentence, as in {shortened(texts[0], 40)!r}"
+        return f"the column sentence: {what}, and would be read as text: remove it"
+    marks = sorted("*/_^@#~\\", key=lambda mark: -sum(text.count(mark) for text in texts))
+    for mark in marks if len(texts) > 1 else ():
+        if mark == separator:
+            continue
         if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
             what = f"{mark} stands between words in every sentence, and would be read as text"
             remedy = f"give --separator '{mark}' if it divides regions, or write blanks"

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import prod
-from typing import Any, NamedTuple
+from statistics import median
+from typing import Any, Literal, NamedTuple
 
 from lmdiag.diagnostics.base import levels_of
-from lmdiag.files import MAX_CELL
-from lmdiag.stimuli.columns import READER_NAMES, WORD_PLACES
-from lmdiag.stimuli.forms import SENTENCE_ENDS, continuations, critical_span, form_of
+from lmdiag.stimuli.forms import SENTENCE_ENDS, critical_span, form_of
+from lmdiag.stimuli.kinds import (
+    MOST_LABELS,
+    RELATED,
+    ValueKind,
+    n_words,
+    overlap,
+    values_of,
+    words_of,
+)
+from lmdiag.stimuli.names import is_named, named
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import RawTable
-from lmdiag.text import WITHOUT_SPACES, folded
+from lmdiag.text import folded
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 # name of a condition -> sets of levels that it usually has
@@ -32,66 +41,10 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
 }
 
 _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
-_CRITICAL = re.compile(r"crit|verb|disambig|target(word|pos)|wordpos|posit")
-
-_CONTEXT = "(sentence)?(context|preamble|stem|frame|prompt|fragment|beginning)|left|pretarget"
-_RIGHT = "(sentence)?(continuation|rest|remainder)|right|posttarget"
+_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit")
+_SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text").search
 _LETTER = re.compile(r"[^\W\d]").search
-_IN_WORDS = re.compile(f"[{WITHOUT_SPACES}]").findall
-
-
-class OtherRows(NamedTuple):
-    """A layout of tables without stimuli.
-
-    Attributes:
-        what: what they have, and for which command.
-        names: column that the command reads -> pattern of names that it may have, folded.
-    """
-
-    what: str
-    names: Mapping[str, str]
-
-    def columns_in(self, table: Collection[str]) -> dict[str, str]:
-        """Returns the column of a table for each of the names; {} if there is none for one."""
-        found = {}
-        for field, pattern in self.names.items():
-            names = [name for name in table if re.fullmatch(pattern, folded(name))]
-            found[field] = min(names, key=lambda name: folded(name) != field, default="")
-        return found if all(found.values()) else {}
-
-    def option(self, table: Collection[str]) -> str:
-        """Returns the option that names the columns; "" if it is not needed, or cannot help."""
-        found = self.columns_in(table)
-        is_known = all(folded(name) == field for field, name in found.items())
-        return "" if is_known else as_typed(TableOptions(columns=_named(found)))
-
-
-WORDS = OtherRows(
-    "a row per word: for `lmdiag surprisal` and `lmdiag fit`",
-    {
-        "text": "(text|item|sentence|sent|trial|doc|story)(id|nr|no|number)?|article",
-        "position": "|".join(WORD_PLACES),
-        "word": "word|token",
-    },
-)
-RESPONSES = OtherRows(
-    "responses of people: for `lmdiag cloze`",
-    {"context": _CONTEXT, "response": "response|answer|reply|produced|typed"},
-)
-_LAYOUTS = (
-    OtherRows(
-        "responses in numbers: for `lmdiag analyse`", {"item": "item", "surprisal": "surprisal"}
-    ),
-    WORDS,
-    RESPONSES,
-    RESPONSES._replace(
-        names={
-            "participant": "|".join(READER_NAMES),
-            "context": _CONTEXT,
-            "response": "completion|continuation|ending|word|target",
-        }
-    ),
-)
+_SAMPLE = 60  # rows whose texts are compared
 
 
 class UnknownLayout(BadInput):
@@ -100,42 +53,288 @@ class UnknownLayout(BadInput):
     Attributes:
         table: as it is.
         lacks: what is missing, e.g. "column of texts".
-        kind: what it is if it has no stimuli; "" otherwise.
+        other: what it has instead of stimuli; None for a table that may have some.
         options: that may read it; `AS_IT_IS` for no idea.
     """
 
     def __init__(self, table: RawTable) -> None:
         self.table = table
-        self.kind = _kind_of(table)
-        self.options = AS_IT_IS if self.kind else proposal(table)
-        is_word = not self.kind and "context" in table.columns
+        columns = TableLayout(table.columns)
+        self.options = AS_IT_IS
+        self.other = columns.other_rows()
+        if not self.other:
+            self.options = columns.proposal()
+        is_word = not self.other and "context" in table.columns
         self.lacks = "column target" if is_word else "column of texts"
         names = ", ".join(filter(None, table.columns))
         needs = "give context and target, or a sentence, or sentence_good and sentence_bad"
-        hint = f"it may have {self.kind}" if self.kind else f"perhaps {as_typed(self.options)}"
+        hint = f"perhaps {as_typed(self.options)}"
+        if self.other:
+            hint = f"it may have {self.other.text()}"
         super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}")
 
 
 def check_layout(table: RawTable) -> None:
     """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
     has_words = {"context", "target"} <= table.columns.keys()
-    if not (table.form or form_of(table.columns) or has_words):
+    if len(table) and not (table.form or form_of(table.columns) or has_words):
         unknown = UnknownLayout(table)
-        if unknown.kind or unknown.options != AS_IT_IS:
+        if unknown.other or unknown.options != AS_IT_IS:
             raise unknown
 
 
-def _kind_of(table: RawTable) -> str:
-    """Returns what a table without stimuli is, and for which command; "" if it is not known."""
-    for layout in _LAYOUTS:
-        found = layout.columns_in(table.columns)
-        context = found.get("context", "")
-        if context and any(re.search(GAP, str(text)) for text in table.columns[context]):
-            names = {"sentence" if x == "context" else x: y for x, y in layout.names.items()}
-            layout = layout._replace(names=names)
-        if found:
-            return ", with ".join(filter(None, (layout.what, layout.option(table.columns))))
-    return ""
+class OtherRows(NamedTuple):
+    """What a table without stimuli has.
+
+    Attributes:
+        command: that reads it.
+        what: its rows, in words.
+        columns: name that the command reads -> column.
+    """
+
+    command: Literal["surprisal", "cloze", "analyse"]
+    what: str
+    columns: Mapping[str, str]
+
+    @property
+    def option(self) -> str:
+        """The option that names the columns; "" if it is not needed."""
+        if self.command == "analyse":
+            item = shlex.quote(self.columns["item"])
+            response = shlex.quote(self.columns["response"])
+            option = f"--response {response}" if folded(response) != "surprisal" else ""
+            return option if folded(item) == "item" else f"{option} --item {item}".strip()
+        is_known = all(folded(name) == field for field, name in self.columns.items())
+        return "" if is_known else as_typed(TableOptions(columns=_named(self.columns)))
+
+    def text(self) -> str:
+        """Returns what it is, for which command, and with which option."""
+        fit = " and `lmdiag fit`" if self.command == "surprisal" else ""
+        what = f"{self.what}: for `lmdiag {self.command}`{fit}"
+        return f"{what}, with {self.option}" if self.option else what
+
+
+class TableLayout:
+    """The columns of a table by what their values are, and what they may be for.
+
+    Args:
+        columns: name -> values, one per row.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        self.values = {name: values_of(x) for name, x in columns.items() if name}
+        self.n_rows = max(map(len, columns.values()), default=0)
+        self.item = "item" if "item" in self.values else self._found_item()
+        items = self.values[self.item].codes if self.item else None
+        self.kinds = {name: values.kind(items) for name, values in self.values.items()}
+
+    def _found_item(self) -> str:
+        """The column that is named as items, whose values are no texts."""
+        names = named("item", self.values)
+        names += [name for name in self.values if folded(name).startswith("item")]
+        for name in names:
+            values = self.values[name]
+            repeats = 1 < len(values.levels) < values.n_filled
+            if repeats and 2 * len(values.texts) < len(values.levels):
+                return name
+        return next((name for name in names if folded(name).startswith("item")), "")
+
+    def of_kind(self, *kinds: ValueKind) -> list[str]:
+        """Returns the columns of some kinds that have values in most rows."""
+        return [
+            name
+            for name, kind in self.kinds.items()
+            if kind in kinds and 2 * self.values[name].n_filled > self.n_rows
+        ]
+
+    # ---- tables without stimuli
+
+    def other_rows(self) -> OtherRows | None:
+        """Returns what a table without stimuli has, and for which command."""
+        numbers = self._numbers()
+        if numbers and (folded(numbers.columns["response"]), self.item) == ("surprisal", "item"):
+            return numbers
+        return self.words() or self.responses() or numbers
+
+    def words(self) -> OtherRows | None:
+        """A row per word of a text: its position counts words, and most are single words."""
+        words = [x for x in named("word", self.values) if folded(x) != "target"]
+        words = [name for name in words if self.kinds[name] in ("word", "label")]
+        places = [x for x in named("position", self.values) if self.kinds[x] == "number"]
+        if not words or not places or words[0] in places:
+            return None
+        texts = [x for x in named("text", self.values) if x not in (*words, *places)]
+        columns = {"text": texts[0]} if texts else {}
+        columns |= {"position": places[0], "word": words[0]}
+        what = "a row per word" if texts else "a row per word of one text"
+        return OtherRows("surprisal", what, columns)
+
+    def responses(self) -> OtherRows | None:
+        """A row per response to a context."""
+        contexts = [x for x in named("context", self.values) if self.kinds[x] == "text"]
+        contexts = contexts or [x for x in self.of_kind("text") if folded(x) == "sentence"]
+        readers = named("reader", self.values)
+        names = named("response", self.values)
+        names = [x for x in names if self.kinds[x] in ("word", "label", "text")]
+        names = [x for x in names if x not in contexts]
+        plain = {"response", "answer", "reply", "produced", "typed"}
+        if not contexts or not names or not (readers or folded(names[0]) in plain):
+            return None
+        has_gap = any(re.search(GAP, text) for text in self.values[contexts[0]].levels)
+        field = "sentence" if has_gap else "context"
+        columns = {field: contexts[0], "response": names[0]}
+        return OtherRows("cloze", "responses of people", columns)
+
+    def _numbers(self) -> OtherRows | None:
+        """A row per item and response in numbers, in a table without texts."""
+        if self.of_kind("text") or not self.item:
+            return None
+        numbers = [x for x in self.of_kind("number") if x != self.item]
+        outcomes = [x for x in named("outcome", numbers) if len(self.values[x].levels) > 2]
+        never = {*named("reader", numbers), *named("position", numbers), *named("text", numbers)}
+        never |= {*named("list", numbers), *named("item", numbers)}
+        others = [x for x in numbers if len(self.values[x].levels) > 2 and x not in never]
+        others.sort(key=lambda x: len(self.values[x].levels) <= MOST_LABELS)
+        surprisal = [x for x in numbers if folded(x) == "surprisal"]
+        response = [*surprisal, *outcomes, *others][:1]
+        if not response:
+            return None
+        columns = {"item": self.item, "response": response[0]}
+        return OtherRows("analyse", "responses in numbers", columns)
+
+    # ---- tables with stimuli
+
+    def proposal(self) -> TableOptions:
+        """Returns the options that may read a table without a column of a known name.
+
+        Several columns of related sentences are conditions; one is the sentence.
+        """
+        if regions := self._numbered():
+            return TableOptions(columns=(f"region={regions[0]}..{regions[-1]}",))
+        item = {"item": self.item} if self.item and folded(self.item) != "item" else {}
+        texts = self.of_kind("text")
+        if "context" in texts:
+            return self._words_of_context(item)
+        contexts = [name for name in named("context", self.values) if name in texts]
+        words = [name for name in named("target", self.values) if self._is_word(name)]
+        if contexts and words and not self._stands_in(words[0], contexts[0]):
+            columns = item | {"context": contexts[0], "target": words[0]}
+            right = [x for x in named("right_context", self.values) if x != words[0]]
+            right = [x for x in right if self.kinds[x] not in ("number", "file")]
+            columns |= {"right_context": right[0]} if right else {}
+            return TableOptions(columns=_named(columns))
+        related = self._related(texts)
+        if not related:
+            return AS_IT_IS
+        critical = self._critical(related)
+        if len(related) == 1:
+            columns = item | {"sentence": related[0]}
+            return TableOptions(columns=_named(columns), critical=critical)
+        return TableOptions(
+            columns=_named(item),
+            wide=tuple(related),
+            split=tuple(f"condition={split}" for split in split_of(related)),
+            critical=critical,
+            filter=self._filter(related, critical),
+        )
+
+    def _words_of_context(self, item: Mapping[str, str]) -> TableOptions:
+        """The word of a context, or the words of its conditions."""
+        words = [name for name in named("target", self.values) if self._is_word(name)]
+        if words:
+            return TableOptions(columns=_named({**item, "target": words[0]}))
+        words = [x for x in self.of_kind("word") if x != self.item]
+        words = words or [x for x in self.of_kind("label", "text") if self._is_short(x)]
+        if len(words) > 1:
+            return TableOptions(columns=_named(item), wide=tuple(words))
+        return TableOptions(columns=_named({**item, "target": words[0]})) if words else AS_IT_IS
+
+    def _is_word(self, name: str) -> bool:
+        return self.kinds[name] in ("word", "label", "text") and self._is_short(name)
+
+    def _is_short(self, name: str) -> bool:
+        sizes = [n_words(level) for level in self.values[name].levels]
+        return bool(sizes) and sum(sizes) <= 3 * len(sizes)
+
+    def _texts(self, name: str) -> list[str]:
+        values = self.values[name]
+        levels = [*values.levels, ""]
+        return [levels[code] for code in values.codes.tolist()]
+
+    def _stands_in(self, word: str, text: str) -> bool:
+        """Whether most texts have the word of their row in them, and end as sentences do."""
+        pairs = [*zip(self._texts(word), self._texts(text), strict=True)][:_SAMPLE]
+        n_inside = sum(bool(x) and x in y and y.rstrip()[-1:] in SENTENCE_ENDS for x, y in pairs)
+        return 2 * n_inside > len(pairs)
+
+    def _related(self, names: Sequence[str]) -> list[str]:
+        """The columns whose texts have most words in common with those of the first one.
+
+        Where none has, the column that is named as sentences.
+        """
+        names = [name for name in names if not self._is_short(name)] or [*names]
+        if len(names) < 2:
+            return [*names]
+        sentences = [name for name in names if _SENTENCE(folded(name))]
+        first = [*sentences, *names][0]
+        if sentences:
+            names = [name for name in names if not is_named(name, "context")]
+        texts = {name: [*map(words_of, self._texts(name)[:_SAMPLE])] for name in names}
+        shares = {
+            name: [overlap(a, b) for a, b in zip(texts[first], words, strict=True) if a and b]
+            for name, words in texts.items()
+        }
+        return [x for x in names if x == first or (shares[x] and median(shares[x]) >= RELATED)]
+
+    def _critical(self, texts: Sequence[str]) -> str:
+        """The column that has the position or the word of the critical word in all texts."""
+        rows = [*zip(*map(self._texts, texts), strict=True)]
+        for name in self.values:
+            if name not in texts and is_critical(name, self._texts(name), rows):
+                return name
+        return ""
+
+    def _numbered(self) -> list[str]:
+        """The columns of parts of sentences whose names differ in their numbers alone.
+
+        There are three or more, and not all of them are whole sentences, which end in a full stop.
+        """
+        stems: dict[str, list[str]] = {}
+        for name, values in self.values.items():
+            is_text = self.kinds[name] in ("word", "text", "label") and any(
+                map(_LETTER, values.levels)
+            )
+            if re.search(r"\d", name) and is_text:
+                stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
+        for names in stems.values():
+            first = self.values[names[0]].levels
+            ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in first]
+            if len(names) > 2 and not all(ends):
+                return names
+        return []
+
+    def _filter(self, texts: Sequence[str], critical: str) -> tuple[str, ...]:
+        """The condition that leaves out rows which lack texts, or which are called fillers."""
+        is_full = self.values[texts[0]].codes >= 0
+        for name in texts[1:]:
+            is_full = is_full & (self.values[name].codes >= 0)
+        for name, values in self.values.items():
+            n = len(values.levels)
+            is_kind = 2 <= n <= MOST_LABELS and n < values.n_filled
+            if not is_kind or name in (*texts, critical) or is_named(name, "reader"):
+                continue
+            complete = {*values.codes[is_full].tolist()}
+            lacking = {*values.codes[~is_full].tolist()}
+            if complete & lacking:
+                continue
+            kept = [
+                level
+                for number, level in enumerate(values.levels)
+                if number in complete and not _FILLERS(level)
+            ]
+            if 0 < len(kept) < n:
+                return (f"{name}={','.join(kept)}",)
+        return ()
 
 
 def _named(columns: Mapping[str, str]) -> tuple[str, ...]:
@@ -152,101 +351,31 @@ def as_typed(options: TableOptions) -> str:
     return " ".join(f"--{name} {text}" for name, text in zip(values, texts, strict=True))
 
 
-def proposal(table: RawTable) -> TableOptions:
-    """Returns the options that may read a table without a column of texts.
-
-    Several columns of sentences are conditions; one is the sentence.
-    """
-    names = [*table.columns]
-    if regions := _numbered(table):
-        return TableOptions(columns=(f"region={regions[0]}..{regions[-1]}",))
-    items = [name for name in names if folded(name).startswith("item")]
-    named = {"item": items[0]} if items and "item" not in names else {}
-    texts = [name for name in names if _has_texts(table.columns[name], 3)]
-    contexts = [name for name in names if re.fullmatch(_CONTEXT, folded(name))]
-    words = continuations(names)
-    if "context" in texts and not words:
-        words = [name for name in names if _has_texts(table.columns[name], 1, 2)]
-        if len(words) > 1:
-            return TableOptions(columns=_named(named), wide=tuple(words))
-    if contexts and words:
-        named |= {"context": contexts[0], "target": words[0]}
-        right = [name for name in names if re.fullmatch(_RIGHT, folded(name)) and name != words[0]]
-        named |= {"right_context": right[0]} if right else {}
-        return TableOptions(columns=_named(named))
-    if not texts or contexts:
-        return AS_IT_IS
-    rows = [*zip(*(table.columns[name] for name in texts), strict=True)]
-    others = {name: values for name, values in table.columns.items() if name not in texts}
-    critical = next((name for name, x in others.items() if _is_critical(name, x, rows)), "")
-    if len(texts) == 1:
-        return TableOptions(columns=_named(named | {"sentence": texts[0]}), critical=critical)
-    others.pop(critical, None)
-    return TableOptions(
-        columns=_named(named),
-        wide=tuple(texts),
-        split=tuple(f"condition={split}" for split in split_of(texts)),
-        critical=critical,
-        filter=_filter(others, [all(row) for row in rows]),
-    )
-
-
-def _numbered(table: RawTable) -> list[str]:
-    """The columns of parts of sentences whose names differ in their numbers alone, three or more.
-
-    Columns of whole sentences, which end in a full stop, are not parts.
-    """
-    stems: dict[str, list[str]] = {}
-    for name, values in table.columns.items():
-        if re.search(r"\d", name) and any(_LETTER(x) for x in values if isinstance(x, str)):
-            stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
-    for names in stems.values():
-        ends = [str(x).rstrip()[-1:] in SENTENCE_ENDS for x in table.columns[names[0]] if x]
-        if len(names) > 2 and not all(ends):
-            return names
-    return []
-
-
-def _has_texts(values: Sequence[Any], least: int, most: int = MAX_CELL) -> bool:
-    """Whether most values are texts of so many words, and most of them differ."""
-    texts = [value for value in values if isinstance(value, str) and value.strip()]
-    sizes = {x: max(len(x.split()), len(_IN_WORDS(x)) - 2) for x in texts if _LETTER(x)}
-    fitting = [text for text in texts if least <= sizes.get(text, 0) <= most]
-    is_most = len(fitting) > (len(texts) if least > 1 else len(values)) / 2
-    return is_most and len({*fitting}) > len(fitting) / 2
-
-
 def critical_columns(columns: Mapping[str, Sequence[Any]]) -> list[str]:
     """Returns the columns that have the critical word of each `sentence`, not its position."""
     rows = [[text] for text in columns["sentence"]]
     words = {name: x for name, x in columns.items() if not any(str(y).isdecimal() for y in x)}
-    return [name for name, values in words.items() if _is_critical(name, values, rows)]
+    return [name for name, values in words.items() if is_critical(name, values, rows)]
 
 
-def _is_critical(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]) -> bool:
-    """Whether a column has the position or the word of the critical word in all texts."""
+def is_critical(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]) -> bool:
+    """Returns whether a column has the position or the word of the critical word in all texts."""
+    if not _CRITICAL.search(folded(name)):
+        return False
     pairs = [
         (str(text), x) for x, row in zip(values, rows, strict=True) if all(row) for text in row
     ]
     with suppress(ValueError):
-        is_named = bool(pairs and _CRITICAL.search(folded(name)))
-        return is_named and all(critical_span(*pair) for pair in pairs)
+        return bool(pairs) and all(critical_span(*pair) for pair in pairs)
     return False
 
 
-def _filter(columns: Mapping[str, Sequence[Any]], is_full: Sequence[bool]) -> tuple[str, ...]:
-    """The condition that leaves out rows which lack texts, or which are called fillers."""
-    for name, values in columns.items():
-        levels = levels_of(values)
-        named = {level: None for level in levels if level}
-        cells = {*zip(levels, is_full, strict=True)}
-        lacking = {level for level, full in cells if not full}
-        complete = {level for level, full in cells if full}
-        kept = [x for x in named if x in complete - lacking and x not in filler_levels(values)]
-        is_kind = len(named) <= 6 and len(named) < len(levels) and folded(name) not in READER_NAMES
-        if is_kind and 0 < len(kept) < len(named) and not complete & lacking:
-            return (f"{name}={','.join(kept)}",)
-    return ()
+def naming_option(columns: Mapping[str, Sequence[Any]], command: str) -> str:
+    """Returns the option that names the columns for `surprisal` or `cloze`; "" for none."""
+    found = (
+        TableLayout(columns).words() if command == "surprisal" else TableLayout(columns).responses()
+    )
+    return found.option if found else ""
 
 
 # ---- names of levels -----------------------------------------------------------------------------

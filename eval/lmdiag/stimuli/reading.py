@@ -23,6 +23,8 @@ from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.forms import in_form
+from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
+from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.proposals import check_layout, level_parts
 from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.table_files import ROW_NAMES, Problems, RawTable, as_frame, read_memory, read_table
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 """Column, comparison and value of a condition."""
+
+# how much more overlap of texts rows of one item have than those of two, in a column of any name
+_MARGIN = 0.25
 
 # options that some commands have no use for -> what they are for
 _OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
@@ -59,10 +64,34 @@ def read_items(
     table = in_form(table, task, options)
     if is_own:
         check_layout(table)
+        table = _with_item(table)
     if missing := diagnostics.get(task).missing_columns(table.columns):
         reason = f"is missing, which the diagnostic {task} has: give rows of your own another name"
         raise BadInput(f"{table.name}: the column {missing[0]} {reason}")
     return table
+
+
+def _with_item(table: RawTable) -> RawTable:
+    """The table with the item of each row, where one column groups rows with related texts."""
+    texts = [name for name in TEXT_COLUMNS if name in table.columns]
+    if {"item", "contrast"} & table.columns.keys() or table.form == "suites" or not texts:
+        return table
+    parts = zip(*(table.columns[name] for name in texts), strict=True)
+    rows = [" ".join(str(part or "") for part in row) for row in parts]
+    columns = {x: values_of(v) for x, v in table.columns.items() if x not in (*texts, "id")}
+    columns = {x: v for x, v in columns.items() if 1 < len(v.levels) <= v.n_filled / 2}
+    found = [x for x, v in columns.items() if 2 * len(v.texts) < len(v.levels)]
+    likely = []
+    for name in found:
+        within, across = shared_words(rows, columns[name].codes)
+        margin = 0.0 if is_named(name, "item") else _MARGIN
+        if within >= RELATED and within > across + margin and name != "condition":
+            likely.append(name)
+    names = named("item", likely) or likely
+    if not names or (len(names) > 1 and not is_named(names[0], "item")):
+        return table
+    note = f"columns: {names[0]} as item, since its rows have related texts"
+    return table.having({"item": table.columns[names[0]]}, note, without=(names[0],))
 
 
 def read_frame_rows(
@@ -95,7 +124,11 @@ def read_rows(
             what = _OF_ITEMS[option]
             raise BadInput(f"--{option} is for {what}: leave it out, nothing is read by it here")
     is_file = isinstance(source, str | Path)
-    table = read_table(user_path(str(source)), raw=raw) if is_file else read_memory(source)
+    table = (
+        read_table(user_path(str(source)), raw=raw, sheet=options.sheet)
+        if is_file
+        else read_memory(source)
+    )
     return first_steps(table, options, known, **how)
 
 
@@ -134,6 +167,8 @@ def first_steps(
                 table.column_of(name, option)
     problems.refuse()
     if allow_duplicates is not None:
+        if not options.wide:
+            check_layout(table)  # identical responses of people are no repetitions
         with problems.kept():
             table = _without_repeated_rows(table, allowed=allow_duplicates)
     with problems.kept():

@@ -145,16 +145,22 @@ def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
 
 
 def sample(
-    columns: Mapping[str, Sequence[Any]], limit: int, seed: int, diagnostic: Diagnostic
+    columns: Mapping[str, Sequence[Any]],
+    limit: int,
+    seed: int,
+    diagnostic: Diagnostic,
+    *,
+    by_item: bool = False,
 ) -> list[int]:
     """Returns the positions of the sampled rows, in the order of the rows.
 
-    A contrast, or an item of a test suite, is taken whole or not at all; one is taken even if it
-    has more than `limit` rows. Contrasts are drawn one by one, each from a combination of levels
-    that has been drawn least, and among these from the one whose single levels have been drawn
-    least. A break-down that some contrasts do not have (natural sentences in NEG-136) divides the
-    share of the others. Every choice beyond that follows from a SHA-256 of the seed and the
-    contrast, so the sample does not depend on the machine, nor on the order of the rows.
+    A contrast, or an item of a test suite and of own data (`by_item`), is taken whole or not at
+    all; one is taken even if it has more than `limit` rows. Contrasts are drawn one by one, each
+    from a combination of levels that has been drawn least, and among these from the one whose
+    single levels have been drawn least. A break-down that some contrasts do not have (natural
+    sentences in NEG-136) divides the share of the others. Every choice beyond that follows from a
+    SHA-256 of the seed and the contrast, so the sample does not depend on the machine, nor on the
+    order of the rows.
     """
 
     @cache
@@ -162,9 +168,10 @@ def sample(
         return hashlib.sha256(f"{seed}/{part}".encode("utf-8", "surrogatepass")).digest()
 
     contrasts: dict[str, list[int]] = {}  # a row that is not compared stands alone
-    whole = "item" if diagnostic.has_regions else "contrast"
-    for row, name in enumerate(columns.get(whole, columns["id"])):
-        contrasts.setdefault(name, []).append(row)
+    whole = "item" if diagnostic.has_regions or by_item else "contrast"
+    ids = columns["id"]
+    for row, name in enumerate(columns.get(whole, ids)):
+        contrasts.setdefault(name or ids[row], []).append(row)
     balanced = [columns["condition"]]
     for name in sorted(columns.keys() - diagnostic.core_columns):
         types = set(map(type, columns[name])) - {type(None)}

@@ -244,22 +244,52 @@ def text_problem(column: str, text: str) -> str:
 def _refuse_near_levels(
     columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems
 ) -> None:
-    """Adds levels that differ from another one in letter case or outer blanks alone."""
+    """Adds levels that differ from another one in letter case or outer blanks alone.
+
+    Only levels of items, and of columns that are conditions or break-downs, are used.
+    """
     core = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "item"}
-    for name in (name for name in columns if name not in core):
-        levels = levels_of(columns[name])
-        counts = Counter(level for level in levels if level is not None)
-        folded = {level: level.strip().casefold() for level in counts}
-        if name == "item":
-            folded = {level: level.strip() for level in counts}
-        elif len({*folded.values()}) > MOST_LEVELS:
-            continue
-        spellings: dict[str, str] = {}  # the most frequent one of each level
-        for level, n in counts.most_common():
-            spelling = spellings.setdefault(folded[level], level)
-            if spelling == level:
-                continue
+    near = {name: _near_levels(name, columns[name]) for name in columns if name not in core}
+    near = {name: spellings for name, spellings in near.items() if spellings}
+    used = {*near}
+    if near and any(columns["item"]):
+        used = _conditions_with(columns, near) | {"item"}
+    for name, spellings in near.items():
+        levels = levels_of(columns[name]) if name in used else []
+        for level, spelling in spellings.items() if levels else ():
+            n = levels.count(level)
             how = "letter case" if level.strip() == level else "blanks at its edges"
-            rows = f"{n} row{'s' if n > 1 else ''} as {level!r}, {counts[spelling]} as {spelling!r}"
+            rows = f"{n} row{'s' if n > 1 else ''} as {level!r}"
+            rows += f", {levels.count(spelling)} as {spelling!r}"
             problem = f"the column {name} has {rows}, which differ in {how} alone: make them equal"
             problems.append(str(table.error(levels.index(level), problem)))
+
+
+def _near_levels(name: str, values: Sequence[Any]) -> dict[str, str]:
+    """Level -> the more frequent level that differs from it in letter case or outer blanks."""
+    counts = Counter(level for level in levels_of(values) if level is not None)
+    plain = {level: level.strip().casefold() for level in counts}
+    if name == "item":
+        plain = {level: level.strip() for level in counts}
+    elif len({*plain.values()}) > MOST_LEVELS:
+        return {}
+    spellings: dict[str, str] = {}  # the most frequent one of each level
+    for level, _ in counts.most_common():
+        spellings.setdefault(plain[level], level)
+    return {level: spellings[x] for level, x in plain.items() if spellings[x] != level}
+
+
+def _conditions_with(
+    columns: Mapping[str, Sequence[Any]], spellings: Mapping[str, Mapping[str, str]]
+) -> set[str]:
+    """The columns that are conditions once their levels are spelled alike."""
+    from pandas import DataFrame
+
+    from lmdiag.stimuli.conditions import uses_of
+
+    alike = {
+        name: [spellings[name].get(level or "", level) for level in levels_of(columns[name])]
+        for name in spellings
+    }
+    kept = {x: v for x, v in columns.items() if x not in ("regions", "expected", "good")}
+    return {*uses_of(DataFrame({**kept, **alike})).levels}

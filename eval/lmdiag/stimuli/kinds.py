@@ -1,0 +1,185 @@
+"""What the values of a column are: texts, words, labels, numbers or names of files.
+
+The rules are those of docs/specification.md, section 1. A column is its distinct values, which are
+looked at once each, and their numbers (codes) in the rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from lmdiag.table_files import MISSING, as_texts
+from lmdiag.text import WITHOUT_SPACES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from pandas import Series
+
+ValueKind = Literal["empty", "number", "file", "label", "word", "question", "text"]
+
+MOST_LABELS = 6
+"""Distinct values of a column of labels at most; also the levels of a condition that is found."""
+
+RELATED = 1 / 3
+"""Share of the words of the shorter text that two texts of an item have in common at least."""
+
+FEW_ROWS = 12
+"""In as many rows or fewer, values that repeat and single words may be texts."""
+
+_SAMPLE = 60  # items whose texts are compared
+_LONG = 5  # words of a value that is no label where no column names the items
+
+_FILE = re.compile(
+    r"(https?://\S*|\S.*\.(jpe?g|png|gif|bmp|svg|tiff?|webp|wav|mp[34]|ogg|flac|avi|mov|html?|csv|"
+    r"tsv|txt|json|pdf|docx?|xlsx?|textgrid))",
+    re.IGNORECASE,
+).fullmatch
+_LETTER = re.compile(r"[^\W\d_]").search
+_JOINED = re.compile(f"[{WITHOUT_SPACES}]").findall
+_QUESTION_END = re.compile(r"[?？][\"'”’»)]*\Z").search
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """The distinct values of a column.
+
+    Attributes:
+        codes: number of the value of each row, (n rows,); -1 where it is missing.
+        levels: the values as texts, in the order of the rows.
+    """
+
+    codes: NDArray[np.intp]
+    levels: Sequence[str]
+
+    @cached_property
+    def counts(self) -> NDArray[np.intp]:
+        """The number of rows of each value, (n values,)."""
+        import numpy as np
+
+        counts: NDArray[np.intp] = np.bincount(self.codes + 1, minlength=len(self.levels) + 1)[1:]
+        return counts
+
+    @property
+    def n_filled(self) -> int:
+        """Number of rows that have a value."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def is_number(self) -> bool:
+        """Whether all values are numbers."""
+        return bool(self.levels) and all(map(_is_number, self.levels))
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The values that have letters and two words or more; four characters without blanks."""
+        return [level for level in self.levels if n_words(level) >= 2 and _LETTER(level)]
+
+    @property
+    def mean_words(self) -> float:
+        """Words of a value, on average; 0 without any."""
+        return sum(map(n_words, self.levels)) / max(1, len(self.levels))
+
+    def kind(self, items: NDArray[np.intp] | None = None) -> ValueKind:
+        """Returns what the values are.
+
+        Args:
+            items: number of the item of each row, (n rows,), where a column names items: a few
+                values are labels if they repeat across items, and else if they are short.
+        """
+        if not self.levels:
+            return "empty"
+        if self.is_number:
+            return "number"
+        n = len(self.levels)
+        if sum(bool(_FILE(level.strip())) for level in self.levels) * 2 >= n:
+            return "file"
+        if self._are_labels(items):
+            return "label"
+        if 2 * len(self.texts) < n:
+            return "word"
+        questions = sum(bool(_QUESTION_END(level.strip())) for level in self.levels)
+        return "question" if 2 * questions > n else "text"
+
+    def _are_labels(self, items: NDArray[np.intp] | None) -> bool:
+        """Whether there are two to six values, in more than twelve rows, which repeat."""
+        import numpy as np
+
+        n = len(self.levels)
+        if not (2 <= n <= MOST_LABELS and self.n_filled > FEW_ROWS and self.n_filled >= 2 * n):
+            return False
+        if items is None or items.max() < 1:
+            return self.mean_words < _LONG
+        pairs = np.unique(np.stack([self.codes, items])[:, self.codes >= 0], axis=1)
+        n_items = np.bincount(pairs[0], minlength=n)
+        return bool(2 * (n_items > 1).sum() > n)
+
+
+def values_of(column: Sequence[Any] | Series) -> Distinct:
+    """Returns the distinct values of a column as texts, without what is missing."""
+    import numpy as np
+    from pandas import Series, factorize
+
+    series = column if isinstance(column, Series) else Series(column, dtype=object)
+    if any(isinstance(value, list | tuple | dict) for value in series.head(50)):
+        return Distinct(np.full(len(series), -1), [])
+    texts = as_texts(series)
+    codes, levels = factorize(texts.mask(texts.isin(MISSING)).to_numpy())
+    return Distinct(codes, [*levels])
+
+
+def n_words(text: str) -> int:
+    """Returns the number of words; two characters less than there are, without blanks."""
+    return max(len(text.split()), len(_JOINED(text)) - 2)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text
+
+
+# ---- rows that belong together -------------------------------------------------------------------
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Returns the words of a text, in lower case; its characters in scripts without blanks."""
+    return frozenset((*re.findall(r"\w+", text.lower()), *_JOINED(text)))
+
+
+def overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    """Returns the share of the words of the shorter text that the other one has, too."""
+    fewest = min(len(first), len(second))
+    return len(first & second) / fewest if fewest else 0.0
+
+
+def shared_words(texts: Sequence[str], codes: NDArray[np.intp]) -> tuple[float, float]:
+    """Returns the overlap of texts in rows of one value, and of texts in rows of two values.
+
+    Both are medians, over a sample; NaN where there are too few rows.
+
+    Args:
+        texts: of the rows.
+        codes: number of the value of each row, (n rows,); -1 where it is missing.
+    """
+    import numpy as np
+
+    order = np.argsort(codes, kind="stable")
+    order = order[codes[order] >= 0]
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    groups = np.split(order, starts[1:])
+    groups = [rows for rows in groups[:: max(1, len(groups) // _SAMPLE)] if len(rows) > 1]
+    if len(groups) < 2:
+        return math.nan, math.nan
+    words = [[words_of(texts[row]) for row in rows[:_SAMPLE]] for rows in groups]
+    within = [overlap(first, other) for first, *others in words for other in others]
+    across = [overlap(a[0], b[0]) for a, b in itertools.pairwise(words)]
+    return float(np.median(within)), float(np.median(across))

@@ -1,0 +1,134 @@
+"""Known names of columns, by what they are: one table that every command reads.
+
+Names only suggest: whether a column is what its name says is decided by its values, see
+`lmdiag.stimuli.kinds`. All names are folded, see `lmdiag.text.folded`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from lmdiag.text import folded
+
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "item": (
+        "item", "itemid", "itemnumber", "itemnum", "itemno", "itemnr", "itemnummer", "itemindex",
+        "itemset", "stimulus", "stimulusid", "stimid", "stim", "sentenceid", "sentid", "set",
+        "frame", "sentenceframe", "frameid", "pair", "pairid", "quadruple", "id",
+    ),
+    "text": (
+        "text", "textid", "textnumber", "textnr", "article", "articleid", "story", "storyid", "doc",
+        "docid", "passage", "passageid", "trialid", "item", "itemid", "itemnumber", "itemnr",
+        "sentence", "sentenceid", "sentencenumber", "sentenceindex", "sent", "sentid", "sentindex",
+        "sentno", "sentnr", "trial",
+    ),
+    "position": (
+        "position", "zone", "ianum", "iaid", "sentpos", "wordindex", "wordposition", "wordnumber",
+        "wordnr", "wordno", "wordnum", "wordid", "wordorder", "wordpos", "wordidx", "tokenid",
+        "tokenindex", "regionposition", "regionnumber", "regionindex", "regionid", "aoi", "ia",
+    ),
+    "word": ("word", "ia", "token", "ialabel", "wordform", "target"),
+    "reader": (
+        "reader", "subject", "participant", "subid", "workerid", "subj", "sub", "participantid",
+        "subjectid", "readerid", "ppt", "pp", "ppid", "vp", "proband", "subjnr", "subjectnr",
+        "subjid", "subjectnumber", "participantnumber", "worker", "prolificid", "mturkid", "user",
+        "userid", "respondent", "student", "person",
+    ),
+    "context": (
+        "context", "sentencecontext", "preamble", "stem", "frame", "sentenceframe", "prompt",
+        "fragment", "sentencefragment", "beginning", "sentencebeginning", "sentencestem",
+        "sentencepreamble", "left", "leftcontext", "pretarget", "prefix",
+    ),
+    "right_context": (
+        "rightcontext", "continuation", "sentencecontinuation", "rest", "sentencerest", "remainder",
+        "right", "posttarget", "suffix", "aftertarget",
+    ),
+    "target": (
+        "targetword", "criticalword", "critword", "finalword", "lastword", "word", "target",
+        "completion", "continuation", "ending", "critical", "crit", "keyword",
+    ),
+    "response": (
+        "response", "answer", "reply", "produced", "typed", "completion", "continuation", "ending",
+        "word", "target",
+    ),
+    "list": (
+        "list", "lists", "lst", "group", "grp", "version", "latin", "form", "block",
+        "counterbalance", "counterbalancing", "order", "script", "session", "listnumber", "listid",
+        "listno", "listnr", "experimentlist", "presentationlist", "counterbalancelist",
+        "questionnaire", "run", "half",
+    ),
+    "outcome": (
+        "accuracy", "acc", "correct", "iscorrect", "correctness", "qcorrect", "questioncorrect",
+        "questionaccuracy", "qacc", "answercorrect", "responsecorrect", "responseaccuracy", "error",
+        "hit", "answer", "correctanswer", "expectedanswer", "expectedresponse", "correctresponse",
+        "response", "choice", "selected", "key", "keypress", "keypressed", "button", "rating",
+        "judgment", "judgement", "score", "rt", "rts", "readingtime", "time", "duration", "latency",
+        "regression", "skip", "skipped", "fixated", "comprehension", "compacc", "compcorrect",
+    ),
+    "set": (
+        "dataset", "experiment", "exp", "expt", "study", "source", "corpus", "block", "part",
+        "subset", "materials", "suite",
+    ),
+}  # fmt: skip
+"""What a column is -> its known names; those that come first are preferred."""
+
+READING_MEASURES = frozenset((
+    "ff", "ffd", "fp", "fpd", "fprt", "gd", "gaze", "gazeduration", "gopast", "gp", "gpt", "rp",
+    "rpd", "rpt", "rpath", "regpath", "regressionpath", "tt", "tvt", "tft", "trt", "total",
+    "totaltime", "totalreadingtime", "ro", "ri", "regout", "regin", "rr", "rrt", "rereading", "sp",
+    "spd", "secondpass", "sfd", "singlefixation", "firstfixation", "firstfixationduration",
+    "firstpass", "firstpasstime", "rt", "readingtime", "dwell", "dwelltime", "skip", "skipping",
+    "accuracy", "acc", "rating", "fix", "nfix", "fixations", "rb", "rbt", "rightbounded",
+))  # fmt: skip
+"""Names of measures of reading, which may be levels of a column: a row is then one measure."""
+
+_PAIRS = (
+    ("good", "bad"), ("more", "less"), ("correct", "incorrect"), ("right", "wrong"),
+    ("grammatical", "ungrammatical"), ("gram", "ungram"), ("acceptable", "unacceptable"),
+    ("plausible", "implausible"), ("possible", "impossible"), ("positive", "negative"),
+    ("pos", "neg"), ("true", "false"), ("a", "b"), ("1", "2"), ("0", "1"),
+)  # fmt: skip
+"""Parts of the names of two columns of sentences, of which the first is often the good one."""
+
+_LIST = re.compile(
+    r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|subj|participant|session).*"
+).fullmatch
+
+
+TEXT_COLUMNS = ("context", "target", "right_context", "sentence")
+"""Columns of the text that a model reads."""
+
+
+def is_named(name: str, role: str) -> bool:
+    """Returns whether a column has a known name of something in `NAMES`."""
+    plain = folded(name)
+    return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
+
+
+def named(role: str, columns: Iterable[str]) -> list[str]:
+    """Returns the columns that have a known name of something, in the order of `NAMES`.
+
+    >>> named("reader", ["item", "Subj", "participant"])
+    ['participant', 'Subj']
+    """
+    names = {column: folded(column) for column in columns}
+    order = NAMES[role]
+    known = [column for column, name in names.items() if name in order]
+    return sorted(known, key=lambda column: order.index(names[column]))
+
+
+def pair_of_sentences(names: Iterable[str]) -> tuple[str, ...]:
+    """Returns two columns of sentences that differ in a part of their names; () without such.
+
+    >>> pair_of_sentences(["id", "sent_more", "sent_less"])
+    ('sent_more', 'sent_less')
+    """
+    by_name = {folded(name): name for name in names}
+    for stem in ("sentence", "sent", "sentences", "s"):
+        for good, second in _PAIRS:
+            for pattern in ("{0}{1}", "{1}{0}"):
+                pair = [pattern.format(stem, part) for part in (good, second)]
+                if by_name.keys() >= {*pair}:
+                    return tuple(by_name[name] for name in pair)
+    return ()

@@ -1,0 +1,67 @@
+"""Rows of own data as a model reads them, with the part that is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from lmdiag.stimuli.forms import joined
+from lmdiag.stimuli.rows import Stimuli
+from lmdiag.text import shortened
+
+_LONGEST = 300
+
+
+def first_rows(stimuli: Stimuli, conditions: Iterable[str] = ()) -> list[str]:
+    """Returns the first row in words, of rows that are compared the first good and bad one.
+
+    A target and a critical word stand in brackets, other regions between bars, e.g.
+    "item 3, amb: The baker saw the driver [laughed] in the garden."
+
+    Args:
+        stimuli: rows with a blank, or sentences.
+        conditions: columns whose levels name the row.
+    """
+    columns = stimuli.columns()
+    if not len(stimuli):
+        return []
+    rows = [0]
+    if stimuli.compared:
+        contrast = columns["contrast"][0]
+        of_contrast = [row for row, name in enumerate(columns["contrast"]) if name == contrast]
+        rows = sorted(of_contrast, key=lambda row: not columns["good"][row])[:2]
+    lines = []
+    for row in rows:
+        item = columns.get("item", [""])[row] if "item" in columns else ""
+        names = [f"item {item}"] if item else []
+        names += [str(columns[name][row]) for name in conditions if columns[name][row] is not None]
+        if stimuli.compared:
+            names.append("good" if columns["good"][row] else "bad")
+        start = f"{', '.join(names)}: " if names else ""
+        lines.append(shortened(start + _read(stimuli, row), _LONGEST))
+    return lines
+
+
+def _read(stimuli: Stimuli, row: int) -> str:
+    """The text of a row, with the part that is scored in brackets, or its regions between bars."""
+    columns = stimuli.columns()
+    if stimuli.asks_words:
+        texts = [columns[name][row] for name in ("context", "target", "right_context")]
+        text, regions = joined(enumerate(texts), {}, stimuli.source)
+        return _marked(text, [(regions[1]["start"], regions[1]["end"])])
+    text = columns["sentence"][row]
+    if stimuli.regions is None:
+        return str(text)
+    spans = stimuli.regions[row]
+    critical = [(x["start"], x["end"]) for x in spans if x["name"] == "critical"]
+    if critical:
+        return _marked(text, critical)
+    starts = [x["start"] for x in spans if x["start"] < x["end"]]
+    ends = [*starts[1:], len(text)]
+    parts = (text[start:end].strip() for start, end in zip(starts, ends, strict=True))
+    return " | ".join(parts)
+
+
+def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    for start, end in reversed(spans):
+        text = f"{text[:start]}[{text[start:end]}]{text[end:]}"
+    return text
