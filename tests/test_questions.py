@@ -49,7 +49,7 @@ def test_only_agreement_is_capitalised_and_causal_models_read_the_left_context()
     ]
     for task, kind, cased, query in cases:
         (question,) = asked(setting(row, task=task), kind=kind, cased=cased)
-        assert question.query == query
+        assert question.query == Query(*query)
         assert question.number == ("plural" if task == "agreement" else None)
 
 

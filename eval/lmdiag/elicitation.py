@@ -23,8 +23,6 @@ from lmdiag.types import Answer, BadInput, Query, Sentence
 
 _CONTEXT, _OPTIONS = "{context}", "{options}"
 _PART = re.compile(r"^-{3,}\n", re.MULTILINE)
-GLUED = re.compile(r"\s|[.,;:!?)\]}%…”]|['’](?:s|re|ve|ll|d|m)\b")
-"""What follows a word without a space."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +126,9 @@ def _sentence(
     text = texts[row]
     if isinstance(text, Sentence):
         return text.text
-    right = text.right_context or "."
-    space = "" if GLUED.match(right) else " "
-    return f"{text.context} {columns['target'][row]}{space}{right}".lstrip()
+    target = columns["target"][row]
+    before, after = text.around(target, ".")
+    return f"{before}{target}{after}"
 
 
 def choice_predictions(

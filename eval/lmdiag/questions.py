@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag.elicitation import ChoiceQuestion, Wording, choice_predictions, choices
 from lmdiag.protocol import FirstLetter, Predictions
-from lmdiag.types import Kind, Number, Query, Question, Sentence
+from lmdiag.types import GAP_SPACES, Kind, Number, Query, Question, Sentence
 
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
@@ -71,10 +71,14 @@ def row_keys(setting: Setting, *, kind: Kind, cased: bool) -> Iterator[QuestionK
         return
     capitalise = diagnostic.capitalise and cased
     numbers = columns["number"] if diagnostic.has_verbs else [None] * len(columns["id"])
-    texts = zip(columns["context"], columns["right_context"], numbers, strict=True)
-    for context, right_context, number in texts:
+    spaces = columns.get("gap_spaces", [""] * len(numbers))
+    texts = zip(columns["context"], columns["right_context"], spaces, numbers, strict=True)
+    for context, right_context, space, number in texts:
         left = with_first_letter(context, "upper") if capitalise else context
-        yield Query(left, "" if kind == "causal" else right_context), number
+        query = Query(left, right_context, *GAP_SPACES[space])
+        if kind == "causal":
+            query = query._replace(right_context="", space_after=None)
+        yield query, number
 
 
 def distinct_questions(

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
+from lmdiag.spacing import has_space
 from lmdiag.text import as_parameters
 
 DIAGNOSTICS = ("cprag102", "role88", "neg136")
@@ -44,16 +45,44 @@ class BadInput(Exception):
         return as_parameters(super().__str__())
 
 
+GAP_SPACES: Mapping[str, tuple[bool | None, bool | None]] = {
+    "": (None, None),
+    "both": (True, True),
+    "before": (True, False),
+    "after": (False, True),
+    "none": (False, False),
+}
+"""Value of the column `gap_spaces` -> `space_before` and `space_after` of the row's query."""
+
+
 class Query(NamedTuple):
     """A distinct (context, right_context): what a model is asked once, however many rows share it.
 
     Attributes:
-        context: text left of the blank, without a trailing space.
+        context: text left of the blank, without the space before the word.
         right_context: text right of the blank; "" where the blank ends the sentence.
+        space_before, space_after: whether a space stands before and after the word, where the
+            sentence was typed with its gap; None where `lmdiag.spacing` says so for each word.
     """
 
     context: str
     right_context: str = ""
+    space_before: bool | None = None
+    space_after: bool | None = None
+
+    def around(self, word: str, end: str = "") -> tuple[str, str]:
+        """Returns the text before a word at the blank and the text after it, with their spaces.
+
+        `end` takes the place of an empty right context.
+        """
+        before = self.context
+        if has_space(before, word) if self.space_before is None else self.space_before:
+            before += " "
+        after = self.right_context or end
+        given = self.space_after if self.right_context else None
+        if has_space(before + word, after) if given is None else given:
+            after = f" {after}"
+        return before, after
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,6 +148,8 @@ def _rows(table: RawTable) -> DataFrame:
         name: ["" if x in (None, "NA") else str(x).strip() for x in columns.get(name, absent)]
         for name in (*_ITEM, "target")
     })  # fmt: skip
+    if "gap_spaces" in columns:
+        rows["gap_spaces"] = columns["gap_spaces"]
     if "item" not in columns:
         rows["item"] = rows["context"]
     if not share and "count" not in columns:
@@ -197,7 +199,8 @@ def _numbered(rows: DataFrame) -> DataFrame:
 def _counted(name: str, rows: DataFrame) -> DataFrame:
     """The words of each item, the most frequent first; ties in the order of the table."""
     amount = "cloze" if "cloze" in rows else "count"
-    words = rows.groupby([*_ITEM, "target"], sort=False)[amount].sum().reset_index()
+    texts = [name for name in (*_ITEM, "gap_spaces") if name in rows]
+    words = rows.groupby([*texts, "target"], sort=False)[amount].sum().reset_index()
     amounts = words.groupby("item", sort=False)[amount]
     total = amounts.transform("sum")
     if amount == "count":

@@ -24,7 +24,7 @@ from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.encoders import CausalEncoder, QuestionEncoder, question_encoder
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
-from lmdiag.models.tokens.spelling import is_cased, opens_line
+from lmdiag.models.tokens.spelling import is_cased
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.protocol import refuse_for_sentences
@@ -91,7 +91,7 @@ class LocalModel:
         if isinstance(encoded, EncodedQuestion):
             key = (*key, top, (self._verbs or []) if encoded.question.number else ())
             if self.words is not None:
-                key = (*key, self.words.reuse.__name__, opens_line(encoded.query.context))
+                key = (*key, self.words.reuse.__name__, encoded.is_after_space)
         return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def encode(self, question: Question | Sentence) -> Encoded:

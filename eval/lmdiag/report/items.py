@@ -17,7 +17,7 @@ from lmdiag.perturb import NONE, perturb
 from lmdiag.report import numbers
 from lmdiag.report.labels import run_labels
 from lmdiag.text import suggest
-from lmdiag.types import BadInput, WordSpan
+from lmdiag.types import GAP_SPACES, BadInput, Query, WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
@@ -52,8 +52,9 @@ class Choice(NamedTuple):
     """A row of the data with the answer of the model: a word at a blank, or a whole sentence.
 
     Attributes:
-        id, context, right_context, target, good, expected, condition, regions: columns of the row;
-            `good` is None where rows are not compared. Of a sentence, `context` is all of it.
+        id, context, right_context, gap_spaces, target, good, expected, condition, regions: columns
+            of the row; `good` is None where rows are not compared. Of a sentence, `context` is all
+            of it.
         has_blank, is_option: whether the row is a word at a blank, or an option of a forced choice.
         log_prob, rank: of the target, sentence or option, nats; None where unscorable or unknown.
         words, word_log_probs: the most probable words at the blank, and what is known of them.
@@ -66,6 +67,7 @@ class Choice(NamedTuple):
     id: str
     context: str
     right_context: str = ""
+    gap_spaces: str = ""
     target: str = ""
     good: bool | None = None
     expected: Sequence[str] = ()
@@ -97,8 +99,11 @@ class Choice(NamedTuple):
     @property
     def sentence(self) -> str:
         """The context with its blank, or the whole sentence."""
-        blank = f" ____ {self.right_context}" if self.has_blank else ""
-        return f"{self.context}{blank}".rstrip()
+        if not self.has_blank:
+            return self.context
+        query = Query(self.context, self.right_context, *GAP_SPACES[self.gap_spaces])
+        before, after = query.around(self.target)
+        return f"{before}____{after}"
 
     @property
     def probability(self) -> float | None:
@@ -311,7 +316,7 @@ def _verdicts(scores: Scores | None) -> dict[str, bool]:
 def _choices(rows: Columns, answers: Predictions, cased: bool, form: str) -> list[Choice]:
     """The rows with their answers."""
     n = len(rows["id"])
-    shared = ("id", "context", "right_context", "target", "good", "condition")
+    shared = ("id", "context", "right_context", "gap_spaces", "target", "good", "condition")
     columns: dict[str, Sequence[Any]] = {name: rows[name] for name in shared if name in rows}
     columns["log_prob"] = answers.log_prob
     if "sentence" in rows:

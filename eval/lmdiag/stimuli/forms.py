@@ -6,16 +6,16 @@ Sentences in regions and minimal pairs become one row per sentence here.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count, repeat
 from typing import Any
 
+from lmdiag.spacing import LONGEST_LOOK, has_space
 from lmdiag.stimuli.table import GAP, text_problem
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded, shortened
-from lmdiag.types import AS_IT_IS, BadInput, TableOptions
+from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions
 
 PAIR = ("sentence_good", "sentence_bad")
 """Columns of minimal pairs as BLiMP has them."""
@@ -31,11 +31,6 @@ is_region = re.compile(r"region_([1-9]\d{0,3})").fullmatch
 
 SENTENCE_ENDS = ".!?…。！？\"'”’)"
 """Characters at the end of a whole sentence."""
-
-# marks that Chinese and Japanese share with other scripts
-_QUOTES = "\u2018\u2019\u201c\u201d\u2026\u2014\u00b7"
-_JOINED_END = re.compile(rf"[{WITHOUT_SPACES}]\d*[{_QUOTES}]*\Z")
-_JOINED_START = re.compile(rf"[{_QUOTES}]*[{WITHOUT_SPACES}]")
 
 # names of the critical word and the words after it
 _CRITICAL = ("critical", "spill_1", "spill_2")
@@ -189,13 +184,32 @@ def without_gaps(table: RawTable, gap: str) -> RawTable:
     rule = "mark the place of the target once"
     table.refuse({row: f"the column sentence has {text}: {rule}" for row, text in has.items()})
     matches = [match for (match,) in gaps]
-    made = {
-        "context": [match.string[: match.start()].rstrip() for match in matches],
-        "right_context": [match.string[match.end() :].strip() for match in matches],
-    }
+    made = _around_gaps(matches, table.columns["target"])
     marks = ", ".join(dict.fromkeys(match[0] for match in matches))
     note = f"gap: {marks} in the sentence is the place of the target, context is what precedes it"
     return table.having(made, note, without=("sentence",))
+
+
+def _around_gaps(gaps: Sequence[re.Match[str]], targets: Sequence[Any]) -> dict[str, list[str]]:
+    """The texts on both sides of gaps, and the spaces there where they are not the usual ones."""
+    names = {spaces: name for name, spaces in GAP_SPACES.items()}
+    typed = []
+    is_usual = True
+    for match, target in zip(gaps, targets, strict=True):
+        left = match.string[: match.start()]
+        right = match.string[match.end() :].rstrip()
+        query = Query(left.rstrip(" "), right.lstrip(" "), left[-1:] == " ", right[:1] == " ")
+        usual = query._replace(space_before=None, space_after=None)
+        is_usual &= query.around(str(target)) == usual.around(str(target))
+        is_usual &= not (query.context[-1:].isspace() or query.right_context[:1].isspace())
+        typed.append(query)
+    made = {
+        "context": [query.context for query in typed],
+        "right_context": [query.right_context for query in typed],
+    }
+    if not is_usual:
+        made["gap_spaces"] = [names[query.space_before, query.space_after] for query in typed]
+    return made
 
 
 # ---- regions -------------------------------------------------------------------------------------
@@ -206,22 +220,22 @@ def joined(
 ) -> tuple[str, list[dict[str, Any]]]:
     """Returns the sentence of some regions, and each region with its position in it.
 
-    Contents are stripped, empty ones left out, and the others joined by a blank, except between two
-    characters of scripts without spaces, and before punctuation that belongs to what precedes it: a
-    comma does, an opening bracket or quotation mark (categories Ps and Pi of Unicode) does not.
-    Names are by number, as text.
+    Contents are stripped, empty ones left out, and the others joined by a space where
+    `lmdiag.spacing` says that one stands between them. Names are by number, as text.
     """
-    text = ""
+    parts = []
+    before = ""
+    end = 0
     spans = []
     for number, content in regions:
         content = content.strip()
-        category = unicodedata.category(content[0]) if content else "P"
-        is_word = not category.startswith("P") or category in ("Ps", "Pi")
-        if text and is_word and not (_JOINED_END.search(text) and _JOINED_START.match(content)):
-            text += " "
-        start = len(text)
-        text = text + content
-        spans.append(_region(number, names.get(str(number), ""), start, len(text)))
+        space = " " if has_space(before, content) else ""
+        start = end + len(space)
+        end = start + len(content)
+        parts.append(space + content)
+        before = (before + space + content)[-LONGEST_LOOK:]
+        spans.append(_region(number, names.get(str(number), ""), start, end))
+    text = "".join(parts)
     if not text:
         raise BadInput(f"{place}: regions do not join to a sentence: all are empty")
     if problem := text_problem("sentence", text):

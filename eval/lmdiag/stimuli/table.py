@@ -45,6 +45,7 @@ _RULES = [
     (("id", "contrast"), r"^$", "is empty"),
     (("context", "right_context"), GAP, f"has a blank in it, {{!r}}: {_SPLIT}"),
     (("context",), r"\s\Z", "ends in a space: remove it"),
+    (("gap_spaces",), r"\A(?!(?:both|before|after|none)?\Z)", "is not both, before, after or none"),
     (("target",), r"\A\s*\Z", "is empty: name the word to score"),
     (("target",), r"\A\s|\s\Z", "has a space at its edge: remove it"),
     (("sentence",), r"\A\s*\Z", "is empty: write a sentence, or leave the row out"),
@@ -202,6 +203,8 @@ def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Probl
         values = columns[name]
         rows = values if name == "expected" else [(text,) for text in values]
         texts = {*chain.from_iterable(rows)}
+        if name == "context" and "gap_spaces" in columns:  # as typed, e.g. after a line break
+            texts = {text for text in texts if not text[-1:].isspace()}
         wrong = {text: problem for text in texts if (problem := text_problem(name, text))}
         with problems.kept():
             table.refuse({

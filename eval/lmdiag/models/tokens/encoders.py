@@ -67,8 +67,9 @@ class QuestionEncoder(ABC):
         words = {word: self.spell(word, query) for word in question.words}
         rows, partials = blank.rows([pieces for pieces in words.values() if pieces])
         self.check_length(rows, question.query)
-        bare = self.spelling.is_bare(query.context)
-        return EncodedQuestion(question, query, blank, words, tuple(rows), tuple(partials), bare)
+        rows, partials = tuple(rows), tuple(partials)
+        bare = self.spelling.is_bare(query)
+        return EncodedQuestion(question, query, blank, words, rows, partials, bare)
 
     def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
@@ -105,10 +106,10 @@ class MaskedEncoder(QuestionEncoder):
 
 @dataclass(frozen=True)
 class CausalEncoder(QuestionEncoder):
-    """Questions to a causal model: `opening` (special tokens), the context, a space, the word.
+    """Questions to a causal model: `opening` (special tokens), the context, the word.
 
-    After a script without spaces no space stands before the word. A blank at the beginning of a
-    text follows the model's beginning-of-sequence token, as the first word of a sentence does.
+    A space before the word belongs to the word. A blank at the beginning of a text follows the
+    model's beginning-of-sequence token, as the first word of a sentence does.
     """
 
     opening: Pieces
@@ -121,7 +122,7 @@ class CausalEncoder(QuestionEncoder):
         return Blank(left)
 
     def spell(self, word: str, query: Query) -> Pieces | None:
-        return self.spelling.after(word, query.context, joined=self.framing.is_joined)
+        return self.spelling.after(word, query)
 
     def sentences(self) -> SentenceEncoder:
         """Returns the encoder of whole sentences.

@@ -57,8 +57,9 @@ class Framing:
         word that follows.
         """
         context = with_first_letter(query.context, self.options.first_letter)
-        text = self.prompt.replace(SLOT, context)
-        return Query(text.rstrip(" "), query.right_context)
+        text = self.prompt.replace(SLOT, context).rstrip(" ")
+        space = query.space_before if self.prompt.endswith(SLOT) else None
+        return query._replace(context=text, space_before=False if self.is_joined else space)
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: str) -> str:

@@ -124,6 +124,11 @@ class EncodedQuestion:
         return self.question.query.context
 
     @property
+    def is_after_space(self) -> bool:
+        """Whether a space stands before a word at the blank, which ends the word before it."""
+        return self.query.around("a")[0].endswith(" ")
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
         asked = self.question.number, self.question.entropy

@@ -15,15 +15,12 @@ own pieces after the text's own pieces, and different words exclude each other.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from lmdiag.elicitation import GLUED
 from lmdiag.models.tokens.vocabulary import control_ids
-from lmdiag.text import WITHOUT_SPACES
 from lmdiag.types import BadInput, Query
 
 if TYPE_CHECKING:
@@ -41,11 +38,11 @@ _ANY_WORDS = ("a", "1", "的")
 _CARRIERS = ("the", "a", "word", ",", ".", "1")
 """What stands before a word whose own context does not leave the boundary alone."""
 
-_JOINED_CARRIERS = ("，", "。", "的", "1")
+_JOINED_CARRIERS = ("-", '"', "，", "。", "的", "1")
 """The same where no space stands before a word."""
 
-_ENDS_JOINED = re.compile(rf"[{WITHOUT_SPACES}]\d*\Z")
-_BEGINS_JOINED = re.compile(rf"[{WITHOUT_SPACES}]")
+_UNSPACED = "的"
+"""A word before and after which spaces stand as the text around a blank has them."""
 
 
 class Spelling:
@@ -123,7 +120,7 @@ class Spelling:
 
     def around(self, query: Query) -> tuple[Pieces, Pieces]:
         """Returns the pieces left and right of the blank in a sentence, without special tokens."""
-        before, after = self._sentence(query)
+        before, after = query.around(_UNSPACED, self._end)
         for word in _PLAIN_WORDS:
             if (split := self._split(before, word, after)) is not None:
                 return split[0], split[2]
@@ -131,40 +128,38 @@ class Spelling:
 
     def in_sentence(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word at the blank of a sentence; None if it is unscorable."""
-        before, after = self._sentence(query)
+        before, after = query.around(word, self._end)
         return self._pieces(word, before, after, "")
 
-    def after(self, word: str, context: str, *, joined: bool = False) -> Pieces | None:
+    def after(self, word: str, query: Query) -> Pieces | None:
         """Returns the pieces of a word that follows a context; None if it is unscorable.
 
-        One space lies between the two, none after a line break or a script without spaces or if
-        `joined`, and nothing follows: causal models do not see what does.
+        Nothing follows the word: causal models do not see what does.
         """
-        before = context if joined else _before(context)
-        return self._pieces(word, before, "", joined=joined)
+        before, _ = query.around(word)
+        return self._pieces(word, before, "")
 
-    def is_bare(self, context: str) -> bool:
-        """Returns whether a word after the context lacks the mark of a word's start.
+    def is_bare(self, query: Query) -> bool:
+        """Returns whether a word at the blank lacks the mark of a word's start.
 
-        A word without a space before it, at the beginning of a text or of a line, or after a script
-        without spaces, has other pieces than after a space in many vocabularies.
+        A word without a space before it, at the beginning of a text or of a line, after an opening
+        quotation mark, a hyphen or a script without spaces, has other pieces than after a space in
+        many vocabularies.
         """
-        if not (opens_line(context) or is_joined(context)):
-            return False
-        pairs = ((self.after(word, context), self.after(word, "a")) for word in _ANY_WORDS)
+        words = [word for word in _ANY_WORDS if not query.around(word)[0].endswith(" ")]
+        pairs = ((self.after(word, query), self.after(word, Query("a"))) for word in words)
         return next((bare != marked for bare, marked in pairs if bare and marked), False)
 
-    def _sentence(self, query: Query) -> tuple[str, str]:
-        """Returns the text before and after the word."""
-        right = query.right_context or ("." if self.ends_sentences else "")
-        is_glued = not right or GLUED.match(right) or _BEGINS_JOINED.match(right)
-        return _before(query.context), right if is_glued else f" {right}"
+    @property
+    def _end(self) -> str:
+        """What ends a sentence whose blank is its last word."""
+        return "." if self.ends_sentences else ""
 
-    def _pieces(self, word: str, before: str, *afters: str, joined: bool = False) -> Pieces | None:
+    def _pieces(self, word: str, before: str, *afters: str) -> Pieces | None:
         """Returns the word's pieces in the first of the texts that leaves its boundaries alone."""
-        carriers = [f"{carrier} " for carrier in _CARRIERS]
-        if joined or is_joined(before):
-            carriers = [*_JOINED_CARRIERS]
+        carriers = [*_JOINED_CARRIERS]
+        if not before or before[-1].isspace():
+            carriers = [f"{carrier} " for carrier in _CARRIERS]
         texts = [(before, after) for after in afters] + [(carrier, "") for carrier in carriers]
         for left, right in texts:
             if (split := self._split(left, word, right)) is not None:
@@ -214,24 +209,6 @@ def split_scripts(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> l
         shared = [text[start] for (_, end), (start, _) in pairwise(spans) if start < end]
         scripts.append({unicodedata.name(character, "UNNAMED").split()[0] for character in shared})
     return scripts
-
-
-def opens_line(context: str) -> bool:
-    """Returns whether no word stands before what follows: it opens the text, or a line."""
-    return not context or context[-1].isspace()
-
-
-def is_joined(context: str) -> bool:
-    """Returns whether what follows is written without a space: after a script that has none.
-
-    >>> is_joined("我喜欢"), is_joined("我喜欢 the")
-    (True, False)
-    """
-    return bool(_ENDS_JOINED.search(context))
-
-
-def _before(context: str) -> str:
-    return context if opens_line(context) or is_joined(context) else f"{context} "
 
 
 def _invisible(character: str) -> bool:

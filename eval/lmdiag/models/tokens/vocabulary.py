@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 CONTINUES = "##"
 """Shown before an item that would continue the word before the blank."""
 
+_SPACE = "▁"
+"""Shown before an item that puts a space where a word at the blank has none."""
+
 _MARKUP = re.compile(r"<.*>|\[.*\]", re.DOTALL)
 """Names of control tokens such as <|im_start|>, <think> and [INST]."""
 
@@ -179,9 +182,12 @@ class Vocabulary:
 
         Args:
             token: its id.
-            bare: whether words lack the mark of a word's start there.
+            bare: whether words lack the mark of a word's start there; items with it are shown with
+                it, since they put a space where none stands.
         """
         item = self.item(token)
+        if bare and (item.surface or b"").startswith(b" ") and not item.text.startswith(_SPACE):
+            return _SPACE + item.text
         whole = item.surface is None or item.starts or bare
         return item.text if whole else CONTINUES + item.text
 
@@ -205,7 +211,7 @@ class Vocabulary:
         if text and text.isprintable():
             return item._replace(text=text)
         # Nothing of the text can be seen: the name of the item stands for it.
-        name = name.replace(" ", "▁").replace("\n", "\\n").replace("\t", "\\t")
+        name = name.replace(" ", _SPACE).replace("\n", "\\n").replace("\t", "\\t")
         return item._replace(text=name, starts=True)
 
 

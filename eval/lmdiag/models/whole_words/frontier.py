@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
-from lmdiag.models.tokens.spelling import Pieces, opens_line
+from lmdiag.models.tokens.spelling import Pieces
 from lmdiag.types import Answer, Query, WordScore
 
 _WIDER = 8
@@ -90,7 +90,7 @@ class Frontier:
         self.n_read = 0
         partials = self.encoded.partials
         start = -math.log(self.rules.longest or 1)  # lengths are equally likely
-        self._opens_line = opens_line(self.encoded.query.context)
+        self._is_after_space = self.encoded.is_after_space
         self._reached = {PartialWord((), partial.total): start for partial in partials}
         self._ended: dict[PartialWord, float] = {}
         self._seen = set(partials)
@@ -130,7 +130,7 @@ class Frontier:
         is_new = partial not in self._ended
         if is_new:
             self._ended[partial] = end
-            if not partial.pieces and not partial.total and not self._opens_line:
+            if not partial.pieces and not partial.total and self._is_after_space:
                 self._reached[partial] -= end  # given that a word begins here
         reached = self._reached[partial]
         for token, log_prob in wanted.items():

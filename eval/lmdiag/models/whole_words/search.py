@@ -25,9 +25,9 @@ from lmdiag.models.forward.reuse import Continue, choose_reuse
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import EncodedQuestion, PartialWord
-from lmdiag.models.tokens.spelling import is_joined
 from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import Frontier, Node, SearchRules
+from lmdiag.spacing import ends_unspaced
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Question
 
@@ -87,7 +87,7 @@ class WordSearch:
         encoded = self.encoder.encode(question)
         if not encoded.rows:
             return encoded
-        if not self.encoder.masked and is_joined(encoded.query.context):
+        if not self.encoder.masked and ends_unspaced(encoded.query.context):
             raise BadInput(
                 f"the context {truncated(encoded.text)!r} ends in a script without spaces, in "
                 "which nothing tells where a word ends: use --unit token"

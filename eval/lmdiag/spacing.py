@@ -1,0 +1,104 @@
+"""Where a space stands between two parts of a sentence: before a word at a blank, between regions.
+
+docs/specification.md, section 2, "Spaces", has the rule in words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from lmdiag.text import WITHOUT_SPACES
+
+# marks that Chinese and Japanese share with other scripts
+_SHARED = "\"'\u2018\u2019\u201c\u201d\u2026\u2014\u00b7"
+_ENDS_UNSPACED = re.compile(rf"[{WITHOUT_SPACES}]\d*\Z").search
+_ENDS_UNSPACED_OR_SHARED = re.compile(rf"[{WITHOUT_SPACES}]\d*[{_SHARED}]*\Z").search
+_BEGINS_UNSPACED = re.compile(rf"[{_SHARED}]*\d*[{WITHOUT_SPACES}]|\d+\Z").match
+_IS_UNSPACED = re.compile(f"[{WITHOUT_SPACES}]").match
+
+# an apostrophe and what it joins to the word before it
+_CLITIC = re.compile(r"'(?:s|re|ve|ll|d|m|t)\b", re.IGNORECASE).match
+# a mark that closes a quotation in some languages -> the mark that opens such a quotation
+_OPENER = {"“": "„", "‘": "‚", "«": "»", "‹": "›", "»": "«", "›": "‹"}
+_QUOTES = "\"'’”»›“‘«‹‟‛"
+_SLASHES = "/\uff0f\u2044"
+_OPENING = "¿¡`"
+_WRITTEN_APART = "&@#*§¶†‡\\" + _OPENING  # punctuation that does not belong to the word before it
+
+LONGEST_LOOK = 400
+"""Characters before a place that decide about it, at most."""
+
+_MOST_MARKS = 8
+"""Quotation marks in a row, at most."""
+
+
+def has_space(left: str, right: str) -> bool:
+    """Returns whether a space stands between two parts of a sentence that are typed without it.
+
+    None stands at the edge of a text or where a part has white space at its edge; after an opening
+    bracket or quotation mark, a hyphen, a dash and a slash; before other punctuation; between
+    characters of scripts without spaces; and after the full-width punctuation of these.
+
+    >>> has_space("He said", "yes"), has_space("He said “", "yes"), has_space("yes", ", he said")
+    (True, False, False)
+    """
+    left = left[-LONGEST_LOOK:]
+    if not left or not right or left[-1].isspace() or right[0].isspace():
+        return False
+    if _opens(left) or _closes(left, right):
+        return False
+    if _IS_UNSPACED(left[-1]) and unicodedata.category(left[-1])[0] == "P":
+        return False
+    return not (_ENDS_UNSPACED_OR_SHARED(left) and _BEGINS_UNSPACED(right))
+
+
+def ends_unspaced(text: str) -> bool:
+    """Returns whether a text ends in a script without spaces, digits after it included.
+
+    >>> ends_unspaced("我喜欢"), ends_unspaced("我有3"), ends_unspaced("我喜欢 the")
+    (True, True, False)
+    """
+    return bool(_ENDS_UNSPACED(text[-LONGEST_LOOK:]))
+
+
+def _opens(left: str) -> bool:
+    """Whether the last character belongs to what follows it: it opens something, or is a dash."""
+    mark = left[-1]
+    if mark in _QUOTES:
+        return _opens_quotation(left[:-1], mark)
+    return mark in _SLASHES + _OPENING or unicodedata.category(mark) in ("Ps", "Pi", "Pd")
+
+
+def _opens_quotation(before: str, mark: str) -> bool:
+    """Whether a quotation mark after a text opens a quotation.
+
+    A straight mark does after white space and after what belongs to the text that follows. Marks
+    that open in one language close in another one: „Ja“, »ja«, ”ja”; French has spaces in « oui ».
+    """
+    is_free = not before or before[-1].isspace() or _opens(before[-_MOST_MARKS:])
+    if mark in "»›":
+        return is_free and not _is_inside(before, mark)
+    return is_free or (unicodedata.category(mark) == "Pi" and not _is_inside(before, mark))
+
+
+def _is_inside(text: str, mark: str) -> bool:
+    """Whether a quotation that the mark closes is open at the end of a text."""
+    return mark in _OPENER and text.count(_OPENER[mark]) > text.count(mark)
+
+
+def _closes(left: str, right: str) -> bool:
+    """Whether the first character belongs to what precedes it, as a comma does."""
+    mark = right[0]
+    kind = unicodedata.category(mark)
+    if kind[0] != "P" or kind == "Ps" or mark in _WRITTEN_APART:
+        return False
+    is_before_word = right[1:2].isalnum()
+    if mark in "“‘«‹‟‛":
+        return not is_before_word and _is_inside(left, mark)
+    if mark == "'":
+        return not is_before_word or bool(_CLITIC(right))
+    if mark in '"”»›':
+        is_alone = len(right) == 1
+        return left.count(mark) % 2 == 1 if mark == '"' and is_alone else not is_before_word
+    return True
