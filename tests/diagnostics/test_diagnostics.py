@@ -158,7 +158,7 @@ def test_what_a_diagnostic_declares_is_in_its_data(demo_dir, tmp_path, task):
     rows = stimuli.load(str(data), task)
     table = rows.columns()
     declared = {column.name for column in diagnostic.columns}
-    assert set(table) == declared | {*diagnostics.get("").core_columns}
+    assert set(table) == declared | {column.name for column in diagnostics.CORE}
     n = len(rows)
     more = {"n_tokens": [1] * n}
     if diagnostic.has_verbs:

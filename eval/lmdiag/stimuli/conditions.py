@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
 
 NO_CONDITIONS = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "good"}
-NO_CONDITIONS |= {"regions", "formulas"}
+NO_CONDITIONS |= {"regions", "formulas", "gap_spaces"}
 """Columns that are conditions only where they are named."""
 
 NO_CONDITION = (
