@@ -56,7 +56,7 @@ CORE = (
 )
 """The core columns of rows with a blank, in their order."""
 
-GAP_SPACES = Column("gap_spaces")
+_GAP_SPACES = Column("gap_spaces")
 """Optional core column of rows with a blank: where a space stands at the gap of a sentence that was
 typed otherwise than context, target and right_context are joined."""
 
@@ -275,7 +275,7 @@ class Diagnostic:
     @property
     def core(self) -> tuple[Column, ...]:
         """Columns that rows of every diagnostic of this kind have, in their order."""
-        return (*CORE, GAP_SPACES) if self.asks == "word" else SENTENCES
+        return (*CORE, _GAP_SPACES) if self.asks == "word" else SENTENCES
 
     @property
     def core_columns(self) -> tuple[str, ...]:
