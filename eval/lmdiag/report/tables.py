@@ -101,14 +101,14 @@ def _reference_rows(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd
     for task in table["task"].unique():
         published |= reference_figures(figures.having(task)[0].results, task)
     once = table.drop_duplicates(["setting", "address"])
-    keys = [FigureKey(*key) for key in once[[*FigureKey._fields]].itertuples(index=False)]
+    keys = [*map(FigureKey, *(once[name].tolist() for name in FigureKey._fields))]
     references = dict[str, pd.DataFrame]()
     for model, name in REFERENCES.items():
         found = [published.get((model, key)) for key in keys]
-        texts = [figure and CellText(numbers.reported_value(figure)) for figure in found]
-        part = once.assign(cell=pd.Series(texts, once.index, object)).dropna(subset="cell")
-        if len(part) and model not in own:
-            references[name] = part
+        if model not in own and any(found):
+            texts = [CellText(numbers.reported_value(figure)) for figure in found if figure]
+            part = once[[figure is not None for figure in found]]
+            references[name] = part.assign(cell=pd.Series(texts, part.index, object))
     return references
 
 
