@@ -55,12 +55,12 @@ function shown([difference, low, high, p]) {
   ];
 }
 
-function compareRows(first, second) {
-  const pair = [first, second];
+function compareRows(base, added) {
+  const pair = [base, added];
   const heads = all("thead th", comparison);
   pair.forEach((row, i) => {
     const name = `${row.querySelector("th bdi").textContent} (${row.dataset.detail})`;
-    heads[i + 1].textContent = `${["First", "Second"][i]}: ${name}`;
+    heads[i + 1].textContent = `${["Base", "New"][i]}: ${name}`;
   });
   const { results, columns } = JSON.parse(comparison.dataset.comparisons);
   const numbers = pair.map((row) => Number(row.dataset.number));

@@ -88,8 +88,8 @@ def test_values_tests_and_adjustment(role, runs):
         wins.append(np.array([p[c, True] > p[c, False] for c, good in keys if good]))
     only_a, only_b = int((wins[0] & ~wins[1]).sum()), int((wins[1] & ~wins[0]).sum())
     x = compared["sensitivity"]
-    assert (x.n, x.test, x.a, x.b) == (len(wins[0]), "mcnemar", wins[0].mean(), wins[1].mean())
-    assert x.difference == pytest.approx((only_a - only_b) / x.n)
+    assert (x.n, x.test, x.base, x.new) == (len(wins[0]), "mcnemar", wins[0].mean(), wins[1].mean())
+    assert x.difference == pytest.approx((only_b - only_a) / x.n)
     score = (only_a - only_b) ** 2 / (only_a + only_b)
     assert x.p == pytest.approx(scipy.stats.chi2.sf(score, 1))
     assert x.ci_low <= x.difference <= x.ci_high
@@ -105,6 +105,36 @@ def test_values_tests_and_adjustment(role, runs):
     for name, x in by_measure(compare(*runs[1::-1])).items():
         assert x.difference == pytest.approx(-compared[name].difference)
         assert x.p == pytest.approx(compared[name].p)
+
+
+def test_differences_are_new_minus_base_in_every_test():
+    """In each statistic, and in its interval.
+
+    Of 10 items the base gets 2 right and the new model 9, all of the base's among them: 0.2, 0.9
+    and +0.7. Means of 1 and 3 differ by +2 in each item but one. Medians: 1 and 3. Correlations of
+    1 to 10 with falling and with rising numbers: -1 and 1.
+    """
+    items = np.array([str(i) for i in range(10)], dtype=object)
+    falling = np.column_stack([np.arange(10.0), -np.arange(10.0)])
+    rising = np.column_stack([np.arange(10.0), np.arange(10.0)])
+    ones = np.full(10, 1.0)
+    threes = np.append(np.full(9, 3.0), 4.0)
+    values = {
+        "proportion": (np.repeat([1.0, 0.0], [2, 8]), np.repeat([1.0, 0.0], [9, 1]), 0.7),
+        "share": (ones / 10, threes / 10, 0.21),
+        "mean": (ones, threes, 2.1),
+        "median": (ones, threes, 2.0),
+        "spearman": (falling, rising, 2.0),
+        "pearson": (falling, rising, 2.0),
+    }
+    for statistic, (base, new, difference) in values.items():
+        sides = [Scores("x", items, numbers, statistic) for numbers in (base, new)]
+        for pair, sign in ((sides, 1), (sides[::-1], -1)):
+            (x,) = compare_pairs([ScoredPair(FigureKey("t", "none", "x"), *pair)], seed=0)
+            assert x.difference == pytest.approx(sign * difference)
+            assert x.difference == pytest.approx(x.new - x.base)
+            if not math.isnan(x.ci_low):
+                assert min(sign * x.ci_low, sign * x.ci_high) > 0
 
 
 def test_what_differs_in_no_item_has_no_test_and_does_not_count(role, runs):
@@ -168,7 +198,7 @@ def test_neg136_is_compared_by_subset_and_polarity(rows):
 def test_several_runs_are_compared_with_the_first_as_one_family(runs):
     compared = compare(*runs)
     pairs = [compare(runs[0], run) for run in runs[1:]]
-    alone = [replace(x, second=second) for second in (1, 2) for x in pairs[second - 1]]
+    alone = [replace(x, number=number) for number in (1, 2) for x in pairs[number - 1]]
     first, other = (
         [replace(x, p_adjusted=0, n_tests=0) for x in rows] for rows in (compared, alone)
     )
@@ -186,7 +216,7 @@ def test_items_that_one_model_cannot_score_count_for_neither(role, runs):
     assert compared["spearman"].n == len(role) - 1
     constant = run_of(role, predictions_of(role.columns(), [-1.0] * len(role)))
     compared = by_measure(compare(runs[0], constant))
-    assert math.isnan(compared["spearman"].b)
+    assert math.isnan(compared["spearman"].new)
     assert math.isnan(compared["spearman"].p_adjusted)
     assert not math.isnan(compared["sensitivity"].p_adjusted)
 
@@ -203,7 +233,7 @@ def test_shuffled_settings_are_compared_by_their_means(rows):
     tops = [zip(expected, part.top_words, strict=True) for part in shuffled[0]]
     right = [top[0] in words for part in tops for words, top in part if words and top]
     x = by_measure(compared)["accuracy@1"]
-    assert (x.a, x.n) == (pytest.approx(sum(right) / len(right)), sum(map(bool, expected)))
+    assert (x.base, x.n) == (pytest.approx(sum(right) / len(right)), sum(map(bool, expected)))
 
 
 def test_every_two_runs_are_compared_as_alone(rows):
@@ -244,12 +274,14 @@ def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
 
 def test_many_models_and_rows_are_printed_in_part(runs):
     compared = compare(*runs[:2])[0]
-    pairs = [replace(compared, second=second) for second in range(1, 25)]
+    pairs = [replace(compared, number=number) for number in range(1, 25)]
     console = Console(file=(file := StringIO()), width=200)
-    print_comparisons(pairs, [f"m{i}" for i in range(25)], ["s"], [QueryOptions()] * 25, console)
+    names = [f"m{i}" for i in range(25)]
+    weights = ["float32"] * 25
+    print_comparisons(pairs, names, weights, ["s"], [QueryOptions()] * 25, console)
     has_all = "--format csv, or to_frame() in Python, has all"
     assert f"the first 20 of 24 pairs; {has_all}" in file.getvalue()
-    assert [x for x in range(25) if f"  m{x}\n" in file.getvalue()] == [*range(21)]
+    assert [x for x in range(25) if f"m{x}  float32\n" in file.getvalue()] == [*range(21)]
     row = GridRow(("a row",), 0, (CellText("1"),))
     print_section(Section("", [Grid("Many", ("",), (Heading("n"),), (row,) * 501)]), console)
     assert file.getvalue().count("a row") == 500

@@ -632,30 +632,30 @@ Comparable = Measures | Run | str | Path
 
 
 def compare(
-    first: Comparable,
-    *others: Comparable,
+    base: Comparable,
+    *new: Comparable,
     seed: int = 0,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
 ) -> Comparisons:
-    """Compares the first model with each of the others on the same rows, item by item.
+    """Compares a model with each of the others on the same rows, item by item.
 
-    The statistics are those of docs/specification.md, section 5.
+    Differences are new minus base. The statistics are those of docs/specification.md, section 5.
 
     Args:
-        first, others: results of `measure`, or finished runs or their directories; not both.
+        base, new: results of `measure`, or finished runs or their directories; not both.
         seed, across, tasks, measures: see `lmdiag.comparison.compare_runs`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
             way; the differing parts of their signatures are named.
     """
-    given = (first, *others)
+    given = (base, *new)
     for model in given:
         what = "results of `measure`, finished runs or their directories"
-        _expect("first and others", model, (Measures, Run, str, Path), what)
-    if not others:
+        _expect("base and new", model, (Measures, Run, str, Path), what)
+    if not new:
         raise BadInput("compare takes two or more results of `measure`, or two or more runs")
     if len({isinstance(model, Measures) for model in given}) > 1:
         raise BadInput("compare takes results of `measure`, or runs, but not both")

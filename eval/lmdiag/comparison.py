@@ -2,7 +2,7 @@
 
 A pair of runs is compared item by item: by rows for accuracy, by contrasts for sensitivity, by
 pairs or contexts for agreement. Items that only one of the two could score count for neither. Of
-several runs each is compared with the first.
+several runs the first is the base, and each of the others is new: differences are new minus base.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Comparison:
     """One measure of two runs.
 
     Attributes:
-        task, setting, measure, by, level: see `FigureKey`, by the names of the first run.
+        task, setting, measure, by, level: see `FigureKey`, by the names of the base run.
         statistic: see `lmdiag.measures.Statistic`.
         n: items that both could score; both values are over these.
-        a, b, difference: the values, and the first minus the second.
+        base, new, difference: the values of the two runs, and the new minus the base.
         ci_low, ci_high: 95% interval of the difference, which excludes 0 exactly where p < .05. NaN
             for fewer than eight items, for medians and correlations, and where a mean differs in no
             item or in all items by the same.
@@ -56,7 +56,7 @@ class Comparison:
         test: "mcnemar" where each item is right or wrong, "sign-flip" for a mean over items,
             "permutation" for a median or a correlation; see `lmdiag.stats`. "none" where the two
             do not differ in any item.
-        second: number of the run that the first one, number 0, is compared with.
+        number: of the new run; that of the base is 0.
         same_as: the measure that has the same numbers by construction, whose test this is.
     """
 
@@ -67,21 +67,21 @@ class Comparison:
     level: str
     statistic: Statistic
     n: int
-    a: float
-    b: float
+    base: float
+    new: float
     difference: float
     ci_low: float
     ci_high: float
     p: float
     p_adjusted: float
     test: str
-    second: int = 1
+    number: int = 1
     same_as: str = ""
     n_tests: int = 1
 
     @property
     def key(self) -> FigureKey:
-        """The address of the figure, by the names of the first run."""
+        """The address of the figure, by the names of the base run."""
         return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
 
 
@@ -89,9 +89,9 @@ class ScoredPair(NamedTuple):
     """The scores of two models behind a figure; see `Comparison`."""
 
     key: FigureKey
-    a: Scores
-    b: Scores
-    second: int = 1
+    base: Scores
+    new: Scores
+    number: int = 1
 
 
 def compare_runs(
@@ -102,6 +102,8 @@ def compare_runs(
     measures: Sequence[str] = (),
 ) -> list[Comparison]:
     """Returns a comparison of the first with each other one, for each figure that both have.
+
+    The first run is the base of all comparisons.
 
     The figures are the headline figures of the tasks, unperturbed, unless measures are named. The
     curves of EW and MW over cut-offs are left out, for they would enlarge the family to which the
@@ -138,9 +140,9 @@ def compare_runs(
     ]
     pairs = [
         pair
-        for second, other in enumerate(others, start=1)
+        for number, other in enumerate(others, start=1)
         for key in keys
-        if (pair := scored_pair(reference, other, key, second))
+        if (pair := scored_pair(reference, other, key, number))
     ]
     if measures and "all" not in measures:
         chosen = chosen_measures(measures, dict.fromkeys(pair.key.measure for pair in pairs))
@@ -184,51 +186,51 @@ def compare_pairs(pairs: Sequence[ScoredPair], *, seed: int) -> list[Comparison]
     """Returns a comparison for each pair, p adjusted over the distinct tests of all of them."""
     same_as = _same_by_construction(pairs)
     comparisons = []
-    for number, pair in enumerate(pairs):
-        items, (a, b) = on_common_items((pair.a, pair.b))
-        statistic = pair.a.statistic
-        value_a = stats.point(a, statistic)
-        value_b = stats.point(b, statistic)
-        test, outcome = _paired_test(a, b, statistic, _generator(pair.key, seed))
+    for position, pair in enumerate(pairs):
+        items, (base, new) = on_common_items((pair.base, pair.new))
+        statistic = pair.base.statistic
+        base_value = stats.point(base, statistic)
+        new_value = stats.point(new, statistic)
+        test, outcome = _paired_test(base, new, statistic, _generator(pair.key, seed))
         comparisons.append(Comparison(
-            *pair.key, statistic, len(items), value_a, value_b, value_a - value_b,
+            *pair.key, statistic, len(items), base_value, new_value, new_value - base_value,
             outcome.ci_low, outcome.ci_high, outcome.p, math.nan,
-            "none" if np.array_equal(a, b) else test, pair.second,
-            pairs[same_as[number]].key.measure if number in same_as else "",
+            "none" if np.array_equal(base, new) else test, pair.number,
+            pairs[same_as[position]].key.measure if position in same_as else "",
         ))  # fmt: skip
     p_values = [math.nan if i in same_as else x.p for i, x in enumerate(comparisons)]
     adjusted = stats.holm(p_values)
     n_tests = sum(not math.isnan(p) for p in p_values)
     return [
-        replace(comparison, p_adjusted=adjusted[same_as.get(number, number)], n_tests=n_tests)
-        for number, comparison in enumerate(comparisons)
+        replace(comparison, p_adjusted=adjusted[same_as.get(position, position)], n_tests=n_tests)
+        for position, comparison in enumerate(comparisons)
     ]
 
 
 def _same_by_construction(pairs: Sequence[ScoredPair]) -> dict[int, int]:
     """Position of a pair -> position of the pair of another measure with the same numbers."""
-    positions = {(pair.key, pair.second): i for i, pair in enumerate(pairs)}
+    positions = {(pair.key, pair.number): i for i, pair in enumerate(pairs)}
     repeated = {}
-    for number, pair in enumerate(pairs):
+    for position, pair in enumerate(pairs):
         key = pair.key._replace(measure=SAME_TEST.get(pair.key.measure, ""))
-        other = positions.get((key, pair.second))
+        other = positions.get((key, pair.number))
         if other is not None and all(
             np.array_equal(scores.values, others.values)
-            for scores, others in ((pair.a, pairs[other].a), (pair.b, pairs[other].b))
+            for scores, others in ((pair.base, pairs[other].base), (pair.new, pairs[other].new))
         ):
-            repeated[number] = other
+            repeated[position] = other
     return repeated
 
 
 def _paired_test(
-    a: stats.Values, b: stats.Values, statistic: Statistic, rng: np.random.Generator
+    base: stats.Values, new: stats.Values, statistic: Statistic, rng: np.random.Generator
 ) -> tuple[str, stats.PairedTest]:
     """The test of a difference with its name and interval; medians and correlations have none."""
     if statistic == "proportion":
-        return "mcnemar", stats.mcnemar(a, b)
+        return "mcnemar", stats.mcnemar(new, base)
     if statistic in ("share", "mean"):
-        return "sign-flip", stats.sign_flip(a - b, rng)
-    return "permutation", stats.PairedTest(stats.swap_test(a, b, statistic, rng))
+        return "sign-flip", stats.sign_flip(new - base, rng)
+    return "permutation", stats.PairedTest(stats.swap_test(new, base, statistic, rng))
 
 
 def _generator(key: FigureKey, seed: int = 0) -> np.random.Generator:
@@ -292,28 +294,28 @@ def differing_knobs(a: QueryOptions, b: QueryOptions) -> dict[str, str]:
     return texts
 
 
-def scored_pair(a: Run, b: Run, key: FigureKey, second: int = 1) -> ScoredPair | None:
+def scored_pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredPair | None:
     """Returns the scores of both models behind a figure; None where they cannot be compared.
 
-    The names of `key` are those of the first model; the second one may call the same data by
-    another name.
+    The names of `key` are those of the base; the new run may call the same data by another name.
     """
-    if _one_kind(key.measure) and unlike_first([a, b]):
+    if _one_kind(key.measure) and unlike_first([base, new]):
         return None
-    other_task = _name_of_data(b, key.task, a)
-    scores = [run.mean_scores(task, key.setting) for run, task in ((a, key.task), (b, other_task))]
+    other_task = _name_of_data(new, key.task, base)
+    tasks = ((base, key.task), (new, other_task))
+    scores = [run.mean_scores(task, key.setting) for run, task in tasks]
     if any(key.measure not in run_scores for run_scores in scores):
         return None
-    scores_a, scores_b = (run_scores[key.measure].at(key.by, key.level) for run_scores in scores)
-    if _fingerprint(a, key.task) != _fingerprint(b, other_task):  # ids begin with the task
+    of_base, of_new = (run_scores[key.measure].at(key.by, key.level) for run_scores in scores)
+    if _fingerprint(base, key.task) != _fingerprint(new, other_task):  # ids begin with the task
         start = f"{other_task}-"
         renamed = [
             f"{key.task}-{item.removeprefix(start)}" if item.startswith(start) else item
-            for item in scores_b.items
+            for item in of_new.items
         ]
-        scores_b = replace(scores_b, items=objects(renamed))
-    is_scored = len(scores_a.items) and len(scores_b.items)
-    return ScoredPair(key, scores_a, scores_b, second) if is_scored else None
+        of_new = replace(of_new, items=objects(renamed))
+    is_scored = len(of_base.items) and len(of_new.items)
+    return ScoredPair(key, of_base, of_new, number) if is_scored else None
 
 
 def _fingerprint(run: Run, task: str) -> str:
@@ -372,8 +374,8 @@ def compare_all(
     """Compares every two runs on the same rows, with the numbers of `compare_runs`.
 
     Returns:
-        for each figure that all runs have, numbers of two runs -> outcome of the first minus the
-        second. Pairs that cannot be compared are left out.
+        for each figure that all runs have, numbers of the base and the new run -> outcome of the
+        new minus the base. Pairs that cannot be compared are left out.
     """
     compared = {}
     for key in keys:
@@ -401,17 +403,17 @@ def _with_shared_draws(
     """
     runs_with: dict[tuple[str, ...], dict[int, Scores]] = {}  # items -> run -> its scores
     for (i, _), pair in pairs.items():
-        if pair.a.statistic in ("share", "mean") and len(pair.a.items) > stats.MOST_EXACT:
-            runs_with.setdefault(tuple(pair.a.items), {})[i] = pair.a
+        if pair.base.statistic in ("share", "mean") and len(pair.base.items) > stats.MOST_EXACT:
+            runs_with.setdefault(tuple(pair.base.items), {})[i] = pair.base
     outcomes: dict[tuple[int, int], Outcome] = {}
     for scores_of in runs_with.values():
         values = np.column_stack([scores.values for scores in scores_of.values()])
         rng = _generator(next(iter(pairs.values())).key)
         sums = stats.random_flips(np.column_stack([values, np.ones(len(values))]), rng)
         for (a, i), (b, j) in permutations(enumerate(scores_of), 2):
-            differences = values[:, a] - values[:, b]
+            differences = values[:, b] - values[:, a]
             if (i, j) in pairs and differences.any():
-                pair_sums = np.column_stack([sums[:, a] - sums[:, b], sums[:, -1]])
+                pair_sums = np.column_stack([sums[:, b] - sums[:, a], sums[:, -1]])
                 test = stats.flip_test(pair_sums, differences)
                 outcomes[i, j] = float(differences.mean()), test.ci_low, test.ci_high, test.p
     return outcomes

@@ -127,19 +127,22 @@ class Comparisons(Printable, list[Comparison]):
         return [f"{name}  {weights_text(of.model)}".rstrip() for name, of in pairs]
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per comparison; `model_a`, `model_b` name the models.
+        """Returns a pandas table with a row per comparison.
+
+        `base_model` and `new_model` name the models, `base` and `new` are their figures.
 
         Undefined is NaN; the other columns are the fields of `lmdiag.comparison.Comparison`.
         """
         from pandas import DataFrame
 
         frame = DataFrame(
-            {"model_a": self.names[0], "model_b": self.names[row.second]} | asdict(row)
+            {"base_model": self.names[0], "new_model": self.names[row.number]} | asdict(row)
             for row in self
         )
-        return frame.drop(columns="second", errors="ignore")
+        return frame.drop(columns="number", errors="ignore")
 
     def show(self, console: Console) -> None:
         """Prints one table per pair of models, task and setting."""
         protocols = [of.protocol for of in self.results]
-        terminal.print_comparisons(self, self.headings, self.signatures, protocols, console)
+        weights = [weights_text(of.model) for of in self.results]
+        terminal.print_comparisons(self, self.names, weights, self.signatures, protocols, console)

@@ -44,7 +44,7 @@ _OF_DIFFERENCE = (
 """Fields of a comparison that the file has."""
 
 MemberPair = tuple[int, int]
-"""Numbers of two members, of the first model and of another one."""
+"""Numbers of two members: of the first model, which is the base, and of another one."""
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ class Multiverse(Printable):
         reference, *others = self.models
         for key in (headline.key for headline in self.figures):
             found: dict[MemberPair, Comparison] = {}
-            for second in others:
-                shared = self.choices(reference).keys() & self.choices(second).keys()
+            for new in others:
+                shared = self.choices(reference).keys() & self.choices(new).keys()
                 pairs = {
                     (a, b): pair
-                    for a, b in product(self.numbers_of(reference), self.numbers_of(second))
+                    for a, b in product(self.numbers_of(reference), self.numbers_of(new))
                     if all(self.members[a].choices[x] == self.members[b].choices[x] for x in shared)
                     and (pair := scored_pair(self.runs[a], self.runs[b], key))
                 }
@@ -173,13 +173,13 @@ class Multiverse(Printable):
             compared[key] = {pair: found[pair] for pair in ordered}
         return compared
 
-    def differences(self, headline: Headline, second: str) -> dict[MemberPair, Comparison]:
-        """Returns the differences of the first model and another one, in ascending order.
+    def differences(self, headline: Headline, new: str) -> dict[MemberPair, Comparison]:
+        """Returns the differences of a model from the first one, in ascending order.
 
         p is adjusted over all pairs of these two models for this figure.
         """
         compared = self._compared[headline.key]
-        return {pair: x for pair, x in compared.items() if self.members[pair[1]].model == second}
+        return {pair: x for pair, x in compared.items() if self.members[pair[1]].model == new}
 
     def to_json(self) -> dict[str, Any]:
         """Returns plain JSON values, with the figures and differences of the runs."""
@@ -194,14 +194,16 @@ class Multiverse(Printable):
                 figure and replace(figure, not_defined=None).to_json() for figure in figures
             ]
             content["differences"] = [
-                {"a": a, "b": b} | {name: getattr(comparison, name) for name in _OF_DIFFERENCE}
-                for (a, b), comparison in self._compared[headline.key].items()
+                {"base": base, "new": new}
+                | {name: getattr(comparison, name) for name in _OF_DIFFERENCE}
+                for (base, new), comparison in self._compared[headline.key].items()
             ]
             ranges = {model: self.range_of(headline, model) for model in (reference, *others)}
             content["ranges"] = [{"model": model} | x for model, x in ranges.items() if x]
             content["comparisons"] = [
-                {"second": second} | counts_of(self.differences(headline, second).values())
-                for second in others
+                {"base": reference, "new": new}
+                | counts_of(self.differences(headline, new).values())
+                for new in others
             ]
         plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
         return plain
@@ -269,7 +271,7 @@ class Multiverse(Printable):
 
 
 def counts_of(differences: Collection[Comparison]) -> dict[str, int]:
-    """Returns in how many protocols the first model is ahead, behind or equal, and where p < .05.
+    """Returns in how many protocols the new model is ahead, behind or equal, and where p < .05.
 
     `rejected` counts p, `adjusted` p adjusted by Holm's method over the protocols, whose distinct
     tests `n_tests` counts.

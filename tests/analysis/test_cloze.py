@@ -120,8 +120,8 @@ def test_means_intervals_and_comparisons_are_those_of_scipy_and_of_the_statistic
     assert (row.ci_low, row.ci_high) == pytest.approx((low, high))
     (mass,) = (x for x in found.comparisons if x.measure == "mass")
     others = found.items[found.items["model"] == "b"]
-    test = sign_flip(items["mass"].to_numpy() - others["mass"].to_numpy())
-    assert mass.difference == pytest.approx(items["mass"].mean() - others["mass"].mean())
+    test = sign_flip(others["mass"].to_numpy() - items["mass"].to_numpy())
+    assert mass.difference == pytest.approx(others["mass"].mean() - items["mass"].mean())
     assert (mass.ci_low < mass.difference < mass.ci_high, mass.p < 0.05) == (True, test.p < 0.05)
 
 

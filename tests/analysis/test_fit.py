@@ -159,10 +159,10 @@ def test_models_are_compared_on_the_same_rows():
     assert first.left_out == {"no surprisal of another model": 1}
     assert second.left_out == {"surprisal is missing": 1}
     against_b, against_c = fit.comparisons.itertuples()
-    assert against_b.difference == pytest.approx(first.per_word - second.per_word)
+    assert against_b.difference == pytest.approx(second.per_word - first.per_word)
     assert against_b.p_adjusted == pytest.approx(2 * against_b.p)
     assert against_c.p > 0.01
-    assert against_c.ci_low < first.per_word - third.per_word < against_c.ci_high
+    assert against_c.ci_low < third.per_word - first.per_word < against_c.ci_high
 
 
 def test_controls_are_computed_from_words_or_read():

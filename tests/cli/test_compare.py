@@ -20,30 +20,32 @@ def test_runs_are_compared_with_the_first(command):
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert command("compare", *arguments, "--json")[1] == out
-    names = [document[name]["model"] for name in "abc"]
-    assert names == ["org/[b]first", "org/second", "org/third"]
+    names = ["org/[b]first", "org/second", "org/third"]
+    assert [model["model"] for model in document["models"]] == names
     assert document["seed"] == 3
-    assert document["direction"] == "first minus second"
-    results = dict(zip("abc", map(read_results, runs), strict=True))
-    assert document["signature"] == results["a"].signature
-    pairs = [x["pair"] for x in document["comparisons"]]
-    assert pairs == [["a", other] for other in "bc" for _ in range(len(pairs) // 2)]
+    assert document["direction"] == "new minus base"
+    results = dict(zip(names, map(read_results, runs), strict=True))
+    base, *others = names
+    assert document["signature"] == results[base].signature
+    pairs = [(x["base_model"], x["new_model"]) for x in document["comparisons"]]
+    assert pairs == [(base, other) for other in others for _ in range(len(pairs) // 2)]
     tested = [x for x in document["comparisons"] if x["test"] != "none"]
     for x in document["comparisons"]:
         place = FigureKey(x["task"], "none", x["measure"], x["by"], x["level"])
-        a, b = (results[name].figure(place)["value"] for name in x["pair"])
-        assert (x["a"], x["b"]) == pytest.approx((a, b))
-        assert x["difference"] == pytest.approx(x["a"] - x["b"])
+        for side in ("base", "new"):
+            value = results[x[f"{side}_model"]].figure(place)["value"]
+            assert x[side] == pytest.approx(value)
+        assert x["difference"] == pytest.approx(x["new"] - x["base"])
         undefined = {name for name in x if x[name] is None}
         assert undefined >= ({"p", "ci_low"} if x not in tested else set())
 
     out = command("compare", *arguments)[1]
-    for words in ("A  org/[b]first", "C  org/third", "A and B\n", "A and C\n", "Holm"):
+    for words in (f"{base}  float32", *(f"{name} − {base}\n" for name in others), "Holm"):
         assert words in out  # markup in the name of a model has no effect
     assert f"over the {len(tested)} distinct tests" in out
     lines = out.split("ROLE-88: semantic roles and event knowledge")[1].splitlines()
     row = next(line for line in lines if line.startswith("sensitivity "))
-    value = results["a"].figure(FigureKey("role88", "none", "sensitivity"))["value"]
+    value = results[base].figure(FigureKey("role88", "none", "sensitivity"))["value"]
     assert f" {100 * value:.1f} " in row
 
 
@@ -59,7 +61,7 @@ def test_no_table_is_cut(command, monkeypatch, columns):
     tables = out[out.index("NEG-136") : out.index("95% intervals have")]
     assert "…" not in tables
     assert max(map(len, tables.splitlines())) <= (columns or 10_000)
-    for text in ("p adj.", "first − second", "< .001 m", "sensitivity, NAT natural "):
+    for text in ("p adj.", "difference", "< .001 m", "sensitivity, NAT natural "):
         assert text in tables
     assert re.search(r"< \.001 m +● < \.001$", tables, re.MULTILINE)
     is_one_table = tables.count("───\n") == 1
@@ -73,10 +75,10 @@ def test_folders_and_names_of_runs(command):
     folders = {"a": command.runs[0], "b": named}
     copies = [shutil.copytree(run, output / x / "token") for x, run in folders.items()]
     options = ("--tasks", "role88", "--measures", "accuracy")
-    assert "B  second try  org/second, float32, commit" in command("compare", *copies, *options)[1]
+    assert "second try  org/second, float32, commit" in command("compare", *copies, *options)[1]
     expected = command("compare", *copies, *options, "--json")[1]
     document = json.loads(expected)
-    assert document["b"]["name"] == "second try"
+    assert document["models"][1]["name"] == "second try"
     tested = {x["measure"]: x for x in document["comparisons"]}
     assert [*tested] == ["accuracy@1", "accuracy@5"]
     first, second = sorted(tested.values(), key=lambda x: x["p"])
@@ -105,7 +107,7 @@ def test_across_options(command):
     code, out, err = command("compare", plain, other, *options)
     assert (code, err) == (0, "")
     knobs = "unit (token and word); prompt (none and Go on: {context})"
-    assert out.index(f"A and B were asked differently: {knobs}") < out.index("CPRAG-102")
+    assert out.index(f" were asked differently: {knobs}") < out.index("CPRAG-102")
     document = json.loads(command("compare", plain, other, *options, "--json")[1])
     signatures = [read_results(run).signature for run in (plain, other)]
     assert (document["across"], document["signatures"]) == (["unit", "prompt"], signatures)

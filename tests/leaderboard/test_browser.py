@@ -78,23 +78,23 @@ def test_rows_and_columns_can_be_chosen(board):
         assert board.locator("#board thead th.figure:visible").count() == n
 
 
-def test_two_rows_are_compared_as_first_minus_second(board, site):
+def test_the_row_selected_first_is_the_base_of_a_comparison(board, site):
     heads, cells = board.locator("#comparison thead th"), board.locator("#comparison tbody td")
     board.get_by_label(f"Compare {WEAK}").check()
     assert not board.locator("#comparison").is_visible()
     board.get_by_label(f"Compare {STRONG}").check()
     _, first, second, *columns = heads.all_inner_texts()
-    assert first.startswith(f"First: {WEAK}")
-    assert second.startswith(f"Second: {STRONG}")
-    assert columns == ["First minus second", "95% interval", "p, not adjusted"]
+    assert first.startswith(f"Base: {WEAK}")
+    assert second.startswith(f"New: {STRONG}")
+    assert columns == ["New minus base", "95% interval", "p, not adjusted"]
     rows = json.loads((site / "leaderboard.json").read_text())["rows"]
     key = "cprag102_accuracy_at_1"
     strong, _, weak = (100 * row["figures"][key]["value"] for row in rows)
     *values, interval, p = cells.all_inner_texts()[:5]
     assert values[:2] == [f"{weak:.1f}", f"{strong:.1f}"]
-    assert values[2] == f"{weak - strong:+.1f}".replace("-", "−")
+    assert values[2] == f"{strong - weak:+.1f}".replace("-", "−")
     low, high = (float(x.replace("−", "-")) for x in interval.split(" to "))
-    assert low < weak - strong < high <= 0
+    assert 0 <= low < strong - weak < high
     assert p == "< .001" or 0 < float(p) < 0.05
     board.get_by_label(f"Compare {MIDDLE}").check()  # takes the place of the first
-    assert heads.all_inner_texts()[1].startswith(f"First: {STRONG}")
+    assert heads.all_inner_texts()[1].startswith(f"Base: {STRONG}")

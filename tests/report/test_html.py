@@ -107,7 +107,7 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
     assert "CPRAG-102: commonsense and pragmatic inference" in two.text
     printed = compare_runs(strong, weak)  # as `lmdiag compare` prints it
     (pair,) = compared([strong, weak], ReportFigures.of([strong.results, weak.results]).sources)
-    assert (pair.a, pair.b) == ("org/strong", "org/weak")
+    assert (pair.base, pair.new) == ("org/strong", "org/weak")
     assert str([*pair.comparisons.values()]) == str(printed)  # undefined is not equal to itself
     assert {*re.findall(r"var\(--c\d\)", json.dumps(two.charts["differences-1-1"]))} == {
         "var(--c1)", "var(--c2)"
@@ -122,7 +122,7 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
     assert weak.stimuli["neg136"].columns()["contrast"][0] in two.ids
     sources = ReportFigures.of([strong.results, weak.results, strong.results]).sources
     for number, pair in enumerate(compared([strong, weak, strong], sources), start=1):
-        assert {one.second for one in pair.comparisons.values()} == {number}
+        assert {one.number for one in pair.comparisons.values()} == {number}
     first, other, last = (runs[f"step{step}"] for step in (0, 1000, 64000))
     changed = replace(other.results, signature=other.results.signature.replace("data:", "data:x"))
     rows = dict.fromkeys(other.stimuli, other.stimuli["neg136"])

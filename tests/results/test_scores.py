@@ -187,7 +187,7 @@ def test_runs_on_one_file_under_two_names_are_compared(tmp_path, has_ids):
     compared = {x.measure: x for x in lmdiag.compare(*runs, measures=["all"])}
     for measure in ("sensitivity", "surprisal"):
         values = [run.results.measure(run.path.name, "none", measure).value for run in runs]
-        assert [compared[measure].a, compared[measure].b] == values
+        assert [compared[measure].base, compared[measure].new] == values
     assert "org/two" in Report(runs).page()
     (tmp_path / "two.csv").write_text(text.replace("The 8", "The last"))
     with pytest.raises(BadInput, match="signatures differ in data"):

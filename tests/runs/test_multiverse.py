@@ -277,7 +277,7 @@ def test_two_models_protocol_by_protocol(made):
     pairs = multiverse.differences(figure, "planted:b")
     assert [pair.difference for pair in pairs.values()] == [-0.5] * 3 + [0.5] * 3
     units = [multiverse.members[a].choices["unit"] for a, _ in pairs]
-    assert units == ["token"] * 3 + ["word"] * 3
+    assert units == ["word"] * 3 + ["token"] * 3
     for (a, b), pair in pairs.items():
         assert multiverse.members[a].choices == multiverse.members[b].choices
         assert (pair.test, pair.n, pair.n_tests) == ("mcnemar", 12, 6)

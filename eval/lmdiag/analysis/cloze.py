@@ -342,7 +342,8 @@ class ClozeAnalysis:
             for name, table in {"words": self.words, "unsaid": unsaid}.items()
         }
         comparisons = [
-            vars(comparison) | {"first": self.models[0], "second": self.models[comparison.second]}
+            {"base_model": self.models[0], "new_model": self.models[comparison.number]}
+            | {name: value for name, value in vars(comparison).items() if name != "number"}
             for comparison in self.comparisons
         ]
         document = {"models": models, **records, "notes": self.notes, "comparisons": comparisons}

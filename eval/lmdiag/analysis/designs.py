@@ -62,7 +62,7 @@ class Analysis(Printable):
             differences), ci_low, ci_high (95%), t, df, p, p_sign_flip (for n up to 16), p_holm
             (over the n_tests pairs of levels, for conditions of more than two), d_z (estimate in
             standard deviations over items).
-        differences: the same, of the effects of the first model less those of each other one.
+        differences: the same, of the effects of each other model less those of the first one.
         mixed: model -> fit; "" for a formula with the column `model`, which is of all rows.
         by: a factor between items by which effects are broken down; "" for none.
         by_level: the effects over the items of each of its levels, with a column `level`; then the
@@ -354,9 +354,9 @@ def _stacked(groups: _Groups, table_of: Callable[[DataFrame], DataFrame]) -> Dat
 
 
 def _differences(scores: _Groups, models: Sequence[str]) -> _Groups:
-    """The contrasts of the first model less those of each other one, over the items of both."""
+    """The contrasts of each model less those of the first one, over the items of both."""
     return {
-        (suite, f"{models[0]} - {model}"): (scores[suite, models[0]] - model_scores).dropna()
+        (suite, f"{model} - {models[0]}"): (model_scores - scores[suite, models[0]]).dropna()
         for (suite, model), model_scores in scores.items()
         if model in models[1:] and (suite, models[0]) in scores
     }

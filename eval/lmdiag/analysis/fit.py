@@ -87,9 +87,9 @@ class HumanFit:
         signature: equal for fits of the same rows by the same procedure.
         full, baseline: formulas.
         models: a fit for each model.
-        comparisons: of the first model with each of the others, paired by row; none for mixed
-            models. Columns: first, second (names of the models); difference (mean of first less
-            second delta log density per row); ci_low, ci_high, p (of the sign-flip test);
+        comparisons: of the first model, the base, with each of the others, paired by row; none for
+            mixed models. Columns: base_model, new_model (names); difference (mean of new less base
+            delta log density per row); ci_low, ci_high, p (of the sign-flip test);
             p_adjusted (by Holm's method over all comparisons, n_tests).
         notes: what was computed or averaged, for readers.
         table: the human measures, and how they were fitted.
@@ -168,11 +168,12 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
 def _compared(fits: Sequence[ModelFit]) -> DataFrame:
     """The first model with each of the others; see `HumanFit`."""
     reference, *others = fits
-    rows = []
+    rows = list[dict[str, Any]]()
     for other in others:
-        differences = reference.words["delta"].to_numpy() - other.words["delta"].to_numpy()
+        differences = other.words["delta"].to_numpy() - reference.words["delta"].to_numpy()
         test = stats.sign_flip(differences)
-        row = {"first": reference.name, "second": other.name, "difference": differences.mean()}
+        row = {"base_model": reference.name, "new_model": other.name}
+        row["difference"] = differences.mean()
         rows.append(row | {"ci_low": test.ci_low, "ci_high": test.ci_high, "p": test.p})
     adjusted = stats.holm([row["p"] for row in rows])
     return DataFrame(rows).assign(p_adjusted=adjusted, n_tests=len(rows))

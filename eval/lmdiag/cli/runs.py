@@ -134,12 +134,11 @@ def compare_command(
 ) -> None:
     """Compares and prints.
 
-    The runs of the JSON document are named a, b, c and so on, and each difference is the first
-    minus the second. If there are more than two runs, `pair` names the two of a comparison.
+    Differences are new minus base.
 
     Args:
-        runs: run directories on the same data, or folders that have them; the first run is compared
-            with each of the others
+        runs: run directories on the same data, or folders that have them: BASE NEW...; the first
+            run is the base, with which each of the others is compared
         tasks: tasks to compare; p-values are adjusted over what is compared (default: all)
         measures: measures to compare, e.g. accuracy or sensitivity@0.01, or all (default: the
             headline figures)
@@ -175,23 +174,20 @@ def _comparison_document(
     """What `lmdiag compare --json` prints."""
     from pydantic_core import to_jsonable_python
 
-    from lmdiag.report.labels import run_letter
-
-    letters = [run_letter(i).lower() for i in range(len(runs))]
-    models = {}
-    for letter, run in zip(letters, runs, strict=True):
-        model = run.results.model
-        names = ("name", "commit", "dtype", "quantization", "server")
-        facts = {name: getattr(model, name) or None for name in names}
-        models[letter] = {"model": model.id} | {k: v for k, v in facts.items() if v is not None}
+    facts = ("commit", "dtype", "quantization", "server")
+    described = [
+        {"name": name, "model": run.results.model.id}
+        | {fact: value for fact in facts if (value := getattr(run.results.model, fact)) is not None}
+        for name, run in zip(compared.names, runs, strict=True)
+    ]
     records = []
     for record in map(asdict, compared):
-        pair = {"pair": ["a", letters[record.pop("second")]]}
-        records.append(record | (pair if len(runs) > 2 else {}))
+        new = compared.names[record.pop("number")]
+        records.append({"base_model": compared.names[0], "new_model": new} | record)
     document = {
-        "signature": compared.signatures[0], **models,
+        "signature": compared.signatures[0], "models": described,
         **({"across": across, "signatures": compared.signatures} if across else {}),
-        "seed": seed, "direction": "first minus second",
+        "seed": seed, "direction": "new minus base",
         "comparisons": records,
     }  # fmt: skip
     return to_jsonable_python(document, inf_nan_mode="null")

@@ -126,7 +126,7 @@ def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
     """Returns the distinct results of comparing every two rows, and where each of them belongs.
 
     A result is difference, ends of the interval and p, six digits each, None where undefined.
-    `columns` has for each first row, for each second one, the index of their result.
+    `columns` has for each base row, for each new one, the index of their result.
     """
     index: dict[tuple[float | None, ...], int] = {}
     tables = {}

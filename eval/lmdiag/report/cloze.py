@@ -16,6 +16,7 @@ from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import axis_of
 from lmdiag.report.comparisons import comparison_grids, notes
 from lmdiag.report.grid import Grid, GridRow, Section, cell_of, figure_grid, text_grid
+from lmdiag.report.labels import difference_title
 from lmdiag.report.page import environment, frame
 from lmdiag.results import Figure
 from lmdiag.text import visible
@@ -46,10 +47,10 @@ def model_grid(analysis: ClozeAnalysis) -> Grid:
 def pair_grids(analysis: ClozeAnalysis) -> Iterator[Grid]:
     """Yields the first model against each other one: a row per measure."""
     for number, other in enumerate(analysis.models[1:], start=1):
-        compared = [x for x in analysis.comparisons if x.second == number]
-        for grid in comparison_grids(compared, "first", "second"):
-            pair = f"{visible(analysis.models[0])} and {visible(other)}"
-            yield grid._replace(title=f"{pair}, over the same items")
+        compared = [x for x in analysis.comparisons if x.number == number]
+        base = analysis.models[0]
+        for grid in comparison_grids(compared, visible(base), visible(other)):
+            yield grid._replace(title=f"{difference_title(base, other)}, over the same items")
 
 
 def word_grids(analysis: ClozeAnalysis, model: str, most: int) -> Iterator[Grid]:

@@ -19,6 +19,8 @@ from lmdiag.report.tables import HeadlineRow
 from lmdiag.results import FigureKey, Run, cited_signature
 from lmdiag.text import visible
 
+_DIFFERENCE = "difference"
+"""Heading of the new figure minus that of the base."""
 _NEITHER = "equal"
 """Stands for the model with the larger figure where there is none."""
 
@@ -33,8 +35,8 @@ def comparison_row(c: Comparison) -> GridRow:
     interval = numbers.bounds(c.ci_low, c.ci_high, c.statistic)
     cells = (
         CellText(f"{c.n:,}"),
-        CellText(numbers.number(c.a, c.statistic)),
-        CellText(numbers.number(c.b, c.statistic)),
+        CellText(numbers.number(c.base, c.statistic)),
+        CellText(numbers.number(c.new, c.statistic)),
         CellText(numbers.signed(c.difference, c.statistic), interval),
         CellText(p if p == numbers.UNDEFINED else f"{p} {c.test[0]}"),
         CellText(f"{mark}{numbers.p_value(c.p_adjusted)}"),
@@ -52,10 +54,10 @@ def comparison_label(c: Comparison) -> str:
     return visible(", ".join(filter(None, (MeasureName.of(c.measure).label, level))))
 
 
-def comparison_grids(comparisons: Iterable[Comparison], first: str, second: str) -> list[Grid]:
-    """Returns a table for each task and setting; `first` and `second` are the models' headings."""
-    names = ("n", first, second, "first − second", "p", "p adj.")
-    headings = tuple(Heading(name, (), name == "first − second") for name in names)
+def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> list[Grid]:
+    """Returns a table for each task and setting, with the names of the two models as headings."""
+    names = ("n", base, new, _DIFFERENCE, "p", "p adj.")
+    headings = tuple(Heading(name, (), name == _DIFFERENCE) for name in names)
     return [
         Grid(title, ("",), headings, tuple(map(comparison_row, compared)))
         for title, compared in _by_setting(comparisons)
@@ -67,12 +69,12 @@ def comparison_sections(
 ) -> list[Section]:
     """Returns a table per pair of models for a paper, and how it was computed."""
     sections = []
-    for second, of_pair in groupby(comparisons, key=lambda c: c.second):
+    for number, of_pair in groupby(comparisons, key=lambda c: c.number):
         rows = list[GridRow]()
         for title, compared in _by_setting(of_pair, is_short=True):
-            (grid,) = comparison_grids(compared, visible(names[0]), visible(names[second]))
+            (grid,) = comparison_grids(compared, visible(names[0]), visible(names[number]))
             rows += with_heading(title, grid.rows)
-        title = f"{visible(names[0])} − {visible(names[second])}"
+        title = labels.difference_title(names[0], names[number])
         sections.append(Section(title, [grid._replace(title=title, rows=tuple(rows))]))
     if sections:
         cited = [*dict.fromkeys(map(cited_signature, signatures))]
@@ -127,20 +129,20 @@ class RunPair(NamedTuple):
     """Two runs, measure by measure.
 
     Attributes:
-        a, b: names of the models; differences are the first minus the second.
+        base, new: names of the models; differences are the new minus the base.
         comparisons: of the measures that both have, by their addresses.
-        number: of the pair, from 1; of the colour and mark of the second model.
+        number: of the pair, from 1; of the colour and mark of the new model.
     """
 
-    a: str
-    b: str
+    base: str
+    new: str
     comparisons: dict[FigureKey, Comparison]
     number: int
 
     @property
     def grids(self) -> list[Grid]:
         """A table for each task and setting."""
-        return comparison_grids(self.comparisons.values(), self.a, self.b)
+        return comparison_grids(self.comparisons.values(), self.base, self.new)
 
     def cells(self, row: HeadlineRow) -> list[tuple[float, Sequence[CellText]]]:
         """Returns the difference in a headline figure, and it, p and adjusted p as texts.
@@ -160,6 +162,12 @@ class RunPair(NamedTuple):
         bounds = (abs(bound) for c in percent for bound in (c.ci_low, c.ci_high) if bound == bound)
         return (max(bounds, default=1.0) or 1.0) if percent else None
 
+    def _larger(self, c: Comparison) -> str:
+        """The model with the larger figure."""
+        if not c.difference:
+            return _NEITHER
+        return self.new if c.difference > 0 else self.base
+
     @property
     def plots(self) -> list[Plot]:
         """A chart of the differences that are in percent for each task and setting."""
@@ -174,20 +182,20 @@ class RunPair(NamedTuple):
                 continue
             rows = DataFrame(
                 {
-                    "label": comparison_label(c), "n": c.n, "first": c.a, "second": c.b,
-                    "series": self.a if c.difference > 0 else self.b if c.difference else _NEITHER,
+                    "label": comparison_label(c), "n": c.n, "base": c.base, "new": c.new,
+                    "series": self._larger(c),
                     "value": c.difference, "low": c.ci_low, "high": c.ci_high,
                     "p_adjusted": c.p_adjusted, "zero": 0.0,
                 }
                 for c in percent
             )  # fmt: skip
-            looks = {self.a: 0, self.b: min(self.number, MOST_BESIDE)}
+            looks = {self.base: 0, self.new: min(self.number, MOST_BESIDE)}
             if _NEITHER in {*rows["series"]}:
                 looks[_NEITHER] = OTHERS
             chart = dot_plot(rows, form="+%", looks=looks, domain=[-self.reach, self.reach])
             caption = (
-                f"{title}: differences, {self.a} minus {self.b}, in the colour of the model with "
-                "the larger figure. Lines are 95% intervals."
+                f"{title}: differences, {self.new} minus {self.base}, in the colour of the model "
+                "with the larger figure. Lines are 95% intervals."
             )
             plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
         return plots
@@ -216,7 +224,7 @@ def compared(
     ]
     shown_runs = [runs[number] for number in detailed]
     for comparison in compare_runs(*shown_runs, across=across, measures=measures) if pairs else ():
-        pairs[comparison.second - 1].comparisons[comparison.key] = comparison
+        pairs[comparison.number - 1].comparisons[comparison.key] = comparison
     return pairs
 
 

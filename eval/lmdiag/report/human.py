@@ -16,6 +16,7 @@ from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.formats import render_tables
 from lmdiag.report.grid import Grid, Section, text_grid
+from lmdiag.report.labels import difference_title
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
 from lmdiag.report.page import environment, frame
 from lmdiag.text import csv_cell, visible
@@ -81,7 +82,7 @@ def coefficient_grid(fit: HumanFit) -> Grid:
 def _comparison_grid(fit: HumanFit) -> Grid:
     """A row of texts per pair of models that are compared."""
     rows = [
-        ((f"{pair.first} − {pair.second}",), {
+        ((difference_title(pair.base_model, pair.new_model),), {
             "difference": decimals(pair.difference, 5), "95% interval": _interval(pair, 5),
             "p (sign-flip test)": p_value(pair.p), "adjusted": p_value(pair.p_adjusted),
         })

@@ -139,26 +139,21 @@ def _bos(is_there: bool | None) -> str:
 # ---- several runs --------------------------------------------------------------------------------
 
 
-def run_letter(number: int) -> str:
-    """Returns the name of a run in tables of comparisons: A to Z, then AA, AB and so on.
-
-    >>> [run_letter(number) for number in (0, 1, 25, 26, 27)]
-    ['A', 'B', 'Z', 'AA', 'AB']
-    """
-    place, last = divmod(number, 26)
-    return (run_letter(place - 1) if place else "") + chr(ord("A") + last)
+def difference_title(base: str, new: str) -> str:
+    """Returns what a difference of two models is, by their names."""
+    return f"{visible(new)} − {visible(base)}"
 
 
-def asked_differently(protocols: Sequence[QueryOptions]) -> list[str]:
+def asked_differently(protocols: Sequence[QueryOptions], names: Sequence[str]) -> list[str]:
     """Returns a line for each run that was asked otherwise than the first one.
 
-    >>> asked_differently([QueryOptions(), QueryOptions(unit="word", bos="never")])
-    ['A and B were asked differently: unit (token and word); bos (auto and never)']
+    >>> asked_differently([QueryOptions(), QueryOptions(unit="word", bos="never")], ["a", "b"])
+    ['a and b were asked differently: unit (token and word); bos (auto and never)']
     """
     parts = [differing_knobs(protocols[0], protocol) for protocol in protocols]
     return [
-        f"A and {run_letter(number)} were asked differently: {'; '.join(different.values())}"
-        for number, different in enumerate(parts)
+        f"{names[0]} and {name} were asked differently: {'; '.join(different.values())}"
+        for name, different in zip(names, parts, strict=False)
         if different
     ]
 

@@ -20,6 +20,7 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
 from lmdiag.report.grid import Grid, text_grid
+from lmdiag.report.labels import difference_title
 from lmdiag.report.page import environment, frame
 from lmdiag.results import REPORT, Figure, FigureKey, cited_signature
 from lmdiag.results.models import short_commit
@@ -76,7 +77,7 @@ class MultiverseSection(NamedTuple):
         diagnostic: its declaration.
         figures: its headline figures.
         ranges: a table per model: the range of each figure, and how far each knob moves it.
-        differences: a table per further model: in how many protocols the first one is ahead of it.
+        differences: a table per further model: in how many protocols it is ahead of the first.
     """
 
     diagnostic: Diagnostic
@@ -92,7 +93,7 @@ def multiverse_sections(multiverse: Multiverse) -> list[MultiverseSection]:
         figures = [*headlines]
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
         ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
-        gaps = [_gap_grid(multiverse, figures, second) for second in multiverse.models[1:]]
+        gaps = [_gap_grid(multiverse, figures, new) for new in multiverse.models[1:]]
         gaps = [grid for grid in gaps if grid.rows]
         sections.append(MultiverseSection(diagnostic, figures, ranges, gaps))
     return sections
@@ -120,15 +121,15 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str)
     return text_grid("", (title,), rows, knobs)
 
 
-def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], second: str) -> Grid:
-    """In how many protocols the first model is ahead of another one."""
+def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> Grid:
+    """In how many protocols a model is ahead of the first one."""
     headings = ("ahead", "behind", "equal", "p < .05", "adjusted", "tests")
     rows = []
     for headline in figures:
-        if differences := multiverse.differences(headline, second):
+        if differences := multiverse.differences(headline, new):
             counts = map(str, counts_of(differences.values()).values())
             rows.append(((headline.label,), dict(zip(headings, counts, strict=True))))
-    title = f"{visible(multiverse.models[0])} minus {visible(second)}"
+    title = difference_title(multiverse.models[0], new)
     return text_grid("", (title,), rows)
 
 
@@ -160,11 +161,11 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]
                     caption += "; the dashed line is chance, and a hollow point is not "
                     caption += "distinguishable from chance"
                 yield headline.key, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
-        for number, second in enumerate(models[1:], start=2):
-            if rows := _difference_rows(multiverse, headline, second):
-                knobs = multiverse.choices(models[0]) | multiverse.choices(second)
+        for number, new in enumerate(models[1:], start=2):
+            if rows := _difference_rows(multiverse, headline, new):
+                knobs = multiverse.choices(models[0]) | multiverse.choices(new)
                 chart = _chart(rows, knobs, INK, percent)
-                pair = f"{visible(models[0])} minus {visible(second)}"
+                pair = difference_title(models[0], new)
                 caption = f"{label}, {pair}. {_LARGE_POINT}; a filled point has "
                 caption += "p < .05, not adjusted."
                 yield headline.key, Plot("curve", f"{name}-difference-{number}", caption, chart)
@@ -186,21 +187,19 @@ def _model_rows(
     ]  # fmt: skip
 
 
-def _difference_rows(
-    multiverse: Multiverse, headline: Headline, second: str
-) -> list[dict[str, Any]]:
-    """The differences between the first model and another one, with the choices of each."""
+def _difference_rows(multiverse: Multiverse, headline: Headline, new: str) -> list[dict[str, Any]]:
+    """The differences of a model from the first one, with the choices of each."""
     reference = multiverse.models[0]
     knobs = multiverse.choices(reference)
-    defaults = (multiverse.numbers_of(reference)[0], multiverse.numbers_of(second)[0])
+    defaults = (multiverse.numbers_of(reference)[0], multiverse.numbers_of(new)[0])
     rows = []
-    for pair, x in multiverse.differences(headline, second).items():
-        a, b = (multiverse.members[number].choices for number in pair)
+    for pair, x in multiverse.differences(headline, new).items():
+        base, other = (multiverse.members[number].choices for number in pair)
         rows.append({
             "value": x.difference, "low": x.ci_low, "high": x.ci_high, "chance": 0.0,
             "n": x.n, "p": x.p, "p_adjusted": x.p_adjusted,
             "solid": x.p < ALPHA, "default": pair == defaults,
-            "choices": a | b | {knob: choice for knob, choice in a.items() if knob in knobs},
+            "choices": base | other | {knob: x for knob, x in base.items() if knob in knobs},
         })  # fmt: skip
     return rows
 

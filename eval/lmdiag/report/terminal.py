@@ -157,22 +157,22 @@ def print_analysis(analysis: Analysis, console: Console) -> None:
 def print_comparisons(
     comparisons: Sequence[Comparison],
     names: Sequence[str],
+    weights: Sequence[str],
     signatures: Sequence[str],
     protocols: Sequence[QueryOptions],
     console: Console,
 ) -> None:
     """Prints a table for each pair of models, task and setting, and how it was computed."""
     n_named = min(len(names), 1 + _MOST_PAIRS)
-    letters = [labels.run_letter(i) for i in range(n_named)]
-    named = (f"{letter}  {name}" for letter, name in zip(letters, names[:n_named], strict=True))
-    _print_lines(named, console, "bold", wrap=True)
-    _print_lines(labels.asked_differently(protocols[:n_named]), console, "")
-    for second, compared in groupby(comparisons, key=lambda c: c.second):
-        if second >= n_named:
+    facts = [f"{name}  {text}".rstrip() for name, text in zip(names, weights, strict=True)]
+    _print_lines(facts[:n_named], console, "bold", wrap=True)
+    _print_lines(labels.asked_differently(protocols[:n_named], names), console, "")
+    for number, compared in groupby(comparisons, key=lambda c: c.number):
+        if number >= n_named:
             break
-        other = letters[second]
-        title = f"A and {other}" if len(names) > 2 else ""
-        print_section(Section(title, comparison_grids(compared, "A", other)), console)
+        title = labels.difference_title(names[0], names[number])
+        grids = comparison_grids(compared, visible(names[0]), visible(names[number]))
+        print_section(Section(title, grids), console)
     lines = [*notes(comparisons), *dict.fromkeys(map(cited_signature, signatures))]
     if n_named < len(names):
         lines.append(f"the first {_MOST_PAIRS} of {len(names) - 1:,} pairs; {_CSV} has all")
