@@ -251,7 +251,7 @@ def read_stimuli(data):
 def read_predictions(file):
     rows = stimuli.load(str(file.parent / "own.jsonl"), "own")
     parts, *_ = read_external(file, rows)
-    evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), cased=True, kind="masked")
+    evaluation.evaluate(rows, parts, Protocol(tasks=("own",)), kind="masked")
 
 
 def read_run(folder):

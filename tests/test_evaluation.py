@@ -56,7 +56,7 @@ def test_perfect_predictions_give_100_everywhere_and_uniform_ones_0(
     data_dir, task, measure, n, levels, make, value
 ):
     rows = stimuli.load(str(data_dir), task)
-    results = evaluate(rows, [make(rows.columns())], Protocol(), cased=True)
+    results = evaluate(rows, [make(rows.columns())], Protocol())
     json.dumps(results.to_json(), allow_nan=False)
     if make is uniform and task == "role88":  # undefined, not zero
         assert (results.measures["spearman"].value, results.measures["spearman"].n) == (None, 88)
@@ -79,7 +79,7 @@ def test_perturbed_contexts_have_no_human_figures(demo_dir):
     names = []
     for setting in ("none", "both"):
         run = predictions_of(rows.columns(), [-1.0] * len(rows), perturbation=setting)
-        measures = evaluate(rows, [run], Protocol(), cased=True).measures
+        measures = evaluate(rows, [run], Protocol()).measures
         names.append({*measures})
     assert names[0] - names[1] == {
         "human_sensitivity", "human_sensitivity@0.01", "cloze_difference"
@@ -93,7 +93,7 @@ def test_shuffled_runs_become_their_mean_and_population_deviation():
     right = [(1, 1, 1, 1), (0, 1, 1, 0), (1, 1, 1, 0)]
     logs = [[-1.0 if good else -3.0 for won in wins for good in (won, not won)] for wins in right]
     runs = [predictions_of(CONTRASTS, x, perturbation="shuf", run=i) for i, x in enumerate(logs)]
-    measured = evaluate(CPRAG, runs, Protocol(), cased=True).measures
+    measured = evaluate(CPRAG, runs, Protocol()).measures
     sensitivity = measured["sensitivity"]
     assert sensitivity.value == pytest.approx((1 + 0.5 + 0.75) / 3)
     # deviations from .75: .25, -.25, 0; mean square .125 / 3
@@ -110,16 +110,16 @@ def test_unscorable_words_are_named_once_and_count_for_nothing():
     logs = [-1.0, None, -1.0, -2.0, -1.0, -2.0, None, -2.0]
     of_runs = [logs, [*logs[:2], None, *logs[3:]]]
     runs = [predictions_of(CONTRASTS, x, perturbation="shuf", run=i) for i, x in enumerate(of_runs)]
-    results = evaluate(CPRAG, runs, Protocol(), cased=True)
+    results = evaluate(CPRAG, runs, Protocol())
     named = [(word.id, word.word) for word in results.unscorable]
     assert named == [("a1", "worda1"), ("b0", "wordb0"), ("d0", "wordd0")]
     assert results.measures["sensitivity"].n == 1  # of the run with fewer
     words = predictions_of(CONTRASTS, top_words=[["yes"]] * 8)
-    without = evaluate(CPRAG, [words], Protocol(), cased=True)
+    without = evaluate(CPRAG, [words], Protocol())
     assert (without.unscorable, [*without.measures]) == ([], ["accuracy@1"])
     backwards = predictions_of({"id": CONTRASTS["id"][::-1]}, [-1.0] * 8)
     with pytest.raises(BadInput, match="not in the order of its rows"):
-        evaluate(CPRAG, [backwards], Protocol(), cased=True)
+        evaluate(CPRAG, [backwards], Protocol())
 
 
 @pytest.mark.parametrize(
@@ -135,5 +135,5 @@ def test_unscorable_words_are_named_once_and_count_for_nothing():
 def test_what_cannot_be_computed_is_named(demo_dir, given, missing):
     rows = stimuli.load(str(demo_dir), "agreement")
     columns = {name: [value] * len(rows) for name, value in given.items()}
-    results = evaluate(rows, [predictions_of(rows.columns(), **columns)], Protocol(), cased=True)
+    results = evaluate(rows, [predictions_of(rows.columns(), **columns)], Protocol())
     assert [line.split(":")[0] for line in results.not_computed] == missing

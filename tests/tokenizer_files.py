@@ -75,6 +75,13 @@ def _split(*steps):
     return {"pre_tokenizer": pre_tokenizers.Sequence(list(steps))}
 
 
+def _deberta_v2(*steps):
+    spaces = normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " ")
+    stripped = normalizers.Strip(left=False, right=True)
+    folding = normalizers.Sequence([spaces, normalizers.NFC(), stripped])
+    return {"normalizer": folding} | _split(*steps, pre_tokenizers.Metaspace())
+
+
 def _nfc():
     return {"normalizer": normalizers.NFC()}
 
@@ -141,12 +148,14 @@ PUBLISHED = {
         "unk=<unk> pad=<pad> cls=[CLS] sep=[SEP] mask=[MASK]", "FNetTokenizer", AROUND,
         steps=_albert, config={"do_lower_case": False, "keep_accents": True}, strips=True,
     ),
+    # Published without tokenizer.json: these are the files that transformers makes.
     "deberta-v2": Published(
         "unigram", DEBERTA, CLS, "DebertaV2Tokenizer", AROUND,
+        steps=lambda: _deberta_v2(pre_tokenizers.Punctuation("isolated")),
         config={"do_lower_case": False, "split_by_punct": True},
     ),
     "deberta-v3": Published(
-        "unigram", DEBERTA, CLS, "DebertaV2Tokenizer", AROUND,
+        "unigram", DEBERTA, CLS, "DebertaV2Tokenizer", AROUND, steps=_deberta_v2,
         config={"do_lower_case": False, "split_by_punct": False},
     ),
     "gpt2": Published(

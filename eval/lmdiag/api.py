@@ -43,6 +43,7 @@ from lmdiag.display import Comparisons, Measures, TaskPredictions
 from lmdiag.elicitation import wording_of
 from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
+from lmdiag.measures import folds_for
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import (
     Predictions,
@@ -285,7 +286,8 @@ def measure(
         stimuli: the rows, unperturbed.
         k: ranks at which accuracy is measured.
         threshold: smallest difference in probability that counts for sensitivity@threshold.
-        cased: compare words exactly, else case-blind; None for the rule of the model's tokenizer.
+        cased: compare words exactly, else without case and accents; None for the words that the
+            model's tokenizer reads alike.
 
     Raises:
         BadInput: the predictions do not belong to the rows, k is not a list of integers from 1 up,
@@ -293,8 +295,6 @@ def measure(
     """
     _expect("predictions", predictions, Predictions, "what LanguageModel.predict returns")
     _expect("stimuli", stimuli, Stimuli, _STIMULI)
-    if cased is None:
-        cased = predictions.model is None or predictions.model.cased
     perturbation = predictions.perturbation
     asked = query_options(predictions)
     if perturb.is_shuffled(stimuli.task, perturbation):
@@ -308,7 +308,7 @@ def measure(
         threshold=checked_threshold(threshold),
         **asked,
     )
-    return Measures(predictions, stimuli, protocol, cased)
+    return Measures(predictions, stimuli, protocol, folds_for(predictions.model, cased))
 
 
 def fit(

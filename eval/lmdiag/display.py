@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from lmdiag.results.figures import figures
 from lmdiag.results.models import model_label, model_labels, weights_text
 from lmdiag.results.scores import item_scores
 from lmdiag.text import suggest
+from lmdiag.types import Fold
 
 if TYPE_CHECKING:
     import altair
@@ -36,7 +37,7 @@ class Measures(Printable, dict[str, Figure]):
         protocol: k, threshold, and how the model was asked.
         name: of the model.
         scores: measure -> the values of the single items behind it.
-        cased: whether words were compared exactly, else case-blind.
+        folds: differences between words that did not count, see `lmdiag.measures.fold_word`.
         signature: makes two of them comparable exactly when equal.
         results, run: the measures as the results of a run, and as a run.
         unscorable: rows whose word the tokenizer cannot represent, as id and word.
@@ -44,18 +45,22 @@ class Measures(Printable, dict[str, Figure]):
     """
 
     def __init__(
-        self, predictions: Predictions, stimuli: Stimuli, protocol: Protocol, cased: bool
+        self,
+        predictions: Predictions,
+        stimuli: Stimuli,
+        protocol: Protocol,
+        folds: Collection[Fold],
     ) -> None:
         model = predictions.model
         kind = model.kind if model else "masked"
         self.stimuli = stimuli
         self.predictions = predictions
         self.protocol = protocol
-        self.cased = cased
+        self.folds = folds
         self.name = model_label(model)
-        self.scores = item_scores(stimuli, predictions, protocol, cased, kind)
+        self.scores = item_scores(stimuli, predictions, protocol, folds, kind)
         scores = [self.scores]
-        found = evaluation.evaluate(stimuli, [predictions], protocol, cased, kind, scores)
+        found = evaluation.evaluate(stimuli, [predictions], protocol, folds, kind, scores)
         super().__init__(found.measures)
         self.results = of_setting(stimuli, predictions.perturbation, found, model)
         computed = {stimuli.task: {(predictions.perturbation, predictions.run): self.scores}}

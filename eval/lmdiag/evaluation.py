@@ -16,7 +16,7 @@ from lmdiag.results import Figure, SettingResults, UnscoredWord, signature
 from lmdiag.results.predictions import ids
 from lmdiag.results.scores import MeasureScores, item_scores
 from lmdiag.text import suggest, truncated
-from lmdiag.types import BadInput, Kind, WordSpan, WordState
+from lmdiag.types import BadInput, Fold, Kind, WordSpan, WordState
 
 if TYPE_CHECKING:
     from lmdiag.diagnostics import Diagnostic
@@ -31,7 +31,7 @@ def evaluate(
     stimuli: Stimuli,
     predictions: Sequence[Predictions],
     protocol: Protocol,
-    cased: bool,
+    folds: Collection[Fold] = (),
     kind: Kind = "masked",
     scores: Sequence[MeasureScores] = (),
 ) -> SettingResults:
@@ -42,10 +42,10 @@ def evaluate(
     Args:
         stimuli: the rows, unperturbed.
         predictions: in the order of the rows; one for each shuffle of a shuffled setting.
-        protocol, cased, kind: see `item_scores`.
+        protocol, folds, kind: see `item_scores`.
         scores: of these predictions, where they are known.
     """
-    scores = scores or [item_scores(stimuli, part, protocol, cased, kind) for part in predictions]
+    scores = scores or [item_scores(stimuli, part, protocol, folds, kind) for part in predictions]
     figures = [
         {name: _figure(measure, stimuli.diagnostic) for name, measure in shuffle.items()}
         for shuffle in scores
@@ -127,7 +127,7 @@ def evaluate_complete(
     stimuli: Stimuli,
     runs: Sequence[Predictions],
     protocol: Protocol,
-    cased: bool,
+    folds: Collection[Fold],
     kind: Kind,
     *,
     missing: Sequence[str],
@@ -141,7 +141,7 @@ def evaluate_complete(
         asked: see `chosen_measures`; all if empty. `BadInput` if one cannot be computed, or none.
         where: names the predictions in messages.
     """
-    measured = evaluate(stimuli, runs, protocol, cased, kind)
+    measured = evaluate(stimuli, runs, protocol, folds, kind)
     reasons = [*measured.not_computed]
     names = [*measured.measures]
     incomplete = set[str]()
@@ -182,7 +182,7 @@ def _n_items(
         top_log_probs=[None] * len(present),
         words=[words if x else None for x, words in zip(present, spans, strict=False)],
     )  # fmt: skip
-    scores = item_scores(stimuli, predictions, protocol, True, kind)
+    scores = item_scores(stimuli, predictions, protocol, kind=kind)
     return {name: len(measure.items) for name, measure in scores.items()}
 
 

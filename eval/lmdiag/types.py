@@ -23,6 +23,12 @@ BOTTOM_CUTOFFS = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
 Number = Literal["singular", "plural"]
 Kind = Literal["masked", "causal", "seq2seq"]
 WordState = Literal["scored", "censored", "unscorable"]
+Fold = Literal["case", "accents", "forms"]
+"""A difference between words that a tokenizer may ignore: `Vu` and `vu`, `vü` and `vu`, or
+compatibility forms such as ligatures and letters of full width."""
+
+UNCASED: tuple[Fold, ...] = ("case", "accents")
+"""What uncased tokenizers ignore, as BERT's."""
 
 _LONGEST_MESSAGE = 2000
 """Characters of an error message."""
@@ -215,7 +221,7 @@ class ModelInfo:
         architecture: class name of the model.
         dtype: of the weights, e.g. "float32"; softmax is float32 or better in any case.
         tokenizer: class name of the tokenizer.
-        cased: whether the tokenizer tells "A" from "a"; decides how `expected` is compared.
+        cased: whether the tokenizer tells "A" from "a".
         vocab_size: items over which the softmax runs.
         n_parameters: number of parameters.
         max_length: longest input in tokens; None where there is no limit.
@@ -230,6 +236,8 @@ class ModelInfo:
         server: address of the server that was asked, whose name for the model is `id`: commit,
             architecture, dtype and number of parameters are then not known. None for weights that
             were loaded.
+        folds: which differences between words the tokenizer ignores, so that two words are the same
+            for the model; None in files of older versions, see `word_folds`.
     """
 
     id: str
@@ -251,6 +259,14 @@ class ModelInfo:
     attention: str | None = None
     name: str | None = None
     server: str | None = None
+    folds: tuple[Fold, ...] | None = None
+
+    @property
+    def word_folds(self) -> tuple[Fold, ...]:
+        """The differences that are ignored where words are compared, see `folds`."""
+        if self.folds is not None:
+            return self.folds
+        return () if self.cased else UNCASED
 
 
 # ---- options -------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag import diagnostics
     from lmdiag.evaluation import beyond_lists
     from lmdiag.evaluation import evaluate as figures
+    from lmdiag.measures import folds_for
     from lmdiag.protocol import Protocol, checked_ranks, checked_threshold
     from lmdiag.results.predictions import normalised, of_records
     from lmdiag.stimuli import Stimuli
@@ -54,7 +55,7 @@ Args:
         and target are needed; without good and contrast nothing is compared.
     k: ranks for accuracy, by default [1, 5].
     threshold: smallest difference in probability for sensitivity@threshold, by default 0.01.
-    cased: compare words with `expected` exactly (default), or ignore letter case.
+    cased: compare words with `expected` exactly (default), or without case and accents.
 
 Returns:
     measure -> {"value", "n", "ci_low", "ci_high", "chance", "versus_chance" where there is a chance
@@ -135,7 +136,7 @@ class ClozeDiagnostics(evaluate.Metric):
             warnings.warn(line, stacklevel=2)
         is_own = diagnostics.get(self.config_name).missing_columns(columns)
         stimuli = Stimuli("own" if is_own else self.config_name, columns, "references", None)
-        computed = figures(stimuli, [run], protocol, cased).to_json()
+        computed = figures(stimuli, [run], protocol, folds_for(None, cased)).to_json()
         unscorable = {"unscorable": computed["unscorable"]} if computed["unscorable"] else {}
         return dict(computed["measures"]) | unscorable
 

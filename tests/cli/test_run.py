@@ -49,7 +49,7 @@ def test_a_run_leaves_the_files_of_the_specification(command):
     document = results(folder)
     del document["sha256"]
     assert document["model"]["kind"] == "masked"
-    assert document["protocol"]["match"] == "case-blind"
+    assert document["protocol"]["match"] == "without case and accents"
     assert document["tasks"]["neg136"]["none"]["measures"]["accuracy@1"]["n"] > 0
     written = (folder / "results.json").read_bytes()
     assert command("run", *arguments, "--quiet")[:2] == (0, out)

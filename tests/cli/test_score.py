@@ -40,11 +40,14 @@ def score(command):
 
 def test_the_document_and_the_tables(score, records, rows):
     code, out, err = score(records, "--json")
-    expected = evaluation.evaluate(rows, [perfect(rows.columns())], Protocol(), True)
+    expected = evaluation.evaluate(rows, [perfect(rows.columns())], Protocol())
     signature = results.signature(Protocol(), rows.fingerprint)
     document = {"task": "neg136", **replace(expected, signature=signature).to_json()}
-    assert (code, json.loads(out), err) == (0, document, "")
+    assert (code, json.loads(out), err) == (0, {"match": "exactly", **document}, "")
     tables = score(records)[1]
+    assert tables.startswith("neg136: words are compared exactly\n")
+    folded = "neg136: words are compared without case and accents\n"
+    assert score(records, "--uncased")[1].startswith(folded)
     for words in ("sensitivity", "100.0", "lmdiag:0.2|data:"):
         assert words in tables
     # words are compared exactly by default
@@ -92,7 +95,8 @@ def test_a_run_is_computed_again_bit_for_bit(command, task):
     file = ("--predictions", run / "predictions.parquet", "--data", command.data, "--uncased")
     for source in (("--predictions", run), file):
         code, out, err = command("score", "--task", task, *source, "--json")
-        assert (code, json.loads(out), err) == (0, {"task": task, **written}, "")
+        document = {"task": task, "match": "without case and accents", **written}
+        assert (code, json.loads(out), err) == (0, document, "")
     asked = ("--task", task, "--predictions", run, "--json", "--threshold", 0.3, "--k", 2)
     assert "|k:2|t:0.3|" in json.loads(command("score", *asked)[1])["signature"]
 

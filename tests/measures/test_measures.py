@@ -147,21 +147,24 @@ def test_three_items_of_neg136():
 
 
 @pytest.mark.parametrize(
-    ("tops", "cased", "expected"),
+    ("tops", "folds", "expected"),
     [
         # words are compared whole
-        ([["Bird"]], True, {"accuracy@1": [0]}),
-        ([["Bird"]], False, {"accuracy@1": [1]}),
-        ([["birds", "bir"], ["seal", "bird"]], True, {"accuracy@1": [0, 0], "accuracy@2": [0, 1]}),
+        ([["Bird"]], (), {"accuracy@1": [0]}),
+        ([["Bird"]], ("case",), {"accuracy@1": [1]}),
+        ([["Bïrd"]], ("case",), {"accuracy@1": [0]}),
+        ([["Bïrd"]], ("case", "accents"), {"accuracy@1": [1]}),
+        ([["ｂird"]], ("forms",), {"accuracy@1": [1]}),
+        ([["birds", "bir"], ["seal", "bird"]], (), {"accuracy@1": [0, 0], "accuracy@2": [0, 1]}),
         # a row without a list is left out and not wrong
-        ([["bird"], None], True, {"accuracy@1": [1]}),
+        ([["bird"], None], (), {"accuracy@1": [1]}),
         # whether "bird" is among the first two of "fish" is not known from a list of one word
-        ([["fish"], ["fish", "bird"]], True, {"accuracy@1": [0, 0]}),
+        ([["fish"], ["fish", "bird"]], (), {"accuracy@1": [0, 0]}),
     ],
 )
-def test_accuracy(tops, cased, expected):
+def test_accuracy(tops, folds, expected):
     rows = contrast_rows({str(i): 0 for i in range(len(tops))}, expected=["bird"])
-    scores = measured("own", rows, top_words=tops, k=(1, 2, 5), cased=cased)
+    scores = measured("own", rows, top_words=tops, k=(1, 2, 5), folds=folds)
     assert values(scores) == expected
     assert scores["accuracy@1"].left_out == (("10",) if None in tops else ())
 

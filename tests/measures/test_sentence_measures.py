@@ -15,7 +15,7 @@ from lmdiag.analysis.items import measure_columns
 from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
 from lmdiag.results.scores import item_scores, without_curves
-from lmdiag.types import SentenceAnswer, WordSpan
+from lmdiag.types import UNCASED, SentenceAnswer, WordSpan
 
 NAT = math.log(2)
 """Nats in a bit."""
@@ -42,11 +42,11 @@ def of(rows, bits, unknown=()):
 
 
 def measured(rows, predictions, kind="causal"):
-    return item_scores(rows, predictions, Protocol(), cased=True, kind=kind)
+    return item_scores(rows, predictions, Protocol(), kind=kind)
 
 
-def figures(rows, predictions, *, cased=True):
-    return evaluate(rows, [predictions], Protocol(), cased=cased)
+def figures(rows, predictions, folds=()):
+    return evaluate(rows, [predictions], Protocol(), folds)
 
 
 def pairs():
@@ -112,8 +112,8 @@ def test_the_same_sentences_or_tokens_are_nothing_to_compare():
     # equal sums; other ones, as in half precision; equal by chance; other ones
     bits = [(1, 2, 3), (1, 2, 3), (1, 2), (1, 2.5), (1, 2), (1, 2), (1, 2), (1, 3)]
     # a tie is no success: 1 of 2; 2 of 3
-    for cased, equal, n, right in ((False, 2, 2, 1), (True, 1, 3, 2)):
-        found = figures(rows, of(rows, bits), cased=cased)
+    for folds, equal, n, right in ((UNCASED, 2, 2, 1), ((), 1, 3, 2)):
+        found = figures(rows, of(rows, bits), folds)
         assert found.equal_contrasts == found.to_json()["equal_contrasts"] == equal
         sensitivity = found.measures["sensitivity"]
         assert (sensitivity.n, sensitivity.value) == (n, right / n)
@@ -278,6 +278,6 @@ def test_slor_is_the_gain_over_the_words_alone():
     assert result.n == 2
     german = stimuli.load([{"sentence": text, "language": "de"} for text in texts])
     assert "slor@language=de" in figures(german, of(german, [[2, 9], [2, 9], [9]])).measures
-    scores = item_scores(rows, predictions, Protocol(), cased=True, kind="causal")
+    scores = item_scores(rows, predictions, Protocol(), kind="causal")
     assert "slor@language=en" in dict(measure_columns(rows, scores))  # the items, and analyses
     assert "slor@language=en" in without_curves(scores)  # what is saved and compared

@@ -52,7 +52,7 @@ def test_the_measures_are_those_of_a_run(load, task, request):
         pairs = zip(run.top_words, run.log_prob, strict=True)
         given = [{"top_words": words, "log_prob": p, "n_tokens": 1} for words, p in pairs]
         computed = metric.compute(predictions=given, references=rows, k=[1, 5], threshold=0.01)
-        expected = evaluation.evaluate(loaded, [run], Protocol(), cased=True).to_json()["measures"]
+        expected = evaluation.evaluate(loaded, [run], Protocol()).to_json()["measures"]
         assert computed == expected
         assert ("tse" in computed) == (task == "agreement")
 

@@ -7,7 +7,7 @@ from tokenizers import AddedToken, Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from lmdiag.models.tokens.boundaries import Boundaries, Prefix
-from lmdiag.models.tokens.spelling import Spelling, is_cased
+from lmdiag.models.tokens.spelling import Spelling, folds_of
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.runs.asking import control_warning, row_texts
 from lmdiag.stimuli import load as load_stimuli
@@ -103,17 +103,17 @@ class TestTokenizer:
         assert len(Spelling(tokenizer).text("a long text")) == 11
 
     @pytest.mark.parametrize(
-        ("tokenizer", "cased"),
+        ("tokenizer", "folds"),
         [
-            (wordpiece("a", "A"), False),
-            (wordpiece("a", "A", lower=False), True),
-            (wordpiece("x", lower=False), True),  # both unknown: still cased
-            (GPT2, True),
-            (LLAMA, True),
+            (wordpiece("a", "A"), ("case", "accents")),
+            (wordpiece("a", "A", lower=False), ()),
+            (wordpiece("x", lower=False), ()),  # both unknown: still cased
+            (GPT2, ()),
+            (LLAMA, ()),
         ],
     )
-    def test_is_cased(self, tokenizer, cased):
-        assert is_cased(tokenizer) is cased
+    def test_words_that_are_read_alike(self, tokenizer, folds):
+        assert folds_of(tokenizer) == folds
 
 
 def with_controls():

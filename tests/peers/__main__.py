@@ -133,7 +133,7 @@ def ettinger(scorer, datasets, data):
         log_prob = [math.log(at(context)[target]) for context, target in blanks]
         predictions = predictions_of(columns, log_prob, [top(context, 5) for context, _ in blanks])
         stimuli = lmdiag.load_stimuli(data, task)
-        scored = evaluation.evaluate(stimuli, [predictions], Protocol(), cased=True)
+        scored = evaluation.evaluate(stimuli, [predictions], Protocol())
         figures[task] = scored.to_json()["measures"]
     levels = itertools.product((1, 5), "1234", ("high", "low"), ("simp", "nat"))
     rows = {}

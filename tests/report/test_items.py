@@ -82,7 +82,8 @@ def test_an_item_has_a_place_in_the_order_and_a_verdict(one, order, verdict):
 
 def test_expected_words_are_compared_as_the_tokenizer_asks():
     words = {"words": ("Tree", "bird"), "word_log_probs": (-1.0, -2.0), "expected": ("tree",)}
-    blind, exact = choice("x", True, 0.1, **words, cased=False), choice("x", True, 0.1, **words)
+    blind = choice("x", True, 0.1, **words, folds=("case",))
+    exact = choice("x", True, 0.1, **words)
     assert [is_expected for _, _, is_expected in blind.top] == [True, False]
     assert (blind.place, exact.place) == (1, None)
     assert blind.top[1][1] == pytest.approx(math.exp(-2))

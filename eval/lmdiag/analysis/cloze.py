@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from pydantic_core import to_jsonable_python
 
 from lmdiag import stats
 from lmdiag.analysis.items import items_of_predictions
-from lmdiag.measures import Scores, cloze_correlations
+from lmdiag.measures import Scores, cloze_correlations, fold_word, folds_for, match_rule
 from lmdiag.measures.scores import build, objects
 from lmdiag.results.models import model_labels
 from lmdiag.stimuli.forms import without_gaps
@@ -28,7 +28,7 @@ from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.table import check
 from lmdiag.table_files import Problems, RawTable, RowNumbers
 from lmdiag.text import first_few
-from lmdiag.types import AS_IT_IS, BadInput, TableOptions
+from lmdiag.types import AS_IT_IS, BadInput, Fold, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.measures import Statistic
@@ -68,14 +68,13 @@ _ROUNDING = 0.005
 # ---- people's words -----------------------------------------------------------------------------
 
 
-def plain_word(text: str, is_cased: bool) -> str:
-    """Returns a response without outer blanks, final punctuation and, unless cased, capitals.
+def plain_word(text: str, folds: Collection[Fold] = ()) -> str:
+    """Returns a response without outer blanks, final punctuation, and what `folds` name.
 
-    >>> plain_word(" Wooden spoon. ", False)
+    >>> plain_word(" Wooden spoon. ", ["case"])
     'wooden spoon'
     """
-    word = _FINAL.sub("", text.strip())
-    return word if is_cased else word.lower()
+    return fold_word(_FINAL.sub("", text.strip()), folds)
 
 
 def read_norms(
@@ -115,7 +114,7 @@ def read_norms(
         raise table.lacks("context", _RULE + mark * ("sentence" in table.columns) + perhaps)
     table = named
     rows = _rows(table)
-    written = [plain_word(text, True) for text in rows["target"]]
+    written = [plain_word(text) for text in rows["target"]]
     rows["target"] = written if keep_case else [text.lower() for text in written]
     said = rows[rows["target"] != ""]
     if said.empty:
@@ -375,8 +374,11 @@ def analyse_norms(
     for model, of in zip(models, predictions, strict=True):
         if of.model:
             notes.append(f"{model}: {of.model.kind}, unit {of.unit}, {of.model.dtype}")
-        is_cased = keep_case and (of.model is None or of.model.cased)
-        tables.append(_of_model(norms, of, model, is_cased))
+        folds = folds_for(of.model)
+        if not keep_case and "case" not in folds:
+            folds = ("case", *folds)
+        notes.append(f"{model}: words are compared {match_rule(folds)}")
+        tables.append(_of_model(norms, of, model, folds))
     words, items, tops = (concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
     figures = [row for model in models for row in _figures(model, words, items)]
     lines = [*notes, *_left_out(words, items)]
@@ -384,7 +386,7 @@ def analyse_norms(
 
 
 def _of_model(
-    norms: Stimuli, of: Predictions, model: str, is_cased: bool
+    norms: Stimuli, of: Predictions, model: str, folds: Collection[Fold]
 ) -> tuple[DataFrame, DataFrame, DataFrame]:
     """The tables of words, items and top words of one model."""
     table = items_of_predictions(of, norms, scored=False).rename(columns={"target": "word"})
@@ -396,12 +398,14 @@ def _of_model(
     for _, group in words.groupby("item", sort=False):
         row = group.index[0]
         place = {name: norms.columns()[name][row] for name in _ITEM} | {"model": model}
-        cloze = group["cloze"].to_numpy()
-        share_of = dict(zip((plain_word(x, is_cased) for x in group["word"]), cloze, strict=True))
+        alike = [plain_word(word, folds) for word in group["word"]]
+        nats = Series([of.log_prob[i] for i in group.index], alike, dtype=float)
+        nats = nats[~nats.index.duplicated()]  # the same word for the model
+        share_of = group["cloze"].groupby(alike, sort=False).sum()
         listed = of.top_words[row] or []
-        shares = [share_of.get(plain_word(word, is_cased), 0.0) for word in listed]
-        nats = np.array([of.log_prob[i] for i in group.index], dtype=float)
-        items.append(place | item_measures(cloze, nats, shares[0] if shares else math.nan))
+        shares = [share_of.get(plain_word(word, folds), 0.0) for word in listed]
+        top_share = shares[0] if shares else math.nan
+        items.append(place | item_measures(share_of.to_numpy(), nats.to_numpy(), top_share))
         probabilities = np.exp(of.top_log_probs[row] or [math.nan] * len(listed))
         tops += [
             place | {"word": word, "probability": p, "is_said": share > 0}

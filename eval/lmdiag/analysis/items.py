@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from pandas import DataFrame, concat
 
-from lmdiag.measures import EMPTY_REGION_BITS, MeasureName, Scores, is_human, sentence_parts
+from lmdiag.measures import (
+    EMPTY_REGION_BITS,
+    MeasureName,
+    Scores,
+    folds_for,
+    is_human,
+    sentence_parts,
+)
 from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.protocol import Protocol
 from lmdiag.results.models import model_label, model_labels, weights_text
@@ -131,9 +138,9 @@ def items_of_predictions(
     scores: Mapping[str, Scores] = {}
     if scored:
         as_asked = replace(predictions, perturbation=NONE)  # the rows are perturbed already
-        cased = model is None or model.cased
+        folds = folds_for(model)
         kind = model.kind if model else "masked"
-        scores = item_scores(stimuli, as_asked, Protocol(), cased, kind)
+        scores = item_scores(stimuli, as_asked, Protocol(), folds, kind)
     facts = {"model": model_label(model)}
     if model:
         facts["weights"] = weights_text(model)

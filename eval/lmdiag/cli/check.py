@@ -124,7 +124,10 @@ def _split_lines(rows: Stimuli, model: str) -> Iterator[str]:
     columns = rows.columns()
     texts = rows.texts("context", "target", "right_context", "sentence")
     place = str(demo_folder(model[5:])) if model.startswith("demo:") else model
-    scripts = split_scripts(load_tokenizer(place, LoadOptions()), texts)
+    tokenizer, warning = load_tokenizer(place, LoadOptions())
+    if warning:
+        yield f"warning: {warning}"
+    scripts = split_scripts(tokenizer, texts)
     counts = Counter(script for names in scripts for script in names)
     languages = columns.get("language", [""] * len(rows))
     split = sorted({str(x) for x, names in zip(languages, scripts, strict=True) if names and x})

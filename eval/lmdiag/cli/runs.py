@@ -46,14 +46,15 @@ def score_command(
             a folder with files modelpreds-... and modeltgtprobs-... of the original code
         data: data set: a built directory, a Hub id (ID@REVISION for a branch, tag or commit) or a
             file of your own (default: lmdiag; for a run, the data it was made on)
-        cased: compare words with the expected words exactly, or ignore letter case (default:
-            exactly; for a run, by its own rule)
+        cased: compare words with the expected words exactly, or without case and accents (default:
+            exactly; for a run, what its tokenizer reads alike)
         measures: measures to compute, e.g. accuracy or sensitivity@0.01; each must be possible
             (default: all that are possible)
         setting: perturbation of the run to score
         allow_duplicates: keep one of identical rows of own data, instead of an error
     """
     from lmdiag import evaluation, results, stimuli
+    from lmdiag.measures import folds_for, match_rule
     from lmdiag.report.terminal import print_results
     from lmdiag.results.original_code import is_original_output
     from lmdiag.results.predictions import read_external
@@ -71,18 +72,21 @@ def score_command(
         protocol = scoring.of(Protocol(tasks=(task,)))
     model = shuffles[0].model  # of predictions of another program, none
     kind = model.kind if model else "masked"
-    if cased is None:
-        cased = model is None or model.cased
+    folds = folds_for(model, cased)
+    rule = match_rule(folds)
     measured = evaluation.evaluate_complete(
-        rows, shuffles, protocol, cased, kind, missing=missing, asked=measures, where=predictions
+        rows, shuffles, protocol, folds, kind, missing=missing, asked=measures, where=predictions
     )
     for line in notes:
         say(f"lmdiag: {line}")
     if as_json:
         for line in measured.not_computed:  # the tables say it, too
             say(f"lmdiag: not computed: {line}")
-        print(json.dumps({"task": task, **measured.to_json()}, allow_nan=False))
+        document = {"task": task, "match": rule, **measured.to_json()}
+        print(json.dumps(document, allow_nan=False))
     else:
+        if rows.asks_words:
+            print(f"{task}: words are compared {rule}")
         print_results(results.of_setting(rows, setting, measured))
 
 

@@ -8,12 +8,13 @@ declaration. Nothing here imports numpy when it is loaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Labels, Scores
+    from lmdiag.types import Fold
 
 Stimulus = Mapping[str, Any]
 """One row: column -> value."""
@@ -319,7 +320,7 @@ class Diagnostic:
         *,
         k: Sequence[int] = (1, 5),
         threshold: float = 0.01,
-        cased: bool = True,
+        folds: Collection[Fold] = (),
         left_only: bool = False,
     ) -> list[Scores]:
         """Returns every measure that these rows and predictions allow; see `Trials`.
@@ -333,7 +334,7 @@ class Diagnostic:
         is_choice = any(predictions.get("labels", ()))
         further_levels = self.accuracy_levels(rows) if self.accuracy_levels else {}
         trials = measures.Trials(
-            rows, predictions, self.levels(rows), left_only and not is_choice, cased, further_levels
+            rows, predictions, self.levels(rows), left_only and not is_choice, folds, further_levels
         )
         scores = [
             score

@@ -24,11 +24,21 @@ from lmdiag.measures.registry import (
     registered,
 )
 from lmdiag.measures.rows import PSEUDO
-from lmdiag.measures.scores import Columns, Labels, Scores, Statistic, Trials, quartiles
+from lmdiag.measures.scores import (
+    Columns,
+    Labels,
+    Scores,
+    Statistic,
+    Trials,
+    fold_word,
+    folds_for,
+    match_rule,
+    quartiles,
+)
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CUTOFFS", "EMPTY_REGION_BITS", "PSEUDO", "REGISTRY", "Columns", "Labels",
-    "MeasureName", "Scores", "Statistic", "Trials", "cloze_correlations", "human_shares",
-    "is_human", "measures_of", "part_bits", "probability_difference", "quartiles",
-    "register", "registered", "sensitivity", "sentence_parts", "with_expected",
+    "MeasureName", "Scores", "Statistic", "Trials", "cloze_correlations", "fold_word", "folds_for",
+    "human_shares", "is_human", "match_rule", "measures_of", "part_bits", "probability_difference",
+    "quartiles", "register", "registered", "sensitivity", "sentence_parts", "with_expected",
 ]  # fmt: skip

@@ -7,28 +7,29 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmdiag.measures.registry import register
-from lmdiag.measures.scores import Columns, Scores, Statistic, Trials, build
+from lmdiag.measures.scores import Columns, Scores, Statistic, Trials, build, fold_word
 
 
 @register("word", "accuracy")
 def accuracy(trials: Trials, k: Sequence[int]) -> list[Scores]:
     """Returns accuracy@k: the share of rows with an expected word among the first k top words.
 
-    Only rows with `expected` count. Words are compared whole, so a piece shown as "##ing" never
-    equals a word. A k beyond the shortest list is left out, and so are rows without any list.
+    Only rows with `expected` count. Words are compared whole, by `fold_word`, so a piece shown as
+    "##ing" never equals a word. A k beyond the shortest list is left out, and so are rows without
+    any list.
 
     Source: Ettinger (2020), tables 4, 7, 8 and 11.
     """
     if not trials.has("top_words"):
         return []
-    fold = str if trials.cased else str.casefold
     where = with_expected(trials.rows)
     lists = trials.predictions["top_words"]
     ranks = np.full(len(where), np.nan)  # place, from 1, of the first expected word
     for place, i in enumerate(where):
         if lists[i] is not None:
-            wanted = {*map(fold, trials.rows["expected"][i])}
-            matches = (n for n, word in enumerate(lists[i], start=1) if fold(word) in wanted)
+            wanted = {fold_word(word, trials.folds) for word in trials.rows["expected"][i]}
+            listed = (fold_word(word, trials.folds) for word in lists[i])
+            matches = (rank for rank, word in enumerate(listed, start=1) if word in wanted)
             ranks[place] = next(matches, np.inf)
     levels = {**trials.levels, **trials.accuracy_levels}
     by = {name: [labels[i] for i in where] for name, labels in levels.items()}

@@ -7,10 +7,12 @@ import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+
+from lmdiag.types import UNCASED, Fold, ModelInfo
 
 SAME_QUESTION = (
     "the good row and a bad row of each contrast have the same context and the same target, "
@@ -165,8 +167,7 @@ class Trials:
             `agreement`, `words`; each may be missing or all None.
         levels: break-down -> level of each row.
         left_only: whether the model saw the left context alone.
-        cased: whether the tokenizer distinguishes capital letters; else words are compared
-            case-blind.
+        folds: differences between words that do not count, see `fold_word`.
         accuracy_levels: levels of accuracy alone.
     """
 
@@ -174,7 +175,7 @@ class Trials:
     predictions: Columns
     levels: Mapping[str, Labels]
     left_only: bool = False
-    cased: bool = True
+    folds: Collection[Fold] = ()
     accuracy_levels: Mapping[str, Labels] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
@@ -199,13 +200,13 @@ class Trials:
     def asks_the_same(self, row: int, other: int) -> bool:
         """Whether two rows ask a model the same, as far as texts and log-probabilities show it.
 
-        Without capital letters, texts that differ in these alone are the same tokens; so are texts
-        that differ in case, accents or white space alone and have the same log-probability.
+        Texts that differ by `folds` alone are the same tokens; so are texts that differ in case,
+        accents or white space alone and have the same log-probability.
         """
         names = ("target", "context", "right_context")[: 2 if self.left_only else 3]
         columns = [self.rows[n] for n in (names if "target" in self.rows else ("sentence",))]
         pairs = [(column[row], column[other]) for column in columns]
-        if all(a == b or (not self.cased and a.lower() == b.lower()) for a, b in pairs):
+        if all(a == b or fold_word(a, self.folds) == fold_word(b, self.folds) for a, b in pairs):
             return True
         if not self.has("log_prob"):
             return False
@@ -317,11 +318,55 @@ def higher(good: Floats, bad: Floats, by: float = 0.0) -> Floats:
     return np.where(undefined, np.nan, above)
 
 
+def fold_word(text: str, folds: Collection[Fold]) -> str:
+    """Returns a word or text without the differences that do not count.
+
+    Two words are the same for a model where this gives the same for both.
+
+    >>> fold_word("V\u00fc", ("case", "accents")), fold_word("V\u00fc", ("case",))
+    ('vu', 'v\u00fc')
+    """
+    if "forms" in folds:
+        text = unicodedata.normalize("NFKC", text)
+    if "case" in folds:
+        text = text.lower()
+    if "accents" in folds:
+        letters = (c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+        text = unicodedata.normalize("NFC", "".join(letters))
+    return text
+
+
+def folds_for(model: ModelInfo | None, cased: bool | None = None) -> tuple[Fold, ...]:
+    """Returns the differences between words that do not count for a model.
+
+    Args:
+        model: that made the predictions; None if another program made them.
+        cased: compare words exactly, or without case and accents; None for what the model's
+            tokenizer reads alike, and exactly without one.
+    """
+    if cased is None:
+        return model.word_folds if model else ()
+    return () if cased else UNCASED
+
+
+def match_rule(folds: Collection[Fold]) -> str:
+    """Returns how words are compared, for readers.
+
+    >>> match_rule(()), match_rule(("case", "accents"))
+    ('exactly', 'without case and accents')
+    """
+    if not folds:
+        return "exactly"
+    names = ["compatibility forms" if fold == "forms" else fold for fold in folds]
+    *others, last = names
+    return f"without {', '.join(others)} and {last}" if others else f"without {last}"
+
+
 def _plain(text: str) -> str:
-    """A text without what tokenizers may remove: case, accents, characters without width, blanks.
+    """A text without what tokenizers may remove: see `fold_word`; characters without width, blanks.
 
     >>> _plain("The  Caf\u00e9") == _plain("the cafe")
     True
     """
-    kept = (c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) != "Mn")
-    return " ".join("".join(c for c in kept if unicodedata.category(c) != "Cf").casefold().split())
+    kept = fold_word(text, get_args(Fold))
+    return " ".join("".join(c for c in kept if unicodedata.category(c) != "Cf").split())

@@ -24,7 +24,7 @@ from lmdiag.models.sentences import SentenceScorer
 from lmdiag.models.tokens.encoders import CausalEncoder, QuestionEncoder, question_encoder
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
-from lmdiag.models.tokens.spelling import is_cased
+from lmdiag.models.tokens.spelling import folds_of
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.models.whole_words.search import WordSearch
 from lmdiag.protocol import refuse_for_sentences
@@ -179,6 +179,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     limit = longest_input(parts.model)
     encoder = question_encoder(model_id, parts, options, limit)
     sentences = encoder.sentences()
+    folds = folds_of(parts.tokenizer)
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -187,7 +188,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         architecture=type(parts.model).__name__,
         dtype=str(parts.model.dtype).removeprefix("torch."),
         tokenizer=type(parts.tokenizer).__name__,
-        cased=is_cased(parts.tokenizer),
+        cased="case" not in folds,
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
         max_length=limit,
@@ -197,6 +198,7 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
+        folds=folds,
     )
     reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
     model = LocalModel(info, parts, options, encoder, reader)

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 from pandas import DataFrame
 
-from lmdiag.analysis.cloze import LABELS, ClozeAnalysis
+from lmdiag.analysis.cloze import LABELS, ClozeAnalysis, plain_word
 from lmdiag.measures import MeasureName
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing
@@ -20,6 +20,7 @@ from lmdiag.report.labels import difference_title
 from lmdiag.report.page import environment, frame
 from lmdiag.results import Figure
 from lmdiag.text import visible
+from lmdiag.types import UNCASED
 
 _MOST_ITEMS = 300
 _MOST_MARKS = 4_000
@@ -148,8 +149,9 @@ def listed_items(analysis: ClozeAnalysis) -> list[dict[str, Any]]:
     items = []
     for item in order[:_MOST_ITEMS]:
         lists = [tops.get((item, model), analysis.top_words[:0]) for model in analysis.models]
-        shared = {word.lower() for of in lists for word in of["word"][of["is_said"]]}
-        said = people[item].assign(is_said=[x.lower() in shared for x in people[item]["word"]])
+        shared = {plain_word(x, UNCASED) for of in lists for x in of["word"][of["is_said"]]}
+        is_said = [plain_word(x, UNCASED) in shared for x in people[item]["word"]]
+        said = people[item].assign(is_said=is_said)
         items.append({
             "anchor": _anchor(item), "label": item,
             **places.loc[item, ["context", "right_context"]],

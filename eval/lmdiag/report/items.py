@@ -6,18 +6,18 @@ Where rows are sentences, an item has their words, or the regions of its conditi
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag.analysis.items import measure_columns
-from lmdiag.measures import EMPTY_REGION_BITS, sentence_parts
+from lmdiag.measures import EMPTY_REGION_BITS, fold_word, sentence_parts
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 from lmdiag.report import numbers
 from lmdiag.report.labels import run_labels
 from lmdiag.text import suggest
-from lmdiag.types import GAP_SPACES, BadInput, Query, WordSpan
+from lmdiag.types import GAP_SPACES, BadInput, Fold, Query, WordSpan
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
@@ -58,7 +58,7 @@ class Choice(NamedTuple):
         has_blank, is_option: whether the row is a word at a blank, or an option of a forced choice.
         log_prob, rank: of the target, sentence or option, nats; None where unscorable or unknown.
         words, word_log_probs: the most probable words at the blank, and what is known of them.
-        cased: whether words are compared with `expected` exactly.
+        folds: differences between words that do not count, see `lmdiag.measures.fold_word`.
         spans: the words of a sentence, empty where not known; None for blanks and options.
         n_tokens: of the words of a sentence that have a probability.
         empty_bits: surprisal of a region without words.
@@ -78,7 +78,7 @@ class Choice(NamedTuple):
     rank: int | None = None
     words: Sequence[str] | None = None
     word_log_probs: Sequence[float] | None = None
-    cased: bool = True
+    folds: Collection[Fold] = ()
     spans: Sequence[WordSpan] | None = None
     n_tokens: int | None = None
     regions: Sequence[Mapping[str, Any]] = ()
@@ -124,12 +124,11 @@ class Choice(NamedTuple):
     @property
     def top(self) -> list[tuple[str, float | None, bool]]:
         """The most probable words: word, probability if it is known, whether it is expected."""
-        fold = str if self.cased else str.casefold
-        expected = {fold(word) for word in self.expected}
+        expected = {fold_word(word, self.folds) for word in self.expected}
         words = self.words or ()
         log_probs: Sequence[float | None] = self.word_log_probs or [None] * len(words)
         return [
-            (word, None if p is None else math.exp(p), fold(word) in expected)
+            (word, None if p is None else math.exp(p), fold_word(word, self.folds) in expected)
             for word, p in zip(words, log_probs, strict=True)
         ]
 
@@ -272,7 +271,7 @@ def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
     rows = stimuli.columns()
     diagnostic = stimuli.diagnostic
     answers = run.predictions[task][setting, 0]
-    choices = _choices(rows, answers, run.results.model.cased, stimuli.form)
+    choices = _choices(rows, answers, run.results.model.word_folds, stimuli.form)
     owners = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
     groups: dict[str, list[int]] = {}
     for i, name in enumerate(owners):
@@ -313,7 +312,9 @@ def _verdicts(scores: Scores | None) -> dict[str, bool]:
     return dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
 
 
-def _choices(rows: Columns, answers: Predictions, cased: bool, form: str) -> list[Choice]:
+def _choices(
+    rows: Columns, answers: Predictions, folds: Collection[Fold], form: str
+) -> list[Choice]:
     """The rows with their answers."""
     n = len(rows["id"])
     shared = ("id", "context", "right_context", "gap_spaces", "target", "good", "condition")
@@ -332,7 +333,7 @@ def _choices(rows: Columns, answers: Predictions, cased: bool, form: str) -> lis
         columns |= {"expected": rows["expected"], "rank": answers.rank}
         columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}
     records = zip(*columns.values(), strict=True)
-    return [Choice(cased=cased, **dict(zip(columns, values, strict=True))) for values in records]
+    return [Choice(folds=folds, **dict(zip(columns, values, strict=True))) for values in records]
 
 
 def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lmdiag.comparison import differing_knobs
+from lmdiag.measures import match_rule
 from lmdiag.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.results import Results
@@ -48,10 +49,11 @@ def framing_facts(protocol: Protocol) -> dict[str, str]:
     return {name: visible(text) for name, text in facts.items()}
 
 
-def remark_on_bos(results: Results) -> str:
-    """Returns what `bos_remark` says of a run."""
+def remarks_on_model(results: Results) -> list[str]:
+    """Returns what `bos_remark` says of a run, and what looks wrong in the model's files."""
     asks = "sentence" if asked(results) == "sentences" else "word"
-    return visible(bos_remark(results.protocol, results.model, asks))
+    remark = bos_remark(results.protocol, results.model, asks)
+    return [visible(line) for line in (remark, *results.model_warnings) if line]
 
 
 def run_facts(results: Results) -> dict[str, str]:
@@ -112,7 +114,8 @@ def _blank_facts(results: Results) -> dict[str, str]:
         scored = "of the complete word, with the correction at its boundary"
     if model.kind == "causal" and (model.bos or not model.server):
         scored += f"; {_bos(model.bos)}"
-    case = "exactly" if model.cased else "without regard to case, as the tokenizer is uncased"
+    rule = match_rule(model.word_folds)
+    rule += ", as the tokenizer reads them" if model.word_folds else ""
     declared = [x for task in results.tasks for x in results.diagnostic(task).perturbations]
     perturbed = {x.name: x for x in declared if x.name in protocol.perturb}.values()
     names = ", ".join(perturbation.label for perturbation in perturbed) or "none"
@@ -122,7 +125,7 @@ def _blank_facts(results: Results) -> dict[str, str]:
     return {
         "Probability": scored,
         **_framing(protocol),
-        "Accuracy": f"among the first {ranks}; words are compared {case}",
+        "Accuracy": f"among the first {ranks}; words are compared {rule}",
         "Sensitivity": f"threshold {protocol.threshold:g} on differences of probabilities",
         "Perturbations": names,
     }

@@ -139,7 +139,7 @@ def _print_model(results: Results, console: Console) -> None:
     framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
     console.print()
     _print_lines([model_label(model)], console, "bold", wrap=True)
-    lines = (" · ".join(facts), source, framing, labels.remark_on_bos(results))
+    lines = (" · ".join(facts), source, framing, *labels.remarks_on_model(results))
     _print_lines(filter(None, lines), console, wrap=True)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.files import MAX_DOCUMENT, read_json
-from lmdiag.measures.scores import Statistic
+from lmdiag.measures.scores import Statistic, match_rule
 from lmdiag.protocol import Protocol
 from lmdiag.text import first_problem
 from lmdiag.types import BadInput, DesignOptions, ModelInfo, TableOptions
@@ -221,7 +221,8 @@ class Results:
         identity: what must be equal for two runs to share a directory.
         files: name -> SHA-256 of the files that the figures were computed from.
         design, table: how the user's own data are analysed and were read, as far as it was given.
-        warnings: what looks wrong in the user's own data, see `lmdiag.stimuli.design`.
+        warnings: what looks wrong in the model's files, and, after the name of its task, in the
+            user's own data, see `lmdiag.stimuli.design`.
     """
 
     signature: str
@@ -247,6 +248,12 @@ class Results:
         facts = self.data.tasks.get(task)
         return diagnostics.get(task, facts.form if facts else "")
 
+    @property
+    def model_warnings(self) -> list[str]:
+        """What looks wrong in the model's files."""
+        tasks = tuple(f"{task}: " for task in self.data.tasks)
+        return [line for line in self.warnings if not line.startswith(tasks)]
+
     def measure(self, task: str, setting: str, name: str) -> Figure | None:
         """Returns a measure of a setting; None where there is none."""
         settings = self.tasks.get(task, {})
@@ -268,7 +275,7 @@ class Results:
         document = asdict(replace(self, tasks={}))
         document["design"] = self.design.stored()
         document["table"] = self.table.stored()
-        document["protocol"]["match"] = "exact" if self.model.cased else "case-blind"
+        document["protocol"]["match"] = match_rule(self.model.word_folds)
         document["tasks"] = {
             task: {setting: content.to_json() for setting, content in settings.items()}
             for task, settings in self.tasks.items()

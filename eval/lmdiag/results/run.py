@@ -264,7 +264,7 @@ class Run:
         if _has_scores(self.path, self.results):
             return read_scores(self.path / SCORES)
         results = self.results
-        how = results.protocol, results.model.cased, results.model.kind
+        how = results.protocol, results.model.word_folds, results.model.kind
         table = {
             task: {
                 key: without_curves(item_scores(self.stimuli[task], part, *how))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import UserDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -26,7 +26,7 @@ from lmdiag.perturb import NONE, perturb
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.predictions import SettingKey
 from lmdiag.text import shortened
-from lmdiag.types import BadInput, Kind
+from lmdiag.types import BadInput, Fold, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ def item_scores(
     stimuli: Stimuli,
     predictions: Predictions,
     protocol: Protocol,
-    cased: bool,
+    folds: Collection[Fold] = (),
     kind: Kind = "masked",
 ) -> dict[str, Scores]:
     """Returns measure -> its per-item scores; of perturbed rows, without the human baseline.
@@ -60,7 +60,7 @@ def item_scores(
         stimuli: the rows, unperturbed.
         predictions: of them, in the order of the rows; otherwise `BadInput` is raised.
         protocol: of which `k`, `threshold` and, in shuffled settings, `seed` are used.
-        cased: compare words with `expected` exactly, else case-blind.
+        folds: differences between words that do not count, see `lmdiag.measures.fold_word`.
         kind: of the model; a causal model saw the left context alone.
     """
     is_perturbed = predictions.perturbation != NONE
@@ -73,7 +73,7 @@ def item_scores(
             "align them by `lmdiag.results.predictions.align`"
         )
     computed = stimuli.diagnostic.score(
-        rows, vars(predictions), k=protocol.k, threshold=protocol.threshold, cased=cased,
+        rows, vars(predictions), k=protocol.k, threshold=protocol.threshold, folds=folds,
         left_only=kind == "causal",
     )  # fmt: skip
     return {

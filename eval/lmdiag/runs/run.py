@@ -174,7 +174,7 @@ def save(
     """Writes predictions, one per setting, and their scores as they read back; returns results."""
     info = model.info
     fingerprint = inputs.fingerprint
-    how = inputs.protocol, info.cased, info.kind
+    how = inputs.protocol, info.word_folds, info.kind
     write(path / results.PREDICTIONS, predictions)
     read_back = read_run(path / results.PREDICTIONS, inputs.stimuli)
     data = {}

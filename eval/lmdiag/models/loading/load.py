@@ -32,6 +32,7 @@ from lmdiag.models.loading.checks import (
 )
 from lmdiag.models.loading.errors import one_line_errors
 from lmdiag.models.loading.options import DEVICE_MAPS, LoadOptions
+from lmdiag.models.loading.tokenizer_file import use_tokenizer_file
 from lmdiag.types import BadInput, Kind
 
 _KINDS: dict[Kind, tuple[str, dict[str, str]]] = {
@@ -77,21 +78,20 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
     # Without this, transformers asks a service on the Hub to convert pickled weights.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
     with quiet():
-        reading = Thread(target=_compute_commit, args=(checkpoint,), daemon=True)
-        reading.start()  # a second per 1.5 GB, beside loading
+        digesting = Thread(target=_compute_commit, args=(checkpoint,), daemon=True)
+        digesting.start()  # a second per 1.5 GB, beside loading
         check_model_files(checkpoint, options)
         config = _load_part(transformers.AutoConfig, _CONFIGURATION, checkpoint, options)
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
         if config.model_type in _KINDS["masked"][1]:  # sees both sides unless it is a "decoder"
             config.is_decoder = kind == "causal"
-        tokenizer = _load_part(transformers.AutoTokenizer, _TOKENIZER, checkpoint, options)
-        tokenizer = check_tokenizer(model_id, tokenizer, kind)
+        tokenizer, reading = _load_tokenizer(checkpoint, options, kind)
         check_memory(checkpoint, options, device)
         model, report = _load_weights(checkpoint, config, kind, options, device)
     unused = check_weights(model_id, kind, model, tokenizer, report)
     newer = warn_of_version(model_id, config)
-    reading.join()
-    warning = "; ".join(filter(None, (newer, unused))) or None
+    digesting.join()
+    warning = "; ".join(filter(None, (reading, newer, unused))) or None
     return Parts(model, tokenizer, kind, checkpoint.commit, checkpoint.training_step, warning)
 
 
@@ -101,11 +101,16 @@ def _compute_commit(checkpoint: Checkpoint) -> None:
         _ = checkpoint.commit
 
 
-def load_tokenizer(model_id: str, options: LoadOptions) -> PreTrainedTokenizerFast:
-    """Loads the tokenizer of a causal model alone, from the Hub or a folder."""
+def load_tokenizer(
+    model_id: str, options: LoadOptions
+) -> tuple[PreTrainedTokenizerFast, str | None]:
+    """Loads the tokenizer of a causal model alone, from the Hub or a folder.
+
+    Returns:
+        the tokenizer, and a warning of how it reads texts; None for no warning.
+    """
     with quiet():
-        tokenizer = _load_part(transformers.AutoTokenizer, _TOKENIZER, resolve(model_id), options)
-    return check_tokenizer(model_id, tokenizer, "causal")
+        return _load_tokenizer(resolve(model_id), options, "causal")
 
 
 def detect(model_id: str, config: PretrainedConfig) -> Kind:
@@ -161,6 +166,17 @@ def _load_part(auto_class: Any, part: str, checkpoint: Checkpoint, options: Load
             revision=checkpoint.revision,
             trust_remote_code=options.trust_remote_code,
         )
+
+
+def _load_tokenizer(
+    checkpoint: Checkpoint, options: LoadOptions, kind: Kind
+) -> tuple[PreTrainedTokenizerFast, str | None]:
+    """Returns the tokenizer as its own file has it, and a warning of that; or refuses."""
+    made = _load_part(transformers.AutoTokenizer, _TOKENIZER, checkpoint, options)
+    tokenizer = check_tokenizer(checkpoint.id, made, kind)
+    with one_line_errors(checkpoint.id, _TOKENIZER):
+        file = checkpoint.file("tokenizer.json")
+        return tokenizer, use_tokenizer_file(checkpoint.id, tokenizer, file)
 
 
 def _load_weights(

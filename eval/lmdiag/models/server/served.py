@@ -15,7 +15,7 @@ from lmdiag.models.server.replies import Ids, ModelList, Reply, parsed
 from lmdiag.models.tokens.encoders import CausalEncoder, causal_encoder
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
-from lmdiag.models.tokens.spelling import is_cased
+from lmdiag.models.tokens.spelling import folds_of
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.protocol import refuse_for_sentences
 from lmdiag.text import shortened, suggest, truncated
@@ -50,16 +50,17 @@ class ServedModel:
         connection: to the server.
         tokenizer: of the model.
         encoder: turns questions and sentences into token ids.
+        warning: of how the tokenizer reads texts; None for no warning.
     """
 
     info: ModelInfo
     connection: Connection
     tokenizer: PreTrainedTokenizerFast
     encoder: CausalEncoder
+    warning: str | None
 
     def __post_init__(self) -> None:
         self.prompt = self.encoder.framing.shown
-        self.warning: str | None = None
         self.report: Callable[[float], None] = lambda share: None
         self._sentences = self.encoder.sentences()
 
@@ -215,9 +216,10 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
 
     client = Client(str(options.server))
     limit = _longest_input(client, model_id)
-    tokenizer = load_tokenizer(str(options.tokenizer), options)
+    tokenizer, warning = load_tokenizer(str(options.tokenizer), options)
     encoder = causal_encoder(model_id, tokenizer, options, limit)
     connection = Connection(client, model_id, Vocabulary(tokenizer), len(tokenizer))
+    folds = folds_of(tokenizer)
     info = ModelInfo(
         id=model_id,
         revision=None,
@@ -226,7 +228,7 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         architecture="unknown",
         dtype="unknown",
         tokenizer=type(tokenizer).__name__,
-        cased=is_cased(tokenizer),
+        cased="case" not in folds,
         vocab_size=len(tokenizer),
         n_parameters=0,
         max_length=limit,
@@ -234,10 +236,11 @@ def load_served(model_id: str, options: LoadOptions) -> ServedModel:
         sentence_bos=bool(encoder.sentences().opening),
         tokenizer_bos=bool(encoder.spelling.opening),
         server=client.address,
+        folds=folds,
     )
     questions = [Question(Query(text), ()) for text in CONTEXTS]
     connection.connect([encoder.encode(question).blank.left for question in questions])
-    return ServedModel(info, connection, tokenizer, encoder)
+    return ServedModel(info, connection, tokenizer, encoder, warning)
 
 
 def _longest_input(client: Client, model_id: str) -> int | None:

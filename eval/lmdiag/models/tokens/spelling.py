@@ -16,12 +16,12 @@ own pieces after the text's own pieces, and different words exclude each other.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lmdiag.models.tokens.vocabulary import control_ids
-from lmdiag.types import BadInput, Query
+from lmdiag.types import BadInput, Fold, Query
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -43,6 +43,11 @@ _JOINED_CARRIERS = ("-", '"', "，", "。", "的", "1")
 
 _UNSPACED = "的"
 """A word before and after which spaces stand as the text around a blank has them."""
+
+_FOLDED: Mapping[Fold, tuple[str, str]] = {
+    "case": ("A", "a"), "accents": ("é", "e"), "forms": ("ﬁ", "fi"),
+}  # fmt: skip
+"""Difference between words -> two texts that are the same tokens where it is ignored."""
 
 
 class Spelling:
@@ -189,13 +194,19 @@ class Spelling:
         return ids[:first], ids[first:last] if covered else (), ids[last:]
 
 
-def is_cased(tokenizer: PreTrainedTokenizerFast) -> bool:
-    """Whether the tokenizer tells upper from lower case."""
+def folds_of(tokenizer: PreTrainedTokenizerFast) -> tuple[Fold, ...]:
+    """Returns which differences between words the tokenizer ignores."""
+    return tuple(fold for fold, pair in _FOLDED.items() if _reads_alike(tokenizer, *pair))
+
+
+def _reads_alike(tokenizer: PreTrainedTokenizerFast, text: str, plain: str) -> bool:
+    """Whether two texts are the same tokens; two unknown ones count as different."""
     backend = tokenizer.backend_tokenizer
-    if backend.normalizer is not None and backend.normalizer.normalize_str("A") == "a":
-        return False
-    upper, lower = (backend.encode(text, add_special_tokens=False).ids for text in ("A", "a"))
-    return bool(upper != lower or tokenizer.unk_token_id in upper)
+    normalize = backend.normalizer.normalize_str if backend.normalizer is not None else str
+    if normalize(text) == normalize(plain):
+        return True
+    one, other = (backend.encode(x, add_special_tokens=False).ids for x in (text, plain))
+    return bool(one and one == other and tokenizer.unk_token_id not in one)
 
 
 def split_scripts(tokenizer: PreTrainedTokenizerFast, texts: Iterable[str]) -> list[set[str]]:
