@@ -48,7 +48,8 @@ SHOWN_BY = {
 }  # fmt: skip
 """Imports that do not count: methods that tabulate, print and draw a result import what does it."""
 ALONE = {
-    "types": {"spacing", "text"}, "protocol": {"types"}, "formulas": set(), "stats": set(), "text": set(),
+    "types": {"spacing", "text"}, "protocol": {"types"}, "formulas": set(), "stats": set(),
+    "text": set(),
     "measures": {"formulas", "frequencies", "types"},
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
