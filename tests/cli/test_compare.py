@@ -37,7 +37,7 @@ def test_runs_are_compared_with_the_first(command):
             assert x[side] == pytest.approx(value)
         assert x["difference"] == pytest.approx(x["new"] - x["base"])
         undefined = {name for name in x if x[name] is None}
-        assert undefined >= ({"p", "ci_low"} if x not in tested else set())
+        assert undefined >= ({"p", "p_adjusted"} if x not in tested else set())
 
     out = command("compare", *arguments)[1]
     for words in (f"{base}  float32", *(f"{name} − {base}\n" for name in others), "Holm"):
