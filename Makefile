@@ -1,6 +1,6 @@
 # make run    the demo: data, two models, tables, report
-# make test   linters, type checks, the quick tests: about four minutes on two cores
-# make check  the slow tests: several processes, killed runs, documented commands, large data
+# make test   linters, type checks, the quick tests: two to three minutes on two cores
+# make check  types of libraries, the slow tests: several processes, killed runs, documented commands, large data
 # make nightly  the full matrix of model families, long searches and many kills
 # make test CONSTRAINTS=constraints-oldest.txt  the quick tests with the oldest versions
 # make windows  the quick tests as if on Windows: see tests/systems
@@ -29,7 +29,7 @@ ARGS ?=
 # Of make fuzz.
 MINUTES ?= 5
 
-.PHONY: run setup test types quick windows check nightly real docs dist demo-models bench fuzz clean
+.PHONY: run setup test types quick windows check library-types slow nightly real docs dist demo-models bench fuzz clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -61,12 +61,11 @@ else
 test: quick
 endif
 
+# Without the types of torch and other libraries, which take most of the time: make check has them.
 # On the other systems only what differs there: modules, functions and constants of Python's own.
-OTHER_SYSTEM := $(BIN)/mypy --config-file tests/systems/mypy.ini --platform
 types: setup
-	$(BIN)/mypy
-	$(OTHER_SYSTEM) win32 --cache-dir .mypy_cache/win32
-	$(OTHER_SYSTEM) darwin --cache-dir .mypy_cache/darwin
+	for system in linux win32 darwin; do $(BIN)/mypy --config-file tests/systems/mypy.ini \
+		--platform $$system --cache-dir .mypy_cache/$$system || exit 1; done
 
 quick: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not nightly" $(ARGS)
@@ -75,6 +74,12 @@ windows: setup
 	PYTHONPATH=tests/systems SYSTEM=windows $(MAKE) --no-print-directory quick
 
 check: setup
+	@$(MAKE) --no-print-directory --jobs 2 library-types slow
+
+library-types: setup
+	$(BIN)/mypy
+
+slow: setup
 	$(BIN)/pytest -n 2 --dist worksteal -m "slow and not nightly" $(ARGS)
 
 nightly: setup
