@@ -237,8 +237,8 @@ SENTENCE_FAMILIES = {family.name: family for family in (*MASKED, *CAUSAL, *OTHER
 QUICK = ("bert", "gpt2", "t5")
 """One family for each kind of model; `make test` runs these."""
 
-REPRESENTATIVE = (*QUICK, "roberta", "deberta-v3", "modernbert", "llama", "mamba")
-"""With them, each kind of tokenizer and position scheme; `make check` runs these."""
+REPRESENTATIVE = (*QUICK, "roberta", "llama", "mamba")
+"""With them, each kind of tokenizer, and most position schemes; `make check` runs these."""
 
 
 def family_params(names):

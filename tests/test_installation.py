@@ -79,7 +79,8 @@ def installed(wheel, tmp_path_factory):
     return place / "bin"
 
 
-@pytest.mark.parametrize("scheme", ["--user", pytest.param("--target", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["--user", "--target"])
 def test_every_scheme_of_pip_has_the_files(scheme, wheel, tmp_path):
     python = sys._base_executable
     place = [tmp_path / "target"] if scheme == "--target" else []

@@ -174,6 +174,7 @@ def test_a_board_of_local_models_is_not_published(tmp_path):
             assert plan_leaderboard(tmp_path, "org/board").files.keys() == {"leaderboard.json"}
 
 
+@pytest.mark.slow
 def test_no_attack_changes_the_honest_row(board, demo_dir):
     root = board.runs.parent
     honest = request("org/honest")
@@ -381,6 +382,7 @@ def test_other_directories_and_another_leaderboard_are_left_alone(
             assert message in command.refused("leaderboard", tmp_path, *options)
 
 
+@pytest.mark.slow
 def test_hostile_text_stays_text(board, demo_dir, tmp_path):
     """Texts of a model, in requests, in names of files and in reasons."""
     texts = list(HOSTILE.values())

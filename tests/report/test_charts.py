@@ -127,6 +127,7 @@ def test_regions_are_in_order_and_those_of_predictions_are_shown(forms):
     assert {row["level"] for row in named if row["named"]} == {"3 verb1", "4 verb2"}
 
 
+@pytest.mark.slow
 def test_figures_have_the_width_of_a_column(forms, tmp_path):
     plot = next(plot for plot in Report(forms["pairs"]).charts() if plot.name == "blimp-pairs")
     paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
@@ -153,6 +154,7 @@ def axes_of(plot, width=8):
     return [ticks for ticks in texts if all(re.match(r"[−\d.]+(e-\d+)?[%kMB]?$", x) for x in ticks)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fit", "row", "sentence", "pairs", "suites"])
 def test_axes_of_one_figure_have_a_range_and_three_ticks(kind, tmp_path):
     """One model, one item, one level: a scale from a value to itself has one tick, rounded."""

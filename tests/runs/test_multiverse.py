@@ -334,6 +334,7 @@ def test_a_damaged_multiverse_is_refused(made, tmp_path):
         lmdiag.load_multiverse(tmp_path / "absent")
 
 
+@pytest.mark.slow
 def test_the_report_of_a_multiverse(command, copied):
     multiverse = Multiverse.read(copied)
     document = json.loads((copied / "multiverse.json").read_text())
