@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from functools import cache
 from itertools import count
 
 import engines
@@ -17,6 +18,7 @@ from reference import CLOSE
 import lmdiag
 from lmdiag import models
 from lmdiag.models import LoadOptions
+from lmdiag.models.loading.load import load_tokenizer
 from lmdiag.models.server import client as requests
 from lmdiag.models.server.client import IN_FLIGHT
 from lmdiag.models.server.served import score_word
@@ -32,6 +34,18 @@ TEXTS = (
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch):
     monkeypatch.setattr(requests, "FIRST_PAUSE", 0.001)
+
+
+@cache
+def loaded(folder):
+    return load_tokenizer(folder, LoadOptions())
+
+
+@pytest.fixture(autouse=True)
+def one_tokenizer(monkeypatch):
+    """The tokenizer of all servers is loaded once."""
+    place = "lmdiag.models.loading.load.load_tokenizer"
+    monkeypatch.setattr(place, lambda folder, options: loaded(folder))
 
 
 def load(engine, model="tiny", **options):
