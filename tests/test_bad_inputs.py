@@ -31,7 +31,7 @@ from lmdiag.report.terminal import print_analysis
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.dataset import script
-from lmdiag.table_files import as_frame, read_table
+from lmdiag.table_files import TABLE_SUFFIXES, as_frame, read_table
 from lmdiag.types import BadInput
 
 # ---- content -------------------------------------------------------------------------------------
@@ -112,6 +112,10 @@ FILES = {
     "folder": (Path.mkdir, files.read_text, "is not a regular file"),
     "device": (lambda path: path.symlink_to("/dev/zero"), files.read_text,
                "is not a regular file"),
+    **{
+        f"pipe {suffix}": (os.mkfifo, as_table(suffix), r"file\S* is not a regular file")
+        for suffix in TABLE_SUFFIXES
+    },
     "NaN": (lambda path: path.write_text('{"a": NaN}'), files.read_json,
             r"file: not valid JSON \(expected value"),
     "column twice": (parquet(pa.array([1]), "x"), files.read_parquet, "has the column x twice"),

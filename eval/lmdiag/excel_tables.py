@@ -136,7 +136,7 @@ def _merged(path: Path, part: str) -> dict[int, list[tuple[int, int]]]:
 
 def _check_parts(path: Path) -> None:
     """Refuses a file that would take too much memory: openpyxl takes 80 times the size of a row."""
-    with zipfile.ZipFile(path) as archive:
+    with files.opened(path) as file, zipfile.ZipFile(file) as archive:
         parts = {part.filename: part.file_size for part in archive.infolist()}
         cells = [name for name in parts if name.startswith(("xl/worksheets/", "xl/sharedStrings"))]
         other = max((size for name, size in parts.items() if name not in cells), default=0)

@@ -105,7 +105,10 @@ def has_file(path: Path) -> bool:
 
 
 def check_file(path: Path, limit: int | None = None) -> None:
-    """Refuses what is not a regular file, or has more bytes than the limit."""
+    """Refuses what is not a regular file, or has more bytes than the limit.
+
+    Folders, devices and named pipes are refused: reading may wait or go on forever.
+    """
     with readable(path):
         size = path.stat().st_size
         if not path.is_file():
@@ -114,11 +117,21 @@ def check_file(path: Path, limit: int | None = None) -> None:
             raise BadInput(f"{path} has {size:,} bytes; at most {limit:,} are read")
 
 
-def read_bytes(path: Path, limit: int | None = None) -> bytes:
-    """Returns the content of a file, see `check_file`."""
+@contextmanager
+def opened(path: Path, limit: int | None = None) -> Iterator[IO[bytes]]:
+    """Opens a file of a user to read its bytes; see `check_file`.
+
+    Every file that a user names is opened here, but for Parquet (`read_parquet`).
+    """
     check_file(path, limit)
-    with readable(path):
-        return path.read_bytes()
+    with readable(path), path.open("rb") as file:
+        yield file
+
+
+def read_bytes(path: Path, limit: int | None = None) -> bytes:
+    """Returns the content of a file, see `opened`."""
+    with opened(path, limit) as file:
+        return file.read()
 
 
 def read_text(path: Path, limit: int = MAX_TABLE) -> str:
@@ -181,7 +194,7 @@ def read_json(path: Path, most: int = MAX_DOCUMENT) -> Any:
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields ("FILE:LINE", object) for each line that is not empty; `BadInput` if it is none."""
-    with readable(path), path.open("rb") as file:
+    with opened(path, MAX_TABLE) as file:
         lines = iter(lambda: file.readline(MAX_DOCUMENT + 1), b"")
         for number, line in enumerate(lines, start=1):
             where = f"{path}:{number}"
@@ -236,8 +249,7 @@ def read_parquet(path: Path, columns: Container[str] | None = None) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not has_file(path):
-        raise BadInput(f"{path} {'is not a regular file' if exists(path) else 'does not exist'}")
+    check_file(path)
     try:
         with pq.ParquetFile(path) as file:  # pq.read_table would import pandas
             names = file.schema_arrow.names

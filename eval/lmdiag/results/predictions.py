@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Le
 
-from lmdiag.files import has_file, read_json_lines, read_parquet, readable, replacing
+from lmdiag.files import opened, read_json_lines, read_parquet, replacing
 from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
 from lmdiag.results.original_code import is_original_output, original_records
@@ -122,9 +122,7 @@ def read(path: Path) -> dict[SettingKey, Predictions]:
     The file is Parquet or JSON lines, of a run or of another program. `BadInput` if it is missing
     or damaged, or a value is not what its column holds; names file, row and column.
     """
-    if not has_file(path):
-        raise BadInput(f"{path} does not exist")
-    with readable(path), path.open("rb") as file:
+    with opened(path) as file:
         is_parquet = file.read(4) == b"PAR1"
     if not is_parquet:
         return {UNNAMED: of_records(read_json_lines(path))}

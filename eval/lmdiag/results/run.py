@@ -146,7 +146,7 @@ def digests(path: Path, names: Iterable[str] = (PREDICTIONS, SCORES)) -> dict[st
     """Returns name -> SHA-256 of the files that the figures of a run are computed from."""
     sums = {}
     for file in (path / name for name in names):
-        with files.readable(file), file.open("rb") as content:
+        with files.opened(file) as content:
             sums[file.name] = hashlib.file_digest(content, "sha256").hexdigest()
     return sums
 

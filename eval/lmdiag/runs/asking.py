@@ -134,7 +134,7 @@ def _unanswered(
     rest = []
     for batch in batches:
         new = {keys[number]: number for number in reversed(batch) if keys[number] not in seen}
-        seen |= new.keys()
+        seen.update(new)
         if new:
             rest.append([*reversed(new.values())])
     return rest

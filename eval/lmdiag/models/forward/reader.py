@@ -250,7 +250,7 @@ def _accepted(model: PreTrainedModel) -> frozenset[str]:
     is_own_code = not type(model).__module__.startswith("transformers.")
     for base in type(model).__mro__:
         parameters = inspect.signature(vars(base).get("forward", model.forward)).parameters
-        names |= parameters.keys()
+        names.update(parameters)
         if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters.values()):
             break
         names |= _USUAL if is_own_code else set()
