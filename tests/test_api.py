@@ -1,7 +1,9 @@
 """The Python API gives the numbers of the commands."""
 
+import inspect
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,13 +15,15 @@ from reference import CLOSE
 from transformers import AutoTokenizer
 
 import lmdiag
+from lmdiag.analysis.procedures import Procedure
 from lmdiag.cli import main
+from lmdiag.models import LoadOptions
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import read_results
 from lmdiag.runs.asking import show_progress
 from lmdiag.stimuli import load_verbs
-from lmdiag.types import UNCASED, BadInput
+from lmdiag.types import UNCASED, BadInput, TableOptions
 
 pytestmark = pytest.mark.usefixtures("outside_of_commands")
 
@@ -333,3 +337,21 @@ def test_a_notebook_without_ipywidgets_has_a_bar(monkeypatch, capsys):
     with show_progress(2, label="gpt2") as show:
         show(2)
     assert "2/2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("function", "records"),
+    [
+        (lmdiag.load_model, [LoadOptions]), (lmdiag.run, [LoadOptions, TableOptions]),
+        (lmdiag.fit, [Procedure, TableOptions]), (lmdiag.cloze, [TableOptions]),
+        (lmdiag.analyse, [TableOptions]), (lmdiag.load_stimuli, [TableOptions]),
+    ],
+)  # fmt: skip
+def test_keywords_are_named_in_signatures(function, records):
+    """With the types and defaults of the records that declare them, and nothing beside them."""
+    shown = inspect.signature(function).parameters
+    assert not any(x.kind is x.VAR_KEYWORD for x in shown.values())
+    for record in records:
+        for field in fields(record):
+            assert shown[field.name].kind is inspect.Parameter.KEYWORD_ONLY
+    assert shown["columns" if TableOptions in records else "dtype"].default in ((), "auto")

@@ -43,7 +43,9 @@ from lmdiag.display import Comparisons, Measures, TaskPredictions
 from lmdiag.elicitation import wording_of
 from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
+from lmdiag.keywords import with_fields
 from lmdiag.measures import folds_for
+from lmdiag.models.loading.options import LoadOptions
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import (
     Predictions,
@@ -71,7 +73,7 @@ from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, TableOpt
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from lmdiag.models import LoadOptions, Model
+    from lmdiag.models import Model
     from lmdiag.runs.surprisals import WordColumn
 
     Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
@@ -107,14 +109,14 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
 _STIMULI = "stimuli, as lmdiag.load_stimuli makes them of a file, a DataFrame or a list of dicts"
 
 
+@with_fields(LoadOptions)
 def load_model(model_id: str | Path, **options: Any) -> LanguageModel:
     """Loads a masked, causal or encoder-decoder model.
 
     Args:
         model_id: Hub id, local folder, or `demo:masked` / `demo:causal`; with `server`, the name of
             the model there.
-        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat, and
-            of `lmdiag.types.TableOptions`, how a table of own rows is read.
+        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
 
     Raises:
         BadInput: it cannot be loaded, or an option is not allowed; names the remedy.
@@ -122,7 +124,7 @@ def load_model(model_id: str | Path, **options: Any) -> LanguageModel:
     from lmdiag import models
 
     _expect("model_id", model_id, (str, Path), "a Hub id, a folder, demo:masked or demo:causal")
-    load_options = models.LoadOptions.from_keywords(options)
+    load_options = LoadOptions.from_keywords(options)
     return LanguageModel(models.load(str(model_id), load_options), load_options)
 
 
@@ -311,6 +313,7 @@ def measure(
     return Measures(predictions, stimuli, protocol, folds_for(predictions.model, cased))
 
 
+@with_fields(Procedure, TableOptions)
 def fit(
     human: str | Path | DataFrame,
     *,
@@ -376,6 +379,7 @@ def fit(
     return fit_surprisals(table, sources)
 
 
+@with_fields(TableOptions)
 def cloze(
     responses: str | Path | DataFrame | Run | Sequence[str | Path | Run],
     *,
@@ -446,6 +450,7 @@ def run(model: str | Path, data: str | Path = ..., **options: Any) -> Run: ...
 def run(model: Iterable[str | Path], data: str | Path = ..., **options: Any) -> list[Run]: ...
 
 
+@with_fields(LoadOptions, TableOptions)
 def run(
     model: str | Path | Iterable[str | Path],
     data: str | Path = "lmdiag",
@@ -480,12 +485,12 @@ def run(
         output, name, batch_size, overwrite, quiet: see `lmdiag.runs.run.RunOptions`.
         design: how the items of own data are analysed, stored with the run.
         allow_duplicates: keep one of identical rows of own data, instead of an error.
-        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat.
+        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat, and
+            of `lmdiag.types.TableOptions`, how a table of own rows is read.
 
     Raises:
         BadInput: see `lmdiag.runs.run.run_model`, or an option is not allowed.
     """
-    from lmdiag import models
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run import RunOptions, run_model
 
@@ -497,7 +502,7 @@ def run(
     if len(models_of_run) > 1 and name:
         raise BadInput("name is for one model: run several models without it")
     table = TableOptions.of({name: options.pop(name) for name in READING & options.keys()})
-    load_options = models.LoadOptions.from_keywords(options)
+    load_options = LoadOptions.from_keywords(options)
     protocol = Protocol(
         tasks=_names(tasks), perturb=_names(perturb), shuffles=shuffles, seed=seed, limit=limit,
         k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
@@ -511,6 +516,7 @@ def run(
     return made[0] if is_one else made
 
 
+@with_fields(TableOptions)
 def analyse(
     source: Analysable | Sequence[Analysable],
     stimuli: Stimuli | None = None,

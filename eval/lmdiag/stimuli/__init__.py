@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
+from lmdiag.keywords import with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.published import suite_rows
 from lmdiag.stimuli.reading import read_items
@@ -44,6 +45,7 @@ def is_data(path: Path) -> bool:
     return False
 
 
+@with_fields(TableOptions)
 def load(
     data: Any = "lmdiag",
     task: str | None = None,

@@ -67,9 +67,8 @@ class QuestionEncoder(ABC):
         words = {word: self.spell(word, query) for word in question.words}
         rows, partials = blank.rows([pieces for pieces in words.values() if pieces])
         self.check_length(rows, question.query)
-        rows, partials = tuple(rows), tuple(partials)
         bare = self.spelling.is_bare(query)
-        return EncodedQuestion(question, query, blank, words, rows, partials, bare)
+        return EncodedQuestion(question, query, blank, words, tuple(rows), tuple(partials), bare)
 
     def check_length(self, rows: Iterable[TokenRow], query: Query) -> None:
         """Raises `BadInput` if one of a query's rows is longer than the model can read."""
