@@ -60,9 +60,15 @@ from lmdiag.protocol import (
 from lmdiag.questions import Setting
 from lmdiag.results import FigureKey, Run, load_run
 from lmdiag.results.models import model_labels
-from lmdiag.runs.asking import control_warning, predict, row_texts, start_warning
+from lmdiag.runs.asking import (
+    control_warning,
+    predict,
+    predict_layers,
+    row_texts,
+    start_warning,
+)
 from lmdiag.runs.journal import kept_answers
-from lmdiag.runs.surprisals import ask_about_words, word_surprisals
+from lmdiag.runs.surprisals import ask_about_words, layer_surprisals, word_surprisals
 from lmdiag.stimuli import Stimuli, load_verbs
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading import read_frame_rows
@@ -101,7 +107,7 @@ def _check_whole(least: int, **values: object) -> None:
             raise BadInput(f"{name} must be a whole number from {least} up, not {value!r:.60}")
 
 
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+def _names(names: str | Sequence[Any]) -> tuple[Any, ...]:
     """One name or several, as a tuple."""
     return (names,) if isinstance(names, str) else tuple(names)
 
@@ -183,6 +189,41 @@ class LanguageModel:
         Raises:
             BadInput: a context is too long for the model, or its logits are NaN or infinite.
         """
+        how: dict[str, Any] = {"perturbation": perturbation, "run": run, "seed": seed, "top": top}
+        how |= {"output": output, "batch_size": batch_size, "quiet": quiet}
+        [predictions] = self._predict(stimuli, (), **how)
+        return predictions
+
+    def predict_layers(
+        self, stimuli: Stimuli, layers: str | Sequence[int | str] = "all", **how: Any
+    ) -> list[TaskPredictions]:
+        """Returns what `predict` returns after each of some layers, which are read in one pass.
+
+        Args:
+            stimuli: the rows.
+            layers: "all", or numbers from 0 for the input of the first layer; they are returned in
+                ascending order, and the last layer gives the ordinary predictions.
+            how: further arguments of `predict`.
+
+        Raises:
+            BadInput: see `predict`; or the model does not have these layers.
+        """
+        return self._predict(stimuli, _names(layers), **how)
+
+    def _predict(
+        self,
+        stimuli: Stimuli,
+        layers: Sequence[int | str],
+        *,
+        perturbation: str = "none",
+        run: int = 0,
+        seed: int = 0,
+        top: int = 5,
+        output: str | Path | None = None,
+        batch_size: int | None = None,
+        quiet: bool = True,
+    ) -> list[TaskPredictions]:
+        """Returns the ordinary predictions, or those after each of some layers."""
         _expect("stimuli", stimuli, Stimuli, _STIMULI)
         _check_whole(1, top=top, batch_size=batch_size)
         _check_whole(0, run=run)
@@ -196,18 +237,26 @@ class LanguageModel:
         setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
         texts = row_texts([stimuli], self.info.kind)
         lines = control_warning(self.model, texts), start_warning(self.model, texts)
-        ineffective = self._warn(stimuli.diagnostic.asks, *lines)
+        ineffective = self._warn(stimuli.diagnostic.asks, *lines, level=4)
         asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
+        layered = self.model.at_layers(layers) if layers else None
+        model = layered or self.model
         label = None if quiet else self.info.id
         facts = [repr(sorted(query_options(self.options).items())), self.model.prompt]
         kept = kept_answers(Path(output) if output else None, self.info, "blanks", facts)
         how: dict[str, Any] = {"top": top, "batch_size": batch_size, "label": label}
         with self.lock, kept as journal:
             if pairs is not None:
-                self.model.set_verbs(pairs)
-            (answered,), _ = predict(self.model, [setting], journal=journal, **how)
-        return TaskPredictions(**vars(answered) | asked, stimuli=stimuli)
+                model.set_verbs(pairs)
+            if layered is None:
+                (answered,), _ = predict(model, [setting], journal=journal, **how)
+                return [TaskPredictions(**vars(answered) | asked, stimuli=stimuli)]
+            by_layer, _ = predict_layers(model, [setting], journal=journal, **how)
+        return [
+            TaskPredictions(**vars(answered) | asked | {"layer": layer}, stimuli=stimuli)
+            for layer, (answered,) in zip(layered.after, by_layer, strict=True)
+        ]
 
     def surprisals(
         self,
@@ -215,6 +264,7 @@ class LanguageModel:
         *,
         columns: Sequence[WordColumn] = (),
         language: str = "en",
+        layers: str | Sequence[int | str] = (),
         batch_size: int | None = None,
         quiet: bool = True,
     ) -> DataFrame:
@@ -225,15 +275,17 @@ class LanguageModel:
             columns: "length" (characters), "log_frequency" (log2 of the proportion of the word, by
                 wordfreq).
             language: of the frequencies.
+            layers: "all", or numbers from 0 for the input of the first layer, which are read in one
+                pass; the last layer gives the ordinary surprisals.
             batch_size: texts in a batch; None for what suits the device.
             quiet: no progress bar.
 
         Returns:
-            a row per word: `text` (number of the text, from 1), `position` (of the word, from 1),
-            `word`, `start` (place of its first character in the text, from 0), `surprisal` (bits;
-            NaN for a word without a probability), `n_tokens` (0 for a word that the tokenizer
-            cannot represent) and, of a model loaded with `entropy=True`, `entropy` (bits, over
-            tokens, before the first token of the word).
+            a row per word, with several layers for each `layer`: `text` (number of the text, from
+            1), `position` (of the word, from 1), `word`, `start` (place of its first character in
+            the text, from 0), `surprisal` (bits; NaN for a word without a probability), `n_tokens`
+            (0 for a word that the tokenizer cannot represent) and, of a model loaded with
+            `entropy=True`, `entropy` (bits, over tokens, before the first token of the word).
 
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
@@ -254,7 +306,11 @@ class LanguageModel:
         entropy = self.options.entropy
         how: dict[str, Any] = {"entropy": entropy, "batch_size": batch_size, "label": label}
         with self.lock:
-            table = word_surprisals(self.model, texts, **how)
+            if layers:
+                layered = self.model.at_layers(_names(layers))
+                table = layer_surprisals(layered, texts, **how)
+            else:
+                table = word_surprisals(self.model, texts, **how)
         scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
         silent = [name for name, text in named.items() if text.strip() and name not in scored]
         without = f"no word with a surprisal: {first_few(silent)}" if silent else None
@@ -264,12 +320,15 @@ class LanguageModel:
             table[name] = words.str.len() if name == "length" else log_frequencies(words, language)
         return table if entropy else table.drop(columns="entropy")
 
-    def _warn(self, asks: str, *lines: str | None) -> Iterable[str]:
-        """Warns where the method that calls this was called; returns options without effect."""
+    def _warn(self, asks: str, *lines: str | None, level: int = 3) -> Iterable[str]:
+        """Warns where the method that calls this was called; returns options without effect.
+
+        `level` is the number of calls from there to here, and one.
+        """
         ineffective = without_effect(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)
         for line in filter(None, (*ineffective.values(), remark, self.model.warning, *lines)):
-            warnings.warn(as_parameters(line), stacklevel=3)
+            warnings.warn(as_parameters(line), stacklevel=level)
         return ineffective
 
 
@@ -320,6 +379,7 @@ def fit(
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
     surprisal: str | Sequence[str] = (),
     profile: str | None = None,
+    layers: str | Sequence[int | str] = (),
     output: str | Path | None = None,
     batch_size: int | None = None,
     quiet: bool = True,
@@ -334,6 +394,7 @@ def fit(
         surprisal: columns of the table, or files, with surprisals that were made elsewhere; without
             models, its column `surprisal` if none is named.
         profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
+        layers: "all", or numbers, after which each model is asked, see `LanguageModel.surprisals`.
         output: folder that keeps models' answers, so that no model is asked twice.
         batch_size: texts in a batch; None for what suits the device.
         quiet: no progress bar.
@@ -361,16 +422,21 @@ def fit(
     sources = [read_surprisals(table, source) for source in files]
     if models:
         check_table(table)  # before any model is loaded
-    asked: list[LanguageModel] = []
+    infos = []
+    options_of: list[QueryOptions] = []
     answers = []
     for model in _loaded(models):
         how: dict[str, Any] = {"output": Path(output) if output else None, "batch_size": batch_size}
-        how["label"] = None if quiet else model.info.id
+        how |= {"label": None if quiet else model.info.id, "layers": _names(layers)}
         with model.lock:
-            answers.append(ask_about_words(model.model, model.options, table, **how))
-        asked.append(model)
-    labels = model_labels([model.info for model in asked], [model.options for model in asked])
-    named = zip(answers, labels, strict=True)
+            of_model = ask_about_words(model.model, model.options, table, **how)
+        answers += of_model
+        infos += [model.info] * len(of_model)
+        options_of += [
+            model.options if answer.layer is None else replace(model.options, layer=answer.layer)
+            for answer in of_model
+        ]
+    named = zip(answers, model_labels(infos, options_of), strict=True)
     sources += [source._replace(name=label) for source, label in named]
     if not sources and SURPRISAL in table.frame.columns:
         table, sources = own_surprisals(table)
@@ -386,6 +452,7 @@ def cloze(
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
     response: str = "",
     keep_case: bool = False,
+    layers: str | Sequence[int | str] = (),
     output: str | Path | None = None,
     batch_size: int | None = None,
     quiet: bool = True,
@@ -399,6 +466,8 @@ def cloze(
             with a column cloze or target_cloze, or their directories.
         models: models that are asked, in order; those that are named are asked in unit word.
         response, keep_case: see `read_norms`.
+        layers: "all", or numbers, after which each model is asked, see
+            `LanguageModel.predict_layers`; models that are named are then asked in unit token.
         output: folder that keeps models' answers, so that no question is asked twice.
         batch_size: contexts in a batch; None for what suits the device.
         quiet: no progress bar.
@@ -430,7 +499,12 @@ def cloze(
         options = TableOptions.of(reading)
         words = read_norms(sources[0], options, response=response, keep_case=keep_case)
         how: dict[str, Any] = {"output": output, "batch_size": batch_size, "quiet": quiet}
-        asked = [model.predict(words, top=TOP, **how) for model in _loaded(models, unit="word")]
+        asked: list[TaskPredictions] = []
+        for model in _loaded(models, unit="token" if layers else "word"):
+            if layers:
+                asked += model.predict_layers(words, layers, top=TOP, **how)
+            else:
+                asked.append(model.predict(words, top=TOP, **how))
         found = analyse_norms(words, asked, keep_case=keep_case)
     reference, *others = map(found.scores, found.models)
     pairs = [

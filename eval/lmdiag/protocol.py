@@ -13,7 +13,7 @@ import numbers
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from lmdiag.types import DIAGNOSTICS, BadInput, Kind, ModelInfo, Options, WordSpan, WordState
 
@@ -44,6 +44,9 @@ class ScoringOptions(Options):
     pll: Pll = "within-word"
     """what a masked model does not see where it scores a token of a whole sentence: the token and
     the later ones of its word, or the token alone"""
+    layer: int | None = None
+    """number of the layer after which the model answers, 0 for the input of the first one
+    (default: the last layer)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +98,7 @@ class Knob:
         template: the flag with which the model's template of that name makes the text of this knob;
             "" for none.
         varies: whether a multiverse varies it unless told otherwise.
+        named: whether its value is a part of the name of what answers.
     """
 
     name: str
@@ -103,6 +107,7 @@ class Knob:
     refused: tuple[Asks, ...] = ()
     template: str = ""
     varies: bool = True
+    named: bool = False
 
     @property
     def option(self) -> str:
@@ -116,8 +121,14 @@ class Knob:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Its values, the default first; () if they are texts of the user."""
-        return get_args(get_type_hints(QueryOptions)[self.name])
+        """Its values, the default first; () if they are texts or numbers of the user."""
+        kind = get_type_hints(QueryOptions)[self.name]
+        return get_args(kind) if get_origin(kind) is Literal else ()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are texts of the user."""
+        return get_type_hints(QueryOptions)[self.name] is str
 
     def is_changed(self, query: QueryOptions) -> bool:
         """Returns whether it is not at its default."""
@@ -130,14 +141,19 @@ class Knob:
     def in_signature(self, query: QueryOptions) -> str:
         """Returns its value; of a text, a digest."""
         value = getattr(query, self.name)
-        return str(value) if self.values else text_digest(value)
+        return text_digest(value) if self.is_text else str(value)
 
     def choice(self, query: QueryOptions) -> str:
         """Returns its value in words, as a multiverse names it."""
-        return self.template if self.has_template(query) else getattr(query, self.name) or "none"
+        if self.has_template(query):
+            return self.template
+        value = getattr(query, self.name)
+        return "none" if value in ("", None) else str(value)
 
     def words(self, query: QueryOptions) -> str:
         """Returns its value as tables and messages name it."""
+        if self.named and self.is_changed(query):
+            return f"{self.option} {self.choice(query)}"
         return f"{self.template} template" if self.has_template(query) else self.choice(query)
 
 
@@ -145,6 +161,7 @@ _WORDS: tuple[tuple[Kind, Asks], ...]
 _WORDS = ("causal", "word"), ("masked", "word"), ("seq2seq", "word")
 _BOTH_SIDES = _WORDS[1:]
 _CAUSAL: tuple[tuple[Kind, Asks], ...] = ("causal", "word"), ("causal", "sentence")
+_ALL: tuple[tuple[Kind, Asks], ...] = (*_WORDS, ("causal", "sentence"), ("masked", "sentence"))
 
 KNOBS = {
     knob.option: knob
@@ -157,6 +174,7 @@ KNOBS = {
         Knob("first_letter", _WORDS, "letter", refused=("sentence",)),
         Knob("elicitation", _CAUSAL, "elicitation", varies=False),
         Knob("choice_prompt", _CAUSAL, "question", varies=False),
+        Knob("layer", _ALL, "layer", varies=False, named=True),
     )
 }
 """Option -> its knob, in the order of signatures. `chat` and `instruction` make the prompt."""
@@ -195,6 +213,11 @@ _EXCLUDED = (
     ),
     (
         "server",
+        ("layer",),
+        "it tells the answer of the last layer only",
+    ),
+    (
+        "server",
         ("revision", "dtype", "device_map", "quantization", "allow_pickle", "tp"),
         "it is for weights in this process",
     ),
@@ -221,6 +244,25 @@ def conflict(query: QueryOptions) -> str:
             if {name, other} <= given:
                 return f"options {name} and {other} exclude each other: {why}; leave {other} out"
     return ""
+
+
+def layer_numbers(asked: Iterable[str | int], n_layers: int) -> tuple[int, ...]:
+    """Returns the layers that are asked for, in ascending order, each once.
+
+    Args:
+        asked: numbers, from 0 for the input of the first layer; or "all" alone.
+        n_layers: number of the last one.
+
+    >>> layer_numbers(["6", "2"], 12), layer_numbers("all", 3)
+    ((2, 6), (0, 1, 2, 3))
+    """
+    texts = [asked] if isinstance(asked, str) else [str(layer) for layer in asked]
+    if texts == ["all"]:
+        return tuple(range(n_layers + 1))
+    for text in texts:
+        if not text.isdecimal() or int(text) > n_layers:
+            raise BadInput(f"there is no layer {text}: give all, or layers from 0 to {n_layers}")
+    return tuple(sorted({int(text) for text in texts}))
 
 
 def refuse_for_sentences(query: QueryOptions) -> None:

@@ -225,6 +225,7 @@ class ModelInfo:
         vocab_size: items over which the softmax runs.
         n_parameters: number of parameters.
         max_length: longest input in tokens; None where there is no limit.
+        n_layers: number of its layers; None where they are not found.
         bos: whether a beginning-of-sequence token stands before the context (causal models).
         sentence_bos: whether one stands before a whole sentence (causal models).
         tokenizer_bos: whether the tokenizer by itself puts special tokens before a text (causal
@@ -259,6 +260,7 @@ class ModelInfo:
     attention: str | None = None
     name: str | None = None
     server: str | None = None
+    n_layers: int | None = None
     folds: tuple[Fold, ...] | None = None
 
     @property

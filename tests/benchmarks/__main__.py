@@ -1,9 +1,11 @@
-"""`python -m benchmarks [blanks agreement run entropy gpu]`: prints ratios on this machine.
+"""`python -m benchmarks [blanks agreement run entropy layers gpu]`: prints ratios on this machine.
 
 `blanks` (the three diagnostics) and `agreement` compare lmdiag and transformers alone (`bare`) with
 their model loaded. `run` compares `lmdiag run` and its report with a script that reads the
 data by `datasets` and asks the model as `bare`, from the shell's call to the end. `entropy`
-compares lmdiag with and without (`bare`) entropies before every word. `gpu` is for an accelerator,
+compares lmdiag with and without (`bare`) entropies before every word.
+`layers` compares the answers after all layers with ordinary ones (`bare`).
+`gpu` is for an accelerator,
 and ends within four minutes (`benchmarks.gpu`); it is not among all works.
 Programs take turns, a ratio is the median of the ratios within a round, and the smallest and the
 largest stand beside it. `blanks` and `agreement` also print how near lmdiag is to the processor's
@@ -42,7 +44,7 @@ SHARED = ROOT.parent / "shared"
 TINY = {
     "hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 2
 }  # fmt: skip
-Work = Literal["blanks", "agreement", "run", "entropy", "gpu"]
+Work = Literal["blanks", "agreement", "run", "entropy", "layers", "gpu"]
 Shape = Literal["bert-tiny", "bert-base", "gpt2"]
 SHAPES = {
     "bert-tiny": ("BertForMaskedLM", TINY, "bert-base-uncased", "bert"),
@@ -123,6 +125,14 @@ def loaded_programs(model, stimuli, rows):
     return {"bare": bare(model, rows), "lmdiag": lambda: [*map(loaded.predict, stimuli)]}
 
 
+def after_all_layers(model, stimuli):
+    """Loads the model; it answers after its last layer, or after all."""
+    loaded = lmdiag.load_model(model)
+    layers = [loaded.predict, loaded.predict_layers]
+    bare, every = (lambda ask=ask: [*map(ask, stimuli)] for ask in layers)
+    return {"bare": bare, "layers": every}
+
+
 def with_entropy(model, rows):
     """Loads the model with and without entropies; it is asked about the words of sixty contexts."""
     texts = [context for context, *_ in rows[:60]]
@@ -185,6 +195,8 @@ def main(
             rows = [*chain.from_iterable(parts)]
             if work == "run":
                 programs = whole_processes(model, data, threads)
+            elif work == "layers":
+                programs = after_all_layers(model, stimuli)
             elif work == "entropy":
                 programs = with_entropy(model, rows)
             else:

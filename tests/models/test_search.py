@@ -190,7 +190,7 @@ def check(model, context, said, top, **bounds):
     assert sum(map(math.exp, said.values())) <= 1 + 1e-9
     search = WordSearch(model.encoder, model.reader, model.vocabulary, model.info, **bounds)
     words = tuple(said)[:: max(1, len(said) // 6)]
-    (answer,) = search.answer([search.encode(Question(Query(context), words))], top)
+    ((answer,),) = search.answer([search.encode(Question(Query(context), words))], top)
     best = sorted(said.values(), reverse=True)[:top]
     assert answer.top_log_probs == pytest.approx(best, abs=CLOSE)
     assert [said[word] for word in answer.top_words] == pytest.approx(best, abs=CLOSE)

@@ -33,6 +33,7 @@ KILLS = {
     "blanks": (["run", "--entropy", "--tasks", "agreement", *NEGATION, "8"], "bert", 6),
     "sentences": (["run", "--entropy", "--batch-size", "2"], "gpt2", 8),
     "server": (["run", *NEGATION, "2"], "tiny", 8),
+    "layers": (["run", "--layers", "all", *NEGATION, "4"], "gpt2", 24),
     "multiverse": (["multiverse", "--knobs", "unit,first-letter", *NEGATION, "4"], "gpt2", 32),
 }
 """Case -> command, model, and which operations it is killed at: every sixth and so on."""
@@ -111,6 +112,7 @@ SEVERAL = {
     "tokens": (2, [*TASKS, "--limit", "24", "--entropy"], "slow"),
     "sentences": (2, ["run", "--entropy", "--batch-size", "4"], "slow"),
     "multiverse": (2, ["multiverse", "--knobs", "unit,bos", *NEGATION, "4"], "slow"),
+    "layers": (2, ["run", "--layers", "all", *NEGATION, "4"], "slow"),
     "three processes": (3, TASKS, "nightly"),
     "whole words": (2, ["run", "--tasks", "neg136", "--unit", "word"], "nightly"),
 }

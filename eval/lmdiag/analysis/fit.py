@@ -29,6 +29,7 @@ class ModelFit:
     Attributes:
         name: of the model; with several predictors, and of those that are tested.
         source: of the model.
+        layer: after which the model answered, of several; None for one answer.
         n: number of rows.
         delta_log_likelihood: log-likelihood of the full model less that of the baseline.
         per_word: delta_log_likelihood / n.
@@ -52,6 +53,7 @@ class ModelFit:
 
     name: str
     source: str
+    layer: int | None
     n: int
     delta_log_likelihood: float
     per_word: float
@@ -75,7 +77,7 @@ class ModelFit:
     words: DataFrame
 
     def figures(self) -> dict[str, str | float]:
-        """Returns the fields that are single values."""
+        """Returns the fields that are single values, a layer where there is one."""
         return {name: v for name, v in vars(self).items() if isinstance(v, str | int | float)}
 
 
@@ -158,11 +160,24 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
     n_alone = len(regressions) // 2  # before the one with all predictors, and after it
     compared = DataFrame() if is_mixed(full) else _compared(fits[n_alone :: len(regressions)])
     selection_notes = (note for rows in selections for note in rows.notes.values())
-    notes = dict.fromkeys([*table.notes, *selection_notes])
+    notes = dict.fromkeys([*table.notes, *selection_notes, *_layer_notes(fits)])
     version = ".".join(__version__.split(".")[:2])
     signature = f"lmdiag:{version}|human:{table.fingerprint()}|full:{full}|baseline:{baseline}|"
     signature += table.procedure.signature()
     return HumanFit(signature, full, baseline, fits, compared, list(notes), table)
+
+
+def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
+    """Which of the layers that were tried has the largest gain, and that it is not tested so."""
+    layers = {fit.layer for fit in fits if fit.layer is not None}
+    if len(layers) < 2:
+        return []
+    best = max((fit for fit in fits if fit.layer is not None), key=lambda fit: fit.per_word)
+    return [
+        f"{len(layers)} layers were tried; the largest gain is that of {best.name}, which these "
+        "rows have chosen: its interval and p are those of a layer that was chosen in advance, and "
+        "too good for the best of several; test it on other rows"
+    ]
 
 
 def _compared(fits: Sequence[ModelFit]) -> DataFrame:
@@ -204,6 +219,7 @@ def _fit(selection: Selection, label: str, formula: str, formula_of_baseline: st
     return ModelFit(
         name=f"{source.name}: {label}" if how.predictors[1:] else source.name,
         source=source.name,
+        layer=source.layer,
         n=len(kept),
         delta_log_likelihood=delta,
         per_word=delta / len(kept),

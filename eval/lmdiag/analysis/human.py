@@ -42,6 +42,7 @@ class SurprisalSource(NamedTuple):
         column: the column of the table that they stand in, or "".
         note: what readers should know about them, or "".
         entropy: of the distributions before each word, likewise; None where there are none.
+        layer: after which the model answered, of several that were asked; None for one answer.
     """
 
     name: str
@@ -49,6 +50,7 @@ class SurprisalSource(NamedTuple):
     column: str = ""
     note: str = ""
     entropy: Values | None = None
+    layer: int | None = None
 
 
 class HumanTable:

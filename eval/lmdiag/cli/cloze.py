@@ -26,6 +26,7 @@ def cloze_command(
     keep_case: bool = False,
     unit: Unit | None = None,
     bos: Bos = "auto",
+    layers: options.LayerNames = (),
     revision: str | None = None,
     out: Path | None = None,
     report: Path | None = None,
@@ -45,7 +46,8 @@ def cloze_command(
         model: models that are asked: Hub ids, local folders, demo:masked or demo:causal
         response: column of the responses, e.g. of corrected ones (default: response or word)
         keep_case: count words that differ in letter case as different words, and ask them so
-        unit: of probabilities and the model's list (default: word; behind a server, token)
+        unit: of probabilities and the model's list (default: word; behind a server and with layers,
+            token)
         bos: whether a causal model's context starts with the beginning-of-sequence token
         revision: branch, tag or commit of the model
         out: write a row per model, item and word into this file (.csv, .tsv or .parquet)
@@ -58,7 +60,7 @@ def cloze_command(
     from lmdiag.report.cloze import cloze_page, cloze_section
     from lmdiag.report.terminal import output_console, print_section
 
-    unit = unit or ("token" if serving.server else "word")
+    unit = unit or ("token" if serving.server or layers else "word")
     keywords = vars(loading) | vars(serving) | {"unit": unit, "bos": bos}
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -68,6 +70,7 @@ def cloze_command(
             models=model and options.loaded_models(model, revision, **keywords),
             response=response,
             keep_case=keep_case,
+            layers=layers,
             output=output,
             **vars(batching),
             **table.stored(),

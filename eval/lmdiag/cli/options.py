@@ -15,7 +15,19 @@ from cyclopts import Group, Parameter, Token
 import lmdiag
 from lmdiag.files import is_file, is_folder, plain_errors, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
-from lmdiag.protocol import Protocol, ScoringOptions, checked_ranks, checked_threshold
+from lmdiag.protocol import (  # cyclopts looks up the types of the fields here, too
+    Bos,  # noqa: F401
+    Elicitation,  # noqa: F401
+    FinalPeriod,  # noqa: F401
+    FirstLetter,  # noqa: F401
+    Pll,  # noqa: F401
+    Protocol,
+    QueryOptions,
+    ScoringOptions,
+    Unit,  # noqa: F401
+    checked_ranks,
+    checked_threshold,
+)
 from lmdiag.text import first_few
 from lmdiag.training_steps import training_step
 from lmdiag.types import BadInput, Coding, DesignOptions, TableOptions
@@ -65,6 +77,7 @@ def _batch_size(kind: Any, tokens: Sequence[Token]) -> int | None:
 Count = Annotated[int, Parameter(converter=_whole)]
 Ranks = Annotated[tuple[int, ...], Parameter(converter=_whole)]
 Seed = Annotated[int, Parameter(converter=partial(_whole, least=None))]
+Numbers = Annotated[tuple[int, ...], Parameter(converter=partial(_whole, least=0))]
 Names = Annotated[
     tuple[str, ...],
     Parameter(converter=lambda _, tokens: tuple(",".join(t.value for t in tokens).split(","))),
@@ -138,6 +151,34 @@ class FactorOptions(DesignOptions):
     def design(self) -> DesignOptions:
         """Returns the same as the record that is stored."""
         return DesignOptions(**self.stored())
+
+
+NotOne = Annotated[int | None, Parameter(parse=False)]
+"""The layer of a record, of which a command takes several."""
+
+LayerNames = Annotated[
+    tuple[str, ...],
+    Parameter(
+        help="layers after which the models answer: all, or numbers, 0 for the input of the first "
+        "layer (default: the last layer)"
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryOfLayers(QueryOptions):
+    """How models are asked, after several layers."""
+
+    layer: NotOne = None
+    layers: LayerNames = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceScoring(ScoringOptions):
+    """What a probability of whole sentences is about, after several layers."""
+
+    layer: NotOne = None
+    layers: LayerNames = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,7 +326,7 @@ class TextOptions:
 
     revision: str | None = None
     """branch, tag or commit of the model"""
-    scoring: Annotated[ScoringOptions, section("Scoring")] = ScoringOptions()
+    scoring: Annotated[SentenceScoring, section("Scoring")] = SentenceScoring()
     loading: Annotated[Loading, section("Loading the model")] = Loading()
     serving: Annotated[Serving, section("A model behind a server")] = Serving()
     batching: Annotated[Batching, section("Running")] = Batching()
@@ -293,6 +334,7 @@ class TextOptions:
     def loaded(self, models: Sequence[str], **options: Any) -> Iterator[LanguageModel]:
         """Yields models, each loaded when its turn comes, with further options of `load_model`."""
         records = vars(self.scoring) | vars(self.loading) | vars(self.serving)
+        del records["layers"]
         return loaded_models(models, self.revision, **records, **options)
 
 

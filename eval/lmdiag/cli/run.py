@@ -94,32 +94,38 @@ def run_command(
     data: Annotated[Data, options.section("Data")] = Data(),
     design: Annotated[options.FactorOptions, options.DESIGN] = options.FactorOptions(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
-    query: Annotated[QueryOptions, options.section("How models are asked")] = QueryOptions(),
+    query: Annotated[
+        options.QueryOfLayers, options.section("How models are asked")
+    ] = options.QueryOfLayers(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
     running: Annotated[Running, options.section("Running")] = Running(),
 ) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
     from lmdiag.runs.processes import Processes
-    from lmdiag.runs.run import run_model
+    from lmdiag.runs.run import run_layers, run_model
 
-    names = [knob.name for knob in KNOBS.values() if not knob.values]
+    names = [knob.name for knob in KNOBS.values() if knob.is_text]
     texts: dict[str, Any] = {name: options.text_or_file(getattr(query, name)) for name in names}
-    query = replace(query, **texts)
-    load_options = LoadOptions(tp=running.tp, **vars(query), **vars(loading), **vars(serving))
+    asked = QueryOptions(**query_options(query) | texts)
+    load_options = LoadOptions(tp=running.tp, **vars(asked), **vars(loading), **vars(serving))
     runs: list[Run] = []  # on the first process
     failures: list[str] = []
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
             requested = models.requested(running.output)
-            inputs = data.load(query, scoring, design.design())
+            inputs = data.load(asked, scoring, design.design())
             if processes.first:
                 _say_designs(inputs, quiet=running.batching.quiet)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
             try:
-                if run := run_model(model, how, inputs, running.of(name), processes):
+                if query.layers:
+                    runs += run_layers(
+                        model, how, query.layers, inputs, running.of(name), processes
+                    )
+                elif run := run_model(model, how, inputs, running.of(name), processes):
                     _finish(run, is_shown=len(requested) == 1, as_json=running.json)
                     runs.append(run)
             except BadInput as error:
@@ -133,7 +139,7 @@ def run_command(
         documents = [run.results.to_json() for run in runs]
         print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
     if len(runs) > 1:
-        _compare(runs, running.output, as_json=running.json)
+        _compare(runs, running, across=("layer",) if query.layers else ())
     elif runs and failures and not running.json:
         from lmdiag.report.html import Report
         from lmdiag.report.terminal import print_run
@@ -187,30 +193,36 @@ def _write_page(path: Path, report: Report) -> None:
     write_atomically(path, report.page().encode())
 
 
-def _compare(runs: Sequence[Run], output: Path, *, as_json: bool) -> None:
-    """Writes the page that compares the runs, in order of training; prints their figures."""
+def _compare(runs: Sequence[Run], running: Running, across: Sequence[str]) -> None:
+    """Writes the page that compares the runs, in their order; prints their figures.
+
+    `across` are the knobs in which they may differ.
+    """
     from lmdiag.report import labels
     from lmdiag.report.charts import MOST_BESIDE
     from lmdiag.report.html import Report
     from lmdiag.report.terminal import output_console, print_overview
 
+    output = running.output
+    runs = [runs[i] for i in labels.positions_in_order([run.results for run in runs])]
     results = [run.results for run in runs]
-    runs = [runs[i] for i in labels.training_order(results)]
-    if not as_json:
-        print_overview([run.results for run in runs], output_console())
-    page = output / f"comparison-{runs[0].path.name}.html"  # one for each data set and protocol
+    if not running.json:
+        print_overview(results, output_console())
+    name = f"layers-{runs[-1].path.name}" if across else f"comparison-{runs[0].path.name}"
+    page = output / f"{name}.html"  # one for each data set and protocol
     try:
-        _write_page(page, Report(runs))
+        _write_page(page, Report(runs, across=across))
     except BadInput as error:  # an option that has no effect on one of them: they differ in it
         say(f"lmdiag: no comparison was written: {error}")
         return
-    if not as_json:
+    if not running.json:
         paths = [visible(shlex.quote(str(run.path))) for run in runs]
-        second = paths[-1 if labels.are_checkpoints(results) else 1]
+        second = paths[-1 if labels.order_of(results) else 1]
         paths_shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
+        may_differ = f" --across {','.join(across)}" if across else ""
         print(f"\nComparison: open {visible(str(page))} in a browser")
-        print(f"Differences: lmdiag compare {paths[0]} {second}")
-        print(f"All tables: lmdiag report {' '.join(paths_shown)} --format text")
+        print(f"Differences: lmdiag compare {paths[0]} {second}{may_differ}")
+        print(f"All tables: lmdiag report {' '.join(paths_shown)} --format text{may_differ}")
 
 
 USUAL = tuple(option for option, knob in KNOBS.items() if knob.varies)
@@ -233,6 +245,8 @@ class Knobs:
     """texts for prompt, or files with them, beside none; see run"""
     choice_prompt: tuple[str, ...] = ()
     """texts for choice-prompt, or files with them, beside none; see run"""
+    layers: options.Numbers = ()
+    """numbers of layers for layer, beside the last; see run"""
     chat: bool = False
     """ask in the assistant's turn of the model's chat template, too"""
     instruction: str = ""
@@ -251,9 +265,14 @@ class Knobs:
                 raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
         values = {}
         for name, knob in KNOBS.items():
-            choices = [{knob.name: value} for value in knob.values] or self._texts(knob)
-            if not knob.values and choices[1:]:
-                option = f"--{name if knob.name in choices[1] else knob.template}"
+            given = self._texts(knob) if knob.is_text else [{knob.name: x} for x in self.layers]
+            choices = [{knob.name: value} for value in knob.values] or [
+                {knob.name: knob.default},
+                *given,
+            ]
+            if not knob.values and given:
+                option = f"--{name if knob.name in given[0] else knob.template}"
+                option += "s" * (not knob.is_text)
                 if name not in knobs:
                     raise BadInput(f"{option} is for rows with a blank: leave it out")
                 if name not in self.knobs:
@@ -264,7 +283,7 @@ class Knobs:
         return {name: values[name] for name in self.knobs}
 
     def _texts(self, knob: Knob) -> list[dict[str, Any]]:
-        """Returns the fields for each text of a knob, none first and the model's template last."""
+        """Returns the fields for each text of a knob, the model's template last."""
         texts = dict.fromkeys(map(options.text_or_file, getattr(self, knob.name)))
         given: list[dict[str, Any]] = [{knob.name: text} for text in texts]
         if knob.template:
@@ -277,7 +296,7 @@ class Knobs:
             needed = {name: value}
         for fields in given:
             LoadOptions(**needed | fields)
-        return [{knob.name: ""}, *given]
+        return given
 
 
 def multiverse_command(

@@ -82,7 +82,11 @@ def surprisal_command(
         models = reading.loaded(model, entropy=entropy)
         for (name, _), loaded in zip(several, models, strict=True):
             words = loaded.surprisals(
-                named.texts, columns=further, language=language, **vars(reading.batching)
+                named.texts,
+                columns=further,
+                language=language,
+                layers=reading.scoring.layers,
+                **vars(reading.batching),
             )
             words = named.of_table(words)
             if len(several) > 1:
@@ -172,6 +176,7 @@ def fit_command(
         surprisal=surprisal,
         models=model and reading.loaded(model),
         profile=profile,
+        layers=reading.scoring.layers,
         output=output,
         **vars(reading.batching),
         **vars(table) | vars(procedure),

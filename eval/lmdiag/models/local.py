@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import torch
 
 from lmdiag.models.answers import answers, refuse_nan
+from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.packing import plan_batches
-from lmdiag.models.forward.probing import choose_layout
+from lmdiag.models.forward.probing import check_layers, choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
 from lmdiag.models.loading.load import Parts, quiet
@@ -27,7 +28,7 @@ from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
 from lmdiag.models.tokens.spelling import folds_of
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.protocol import refuse_for_sentences
+from lmdiag.protocol import layer_numbers, refuse_for_sentences
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
@@ -43,6 +44,7 @@ class LocalModel:
         reader: turns rows into distributions.
         words: answers in unit `word`; None in unit `token`.
         vocabulary: shows the items of the distributions.
+        layers: after which it answers.
     """
 
     info: ModelInfo
@@ -51,6 +53,7 @@ class LocalModel:
     encoder: QuestionEncoder
     reader: Reader
     words: WordSearch | None = None
+    layers: tuple[Layer, ...] = ORDINARY
     _verbs: Sequence[tuple[int, int]] | None = None
     _fits: int | None = None
 
@@ -92,6 +95,8 @@ class LocalModel:
             key = (*key, top, (self._verbs or []) if encoded.question.number else ())
             if self.words is not None:
                 key = (*key, self.words.reuse.__name__, encoded.is_after_space)
+        if self.layers != ORDINARY:
+            key = (*key, self.layers)
         return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def encode(self, question: Question | Sentence) -> Encoded:
@@ -124,18 +129,39 @@ class LocalModel:
         boundaries = self.words.boundaries if self.words and self.reader.causal else None
         return SentenceScorer(self.reader, self.info, boundaries)
 
-    def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
-        """See `Model.answer`; a batch that does not fit into memory is asked in halves.
+    def at_layers(self, layers: Sequence[str | int]) -> LocalLayers:
+        found = check_layers(self.reader, self.encoder)
+        try:
+            numbers = layer_numbers(layers, len(found))
+        except BadInput as error:
+            raise BadInput(f"model {self.info.id}: {error}") from None
+        after = tuple(None if number == len(found) else number for number in numbers)
+        parts = self.info, self.parts, self.options, self.encoder, self.reader, self.words
+        return LocalLayers(*parts, layers=after)
 
-        So are later ones of its size.
+    def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
+        [answered] = self.answers_by_layer(batch, top)
+        return answered
+
+    def answers_by_layer(
+        self, batch: Sequence[Encoded], top: int
+    ) -> list[list[Answer | SentenceAnswer]]:
+        """Returns the answers after each layer, see `Model.answer`.
+
+        A batch that does not fit into memory is asked in halves, and so are later ones of its size.
         """
-        if not batch:
-            return []
         given = [part.unasked if isinstance(part, EncodedQuestion) else None for part in batch]
-        if any(given):
-            asked = [part for part, answer in zip(batch, given, strict=True) if not answer]
-            others = iter(self.answer(asked, top))
-            return [answer or next(others) for answer in given]
+        asked = [part for part, answer in zip(batch, given, strict=True) if not answer]
+        answered = self._asked_in_halves(asked, top) if asked else [[] for _ in self.layers]
+        if len(asked) == len(batch):
+            return answered
+        remaining = [iter(answers) for answers in answered]
+        return [[answer or next(rest) for answer in given] for rest in remaining]
+
+    def _asked_in_halves(
+        self, batch: Sequence[Encoded], top: int
+    ) -> list[list[Answer | SentenceAnswer]]:
+        """Returns the answers to questions that the model reads something of."""
         size = sum(encoded.length for encoded in batch)
         if len(batch) == 1 or self._fits is None or size <= self._fits:
             answered = self._try(batch, top)
@@ -147,21 +173,25 @@ class LocalModel:
                 with suppress(AttributeError):  # torch before 2.9
                     torch.accelerator.empty_cache()
         middle = len(batch) // 2
-        return self.answer(batch[:middle], top) + self.answer(batch[middle:], top)
+        halves = (self._asked_in_halves(half, top) for half in (batch[:middle], batch[middle:]))
+        return [first + second for first, second in zip(*halves, strict=True)]
 
-    def _try(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer] | None:
-        """Returns the answers; None if memory runs out."""
+    def _try(self, batch: Sequence[Encoded], top: int) -> list[list[Any]] | None:
+        """Returns the answers after each layer; None if memory runs out."""
         try:
             if isinstance(batch[0], EncodedSentence):
                 sentences = cast("Sequence[EncodedSentence]", batch)
-                return [*self._scorer.answer(sentences, self.report)]
+                return [*self._scorer.answer(sentences, self.report, self.layers)]
             blanks = cast("Sequence[EncodedQuestion]", batch)
             if self.words is not None:
-                return [*self.words.answer(blanks, top, self._verbs)]
-            log_probs = self.reader.read([row for encoded in blanks for row in encoded.rows])
+                return [*self.words.answer(blanks, top, self._verbs, self.layers)]
+            rows = [row for encoded in blanks for row in encoded.rows]
             queries = [encoded.question.query for encoded in blanks for _ in encoded.partials]
-            refuse_nan(queries, log_probs, self.info)
-            return [*answers(blanks, log_probs, self.vocabulary, top, self._verbs)]
+            answered = []
+            for log_probs in self.reader.read_layers(rows, self.layers):
+                refuse_nan(queries, log_probs, self.info)
+                answered.append(answers(blanks, log_probs, self.vocabulary, top, self._verbs))
+            return answered
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -174,12 +204,29 @@ class LocalModel:
             return None
 
 
+class LocalLayers(LocalModel):
+    """Implements `lmdiag.models.model.LayeredModel`."""
+
+    @property
+    def after(self) -> tuple[Layer, ...]:
+        return self.layers
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        last = self.info.n_layers or 0
+        return tuple(last if layer is None else layer for layer in self.layers)
+
+    def answer(self, batch: Sequence[Encoded], top: int) -> list[Any]:
+        return [*zip(*self.answers_by_layer(batch, top), strict=True)]
+
+
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     """Puts a network and its tokenizer together; `BadInput` if the model cannot be queried."""
     limit = longest_input(parts.model)
     encoder = question_encoder(model_id, parts, options, limit)
     sentences = encoder.sentences()
     folds = folds_of(parts.tokenizer)
+    reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
     info = ModelInfo(
         id=model_id,
         revision=options.revision,
@@ -199,12 +246,14 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
         folds=folds,
+        n_layers=None if reader.layers is None else len(reader.layers),
     )
-    reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
     model = LocalModel(info, parts, options, encoder, reader)
     dtype = info.dtype if options.dtype == "auto" else options.dtype
     with quiet(), one_line_errors(model_id, dtype=dtype):
         choose_layout(reader, encoder)
         if options.unit == "word":
             model.words = WordSearch(encoder, reader, model.vocabulary, info)
+        if options.layer is not None:
+            model.layers = model.at_layers([options.layer]).layers
     return model

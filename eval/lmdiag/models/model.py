@@ -85,6 +85,17 @@ class Model(Protocol):
         """
         ...
 
+    def at_layers(self, layers: Sequence[str | int]) -> LayeredModel:
+        """Returns a model that shares the weights and answers after each of some layers.
+
+        Args:
+            layers: numbers, from 0 for the input of the first layer; or "all" alone.
+
+        Raises:
+            BadInput: it does not have them, or only its ordinary answer can be asked.
+        """
+        ...
+
     def key(self, encoded: Any, top: int) -> str:
         """Returns what identifies an encoded question.
 
@@ -99,3 +110,20 @@ class Model(Protocol):
         None where the weights must be loaded again. The options of loading are those of this model.
         """
         ...
+
+
+class LayeredModel(Model, Protocol):
+    """A model whose answer to a question is a tuple of its answers after each of some layers.
+
+    All are read in one pass, as far as the last of them.
+
+    Attributes:
+        numbers: of the layers, ascending.
+        after: the same, None for the last layer of the network, which gives the ordinary answer.
+    """
+
+    @property
+    def numbers(self) -> tuple[int, ...]: ...
+
+    @property
+    def after(self) -> tuple[int | None, ...]: ...

@@ -10,6 +10,7 @@ from itertools import chain, islice
 import torch
 
 from lmdiag.models.answers import entropies, nan_error
+from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import TokenRow
@@ -42,9 +43,12 @@ class SentenceScorer:
         return max(1, self.reader.sizes.logits // self.info.vocab_size)
 
     def answer(
-        self, batch: Sequence[EncodedSentence], report: Callable[[float], None]
-    ) -> list[SentenceAnswer]:
-        """Returns the answers to a batch of sentences, in their order.
+        self,
+        batch: Sequence[EncodedSentence],
+        report: Callable[[float], None],
+        layers: Sequence[Layer] = ORDINARY,
+    ) -> list[list[SentenceAnswer]]:
+        """Returns the answers after each layer to a batch of sentences, in their order.
 
         `report` is called with the share of the batch that is read so far.
         """
@@ -60,11 +64,19 @@ class SentenceScorer:
                 picked.append(entropies(log_probs)[reads])
             return torch.stack(picked, dim=1)
 
-        values: list[list[float]] = []
+        values: list[list[list[float]]] = [[] for _ in layers]
         n_reads = sum(encoded.n_reads for encoded in batch)
         for chunk in self._chunks(batch):
-            values += self.reader.read(chunk, pick).tolist()
-            report(len(values) / n_reads)
+            picked_of = self.reader.read_layers(chunk, layers, pick)
+            for layer_values, picked in zip(values, picked_of, strict=True):
+                layer_values += picked.tolist()
+            report(len(values[0]) / n_reads)
+        return [self._answers(batch, layer_values) for layer_values in values]
+
+    def _answers(
+        self, batch: Sequence[EncodedSentence], values: Sequence[Sequence[float]]
+    ) -> list[SentenceAnswer]:
+        """Returns the answers to a batch; `values` are those of all its reads, see `_answer`."""
         remaining = iter(values)
         return [self._answer(encoded, [*islice(remaining, encoded.n_reads)]) for encoded in batch]
 

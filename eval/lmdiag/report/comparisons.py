@@ -216,7 +216,7 @@ def compared(
         BadInput: the runs differ in data or protocol.
     """
     refuse_different(runs, across)
-    checkpoints = labels.are_checkpoints([run.results for run in runs])
+    checkpoints = labels.order_of([run.results for run in runs])
     detailed = in_detail(runs) if checkpoints else range(len(runs))
     pairs = [
         RunPair(sources[0].label, sources[i].label, {}, number)
@@ -234,6 +234,6 @@ def in_detail(runs: Sequence[Run]) -> list[int]:
     Up to four all; of more, whose page would be too large, the first two; of checkpoints, the first
     and the last.
     """
-    if labels.are_checkpoints([run.results for run in runs]):
+    if labels.order_of([run.results for run in runs]):
         return [0, len(runs) - 1]
     return list(range(len(runs) if len(runs) <= MOST_BESIDE else 2))

@@ -51,13 +51,16 @@ class Report:
         Args:
             runs: finished runs. Those of one model on different tasks are shown as one run.
             design: how items of own data are analysed, beside what is stored with the runs.
-            across: keys of `KNOBS` in which runs that are compared may differ.
+            across: keys of `KNOBS` in which runs that are compared may differ; the layers of one
+                model may in any case.
             tasks, measures: what is shown; all if empty.
         """
         given = joined_runs(runs) if isinstance(runs, Sequence) else [runs]
         given = [chosen_run(run, tasks, measures) for run in given]
-        order = labels.training_order([run.results for run in given])
-        self.runs = [given[i] for i in order]
+        order = labels.order_of([run.results for run in given])
+        if order and order.name == "layer":
+            across = [*across, "layer"]
+        self.runs = [given[i] for i in labels.positions_in_order([run.results for run in given])]
         self.figures = ReportFigures.of([run.results for run in self.runs])
         self.detailed = in_detail(self.runs)
         self._design = design
@@ -212,6 +215,9 @@ def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:
 def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]:
     """The training step or number of parameters of many models: what sorts a column, and a text."""
     models = [run.model for run in results]
+    if trends and trends[0].kind == "layers":
+        layers = [run.layer or 0 for run in results]
+        return {"size_heading": "layer", "sizes": [(layer, str(layer)) for layer in layers]}
     if trends and trends[0].kind == "steps":
         steps = [model.training_step or 0 for model in models]
         return {"size_heading": "step", "sizes": [(step, f"{step:,}") for step in steps]}

@@ -184,10 +184,13 @@ def human_plots(fit: HumanFit) -> list[Plot]:
 
     Of several models, their predictive power against mean surprisal; the response by surprisal, of
     one model by least squares as partial residuals with the fitted line; and coefficients per
-    standard deviation of their predictors.
+    standard deviation of their predictors. Of several layers, their predictive power against the
+    layer and against mean surprisal.
     """
     looks = {visible(model.name): number for number, model in enumerate(fit.models)}
     (first, *others) = fit.models
+    if len({model.layer for model in fit.models} - {None}) > 1:
+        return [_layer_plot(fit), _power_plot(fit, looks)]
     plots = [_power_plot(fit, looks)] if others else []
     has_line = not (others or fit.is_mixed or isnan(first.per_bit))
     plots.append(_partial_plot(fit) if has_line else _response_plot(fit, looks))
@@ -282,6 +285,20 @@ def _line(slopes: Series, mean: float, reach: Sequence[float]) -> list[Any]:
 def _marks(is_few: bool) -> str:
     """What the marks of a chart of rows are."""
     return "a mark per row" if is_few else f"means of bins of one bit with at least {_LEAST} rows"
+
+
+def _layer_plot(fit: HumanFit) -> Plot:
+    """The gain of each layer; a line per model, or per predictor of one."""
+    power = fit.to_frame().dropna(subset="layer").rename(columns={"per_word": "value"} | _NAMES)
+    # a source is called by the model and its layer, a fit also by the predictors that are tested
+    series = power["series"].str.replace(r", layer \d+", "", regex=True).map(visible)
+    data = power[["layer", "value", "n", "low", "high"]].assign(series=series)
+    x = drawing.numeric("x", "layer", title="layer", domain=drawing.ends(data["layer"]), padding=8)
+    gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
+    chart = drawing.line_plot(data, x, title=gain, zero=True)
+    caption = f"Predictive power by layer: {gain}; the same baseline and rows for all."
+    caption += _INTERVALS * (not isnan(fit.models[0].ci_low))
+    return Plot("human", "layers", caption, chart)
 
 
 def _coefficients(fit: HumanFit) -> DataFrame:

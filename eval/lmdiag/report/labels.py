@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from lmdiag.comparison import differing_knobs
 from lmdiag.measures import match_rule
 from lmdiag.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_remark
 from lmdiag.report import numbers
 from lmdiag.results import Results
-from lmdiag.results.models import model_labels, short_commit
+from lmdiag.results.models import model_label, model_labels, short_commit
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
@@ -161,33 +162,60 @@ def asked_differently(protocols: Sequence[QueryOptions], names: Sequence[str]) -
     ]
 
 
-def are_checkpoints(runs: Sequence[Results]) -> bool:
-    """Returns whether the runs are several training steps of one model."""
-    steps = {run.model.training_step for run in runs} - {None}
-    models = {trained_model(run.model.id, run.model.revision) for run in runs}
-    return len(runs) > 1 and len(steps) == len(runs) and len(models) == 1
+class Order(NamedTuple):
+    """What runs of one model are ordered by.
+
+    Attributes:
+        name: "step" of training checkpoints, or "layer".
+        places: number of the step or layer of each run.
+    """
+
+    name: Literal["step", "layer"]
+    places: list[int]
+
+    @property
+    def plural(self) -> str:
+        """What the runs are of."""
+        return "checkpoints" if self.name == "step" else "layers"
+
+
+def order_of(runs: Sequence[Results]) -> Order | None:
+    """Returns the order of runs of several training steps, or several layers, of one model."""
+    models = {(run.model.id, run.model.revision, run.model.name) for run in runs}
+    layers = [run.layer for run in runs if run.layer is not None]
+    is_varied = any(run.protocol.layer is not None for run in runs)
+    if len(runs) > 1 and is_varied and len(models) == 1 and len({*layers}) == len(runs):
+        return Order("layer", layers)
+    steps = [run.model.training_step for run in runs if run.model.training_step is not None]
+    trained = {trained_model(run.model.id, run.model.revision) for run in runs}
+    if len(runs) > 1 and len(trained) == 1 and len({*steps}) == len(runs) and not is_varied:
+        return Order("step", steps)
+    return None
 
 
 def title(results: Sequence[Results]) -> str:
     """Returns the title of a page, or of a table of all models."""
-    if are_checkpoints(results):
+    if order := order_of(results):
         model = results[0].model
-        return f"{visible(trained_model(model.id, model.revision))}: {len(results)} checkpoints"
+        name = trained_model(model.id, model.revision)
+        if order.name == "layer":
+            name = model_label(model)
+        return f"{visible(name)}: {len(results)} {order.plural}"
     if len(results) < 3:
         return " and ".join(dict.fromkeys(run_labels(results)))
     return f"{len(results)} models"
 
 
-def training_order(runs: Sequence[Results]) -> list[int]:
-    """Returns the positions of checkpoints in the order of training; of other runs, as given."""
-    ordered = are_checkpoints(runs)
-    return sorted(range(len(runs)), key=lambda i: ordered and (runs[i].model.training_step or 0))
+def positions_in_order(runs: Sequence[Results]) -> list[int]:
+    """Returns the positions of checkpoints or layers in their order; of other runs, as given."""
+    order = order_of(runs)
+    return sorted(range(len(runs)), key=lambda i: order.places[i] if order else 0)
 
 
 def run_labels(runs: Sequence[Results]) -> list[str]:
-    """Returns names that tell runs apart: steps, models, and what else differs where needed."""
-    if are_checkpoints(runs):
-        return [f"step {run.model.training_step}" for run in runs]
+    """Returns names that tell runs apart: steps, layers, models, and what else differs."""
+    if order := order_of(runs):
+        return [f"{order.name} {place}" for place in order.places]
     models = [run.model for run in runs]
     labels = [*map(visible, model_labels(models, [run.protocol for run in runs]))]
     numbered = enumerate(labels, start=1)

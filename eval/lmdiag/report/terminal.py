@@ -91,7 +91,7 @@ def print_overview(results: Sequence[Results], console: Console) -> None:
     """
     figures = ReportFigures.of(results)
     section = overview(figures)
-    if len(results) <= MOST_BESIDE and not labels.are_checkpoints(results):
+    if len(results) <= MOST_BESIDE and not labels.order_of(results):
         section = section._replace(title="")  # the models are named by the columns
     for grid in section.tables:
         headings = [*enumerate(grid.headings)]

@@ -28,11 +28,16 @@ def weights_text(model: ModelInfo) -> str:
     return ", ".join(fact for fact in facts if fact)
 
 
-def model_label(model: ModelInfo | None) -> str:
-    """Returns the name of a model (`--name`, else its id), with the revision if one was given."""
+def model_label(model: ModelInfo | None, asked: QueryOptions | None = None) -> str:
+    """Returns the name of a model (`--name`, else its id), with the revision if one was given.
+
+    After it stand the knobs that are a part of the name, of how it was asked: "gpt2, layer 6".
+    """
     if model is None:
         return UNKNOWN_MODEL
-    return f"{model.name or model.id}{f'@{model.revision}' if model.revision else ''}"
+    name = f"{model.name or model.id}{f'@{model.revision}' if model.revision else ''}"
+    named = [knob for knob in KNOBS.values() if asked and knob.named and knob.is_changed(asked)]
+    return ", ".join([name, *(knob.words(asked) for knob in named if asked)])
 
 
 def model_labels(
@@ -47,7 +52,8 @@ def model_labels(
         models: None for one of which nothing is known.
         asked: how each was asked, parallel; () where this is the same for all.
     """
-    choices = [[knob.words(query) for knob in KNOBS.values()] for query in asked]
+    knobs = [knob for knob in KNOBS.values() if not knob.named]
+    choices = [[knob.words(query) for knob in knobs] for query in asked]
     is_varied = [len(set(column)) > 1 for column in zip(*choices, strict=True)]
     facts_of = [
         [model.id if model and model.name else "" for model in models],
@@ -57,7 +63,8 @@ def model_labels(
             for name in ("dtype", "quantization", "server", "commit")
         ),
     ]
-    labels = [*map(model_label, models)]
+    queries: Sequence[QueryOptions | None] = asked or [None] * len(models)
+    labels = [*map(model_label, models, queries)]
     for facts in facts_of:
         n_facts = Counter(label for label, _ in {*zip(labels, facts, strict=True)})
         labels = [

@@ -243,6 +243,11 @@ class Results:
     warnings: list[str] = field(default_factory=list)
     schema_version: Literal[1] = 1
 
+    @property
+    def layer(self) -> int | None:
+        """Number of the layer after which the model answered; None where it is not known."""
+        return self.model.n_layers if self.protocol.layer is None else self.protocol.layer
+
     def diagnostic(self, task: str) -> Diagnostic:
         """Returns what is declared for a task."""
         facts = self.data.tasks.get(task)

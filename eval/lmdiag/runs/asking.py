@@ -42,20 +42,50 @@ def predict(
     Each distinct question of all settings is asked once, by `ask`, which has the other arguments.
     On all processes but the first: ([], 0).
     """
-    kind = model.info.kind
-    cased = model.info.cased
-    parts = distinct_questions(settings, kind=kind, cased=cased)
+    questions, answers = _asked(model, settings, top=top, processes=processes, **how)
+    predictions = _predictions(model, settings, questions, answers) if answers else []
+    return predictions, _n_contexts(questions) if answers else 0
+
+
+def predict_layers(
+    model: Model,
+    settings: Sequence[Setting],
+    *,
+    top: int,
+    processes: Processes | None = None,
+    **how: Any,
+) -> tuple[list[list[Predictions]], int]:
+    """Returns what `predict` returns after each layer of a model; see `Model.at_layers`."""
+    questions, answers = _asked(model, settings, top=top, processes=processes, **how)
+    by_layer = zip(*answers, strict=True)
+    predictions = [_predictions(model, settings, questions, layer) for layer in by_layer]
+    return predictions, _n_contexts(questions) if answers else 0
+
+
+def _asked(
+    model: Model, settings: Sequence[Setting], **how: Any
+) -> tuple[list[Question | Sentence], list[Any]]:
+    """Returns the distinct questions of settings and their answers, [] where `ask` returns none."""
+    parts = distinct_questions(settings, kind=model.info.kind, cased=model.info.cased)
     questions = [*chain.from_iterable(parts)]
-    sizes = [*map(len, parts)]
-    answers = ask(model, questions, sizes, top=top, processes=processes, **how)
-    if processes is not None and not processes.first:
-        return [], 0
+    return questions, ask(model, questions, [*map(len, parts)], **how)
+
+
+def _predictions(
+    model: Model,
+    settings: Sequence[Setting],
+    questions: Sequence[Question | Sentence],
+    answers: Sequence[Any],
+) -> list[Predictions]:
+    """The predictions of each setting, from the answers to the distinct questions of all."""
     keys = [q if isinstance(q, Sentence) else (q.query, q.number) for q in questions]
     by_key = dict(zip(keys, answers, strict=True))
-    n_contexts = len({q if isinstance(q, Sentence) else q.query for q in questions})
-    return [
-        to_predictions(setting, by_key, kind=kind, cased=cased) for setting in settings
-    ], n_contexts
+    how: dict[str, Any] = {"kind": model.info.kind, "cased": model.info.cased}
+    return [to_predictions(setting, by_key, **how) for setting in settings]
+
+
+def _n_contexts(questions: Sequence[Question | Sentence]) -> int:
+    return len({q if isinstance(q, Sentence) else q.query for q in questions})
 
 
 def ask(

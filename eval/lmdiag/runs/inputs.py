@@ -75,6 +75,10 @@ class Inputs:
         protocol = replace(self.protocol, **query_options(query))
         return replace(self, settings=settings, protocol=protocol)
 
+    def after(self, layer: int | None) -> Inputs:
+        """Returns the same rows asked after a layer; None for the last one."""
+        return replace(self, protocol=replace(self.protocol, layer=layer))
+
     @property
     def asks(self) -> Literal["word", "sentence"]:
         """What all rows ask, see `Diagnostic.asks`."""

@@ -42,7 +42,8 @@ class Journal:
         """Returns every answer that was saved whole, by any process of any earlier run."""
         from pydantic import TypeAdapter, ValidationError
 
-        adapter = TypeAdapter(dict[str, Answer | SentenceAnswer])
+        one = Answer | SentenceAnswer
+        adapter = TypeAdapter(dict[str, one | tuple[one, ...]])
         answers: dict[str, Any] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             with readable(path), path.open("rb") as lines:
@@ -56,7 +57,7 @@ class Journal:
     def _checksum(self, text: bytes) -> bytes:
         return b"%08x" % zlib.crc32(text, self._seed)
 
-    def append(self, answers: Mapping[str, Answer | SentenceAnswer]) -> None:
+    def append(self, answers: Mapping[str, Any]) -> None:
         """Saves one finished batch; when this returns, it survives a crash of the machine."""
         text = json.dumps(
             dict(answers),

@@ -96,7 +96,7 @@ def _open_knobs(
     """The knobs that vary and apply to a model; `BadInput` if its dtype is too coarse for unit."""
     knobs = [knob for knob in applicable(asks, info.kind) if knob in values]
     for knob, choices in values.items() if processes.first else ():
-        if knob not in knobs and not KNOBS[knob].values and len(choices) > 1:
+        if knob not in knobs and KNOBS[knob].is_text and len(choices) > 1:
             print(f"lmdiag: {info.id} is not causal: it is asked without a {knob}", file=sys.stderr)
     coarse = options.quantization or options.dtype
     if coarse in ("8bit", "4bit", "bfloat16", "float16") and "unit" in knobs:

@@ -5,22 +5,30 @@ from __future__ import annotations
 import gc
 import json
 import platform
+import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lmdiag import __version__, evaluation, results
 from lmdiag.files import without_secrets
-from lmdiag.protocol import Predictions, QueryOptions, bos_remark, without_effect
+from lmdiag.protocol import Predictions, QueryOptions, bos_remark, text_digest, without_effect
 from lmdiag.results import Results, Run
 from lmdiag.results.predictions import SettingKey, read_run, write
 from lmdiag.results.scores import MeasureScores, item_scores, write_scores
-from lmdiag.runs.asking import control_warning, predict, row_texts, start_warning
+from lmdiag.runs.asking import (
+    control_warning,
+    predict,
+    predict_layers,
+    row_texts,
+    start_warning,
+)
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.processes import Processes
 from lmdiag.text import as_parameters, change_texts
@@ -83,35 +91,124 @@ def run_model(
     model = loaded or load_everywhere(model_id, options, processes)
     loading = time.monotonic() - beginning
     model.info = replace(model.info, name=run_options.name)
-    info = model.info
     inputs = _effective_inputs(inputs, model, warns=warns, prints=processes.first)
+
+    def ask(directory: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
+        owner = json.dumps(inputs.identity(model.info))
+        kept = journal or Journal(directory.journal, processes.rank, owner)
+        how: dict[str, Any] = {"warns": warns}
+        predictions, n_contexts = _ask(predict, model, inputs, run_options, processes, kept, **how)
+        return [predictions], n_contexts
+
+    return next(iter(_make_runs(model, [inputs], run_options, processes, ask, loading)), None)
+
+
+def run_layers(
+    model_id: str,
+    options: LoadOptions,
+    layers: Sequence[str | int],
+    inputs: Inputs,
+    run_options: RunOptions,
+    processes: Processes | None = None,
+) -> list[Run]:
+    """Runs one model after each of some layers, in one pass over the questions.
+
+    The runs stand side by side in the folder of the model; that of the last layer is the ordinary
+    run. Finished runs are read back, interrupted ones resumed.
+
+    Args:
+        layers: numbers, or "all".
+        model_id, options, inputs, run_options, processes: see `run_model`.
+
+    Returns:
+        the finished runs by layer; [] on all processes but the first.
+    """
+    processes = processes or Processes(alone=True)
+    beginning = time.monotonic()
+    model = load_everywhere(model_id, options, processes)
+    loading = time.monotonic() - beginning
+    model.info = replace(model.info, name=run_options.name)
+    info = model.info
+    with processes.shared_errors():
+        layered = model.at_layers(layers)
+    inputs = _effective_inputs(inputs, layered, warns=True, prints=processes.first)
+    of_layers = [inputs.after(layer) for layer in layered.after]
+    owner = json.dumps([inputs.identity(info), layered.numbers])
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
-    directory = results.RunDirectory(results.run_folder(folder, inputs.protocol))
-    identity = inputs.identity(info)
-    try:
-        with processes.shared_errors():
-            overwrite = run_options.overwrite
-            is_finished = processes.first and directory.open(identity, overwrite=overwrite)
-        if not processes.share(is_finished):
+    kept = Journal(folder / f"layers-{text_digest(owner)}", processes.rank, owner)
+    if run_options.overwrite and processes.first:
+        shutil.rmtree(kept.folder, ignore_errors=True)
+
+    def ask(_: results.RunDirectory) -> tuple[list[list[Predictions]], int]:
+        how = layered, inputs, run_options, processes, kept
+        return _ask(predict_layers, *how, warns=True)
+
+    runs = _make_runs(layered, of_layers, run_options, processes, ask, loading)
+    if processes.first:
+        shutil.rmtree(kept.folder, ignore_errors=True)
+    return runs
+
+
+def _make_runs(
+    model: Model,
+    members: Sequence[Inputs],
+    run_options: RunOptions,
+    processes: Processes,
+    ask: Callable[[results.RunDirectory], tuple[list[list[Predictions]], int]],
+    loading: float,
+) -> list[Run]:
+    """Returns the finished runs of a model on inputs that differ in knobs alone.
+
+    Args:
+        model: the model that is asked.
+        members: the inputs of each run.
+        run_options, processes: see `run_model`.
+        ask: given the directory of the first run, returns predictions of each run and setting, and
+            the number of contexts.
+        loading: seconds.
+
+    Returns:
+        the runs; [] on all processes but the first.
+    """
+    info = model.info
+    folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
+    paths = [results.run_folder(folder, inputs.protocol) for inputs in members]
+    directories = [*map(results.RunDirectory, paths)]
+    with ExitStack() as opened:
+        finished = []
+        for directory, inputs in zip(directories, members, strict=True):
+            opened.callback(directory.close)
+            with processes.shared_errors():
+                identity, overwrite = inputs.identity(info), run_options.overwrite
+                is_finished = processes.first and directory.open(identity, overwrite=overwrite)
+            finished.append(is_finished)
+        if not all(finished := processes.share(finished)):
             started = time.monotonic()
-            journal = journal or Journal(directory.journal, processes.rank, json.dumps(identity))
-            n_verbs = model.set_verbs(inputs.verbs) if inputs.verbs else None
-            answers = _ask(model, inputs, run_options, processes, journal, warns=warns)
+            verbs = members[0].verbs
+            n_verbs = model.set_verbs(verbs) if verbs else None
+            predictions, n_contexts = ask(directories[0])
             took = {"load": loading, "ask": time.monotonic() - started}
-            if processes.first:
-                (directory.path / results.REPORT).unlink(missing_ok=True)
-                made = save(directory.path, model, inputs, *answers, processes.count, took)
-                directory.finish(inputs.record(replace(made, n_verbs=n_verbs), model.warning))
+            answered = zip(directories, members, predictions, finished, strict=processes.first)
+            for directory, inputs, of_run, is_finished in answered if processes.first else ():
+                if not is_finished:
+                    (directory.path / results.REPORT).unlink(missing_ok=True)
+                    counts = n_contexts, processes.count
+                    made = save(directory.path, model, inputs, of_run, *counts, took)
+                    directory.finish(inputs.record(replace(made, n_verbs=n_verbs), model.warning))
         if not processes.first:
-            return None
-        finished = results.read_results(directory.path)
-        if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
-            (directory.path / results.REPORT).unlink(missing_ok=True)
-            finished = inputs.record(finished, model.warning)
-            directory.finish(finished)
-        return Run(directory.path, finished, dict(inputs.stimuli))
-    finally:
-        directory.close()
+            return []
+        pairs = zip(directories, members, strict=True)
+        return [_read_back(directory, inputs, model.warning) for directory, inputs in pairs]
+
+
+def _read_back(directory: results.RunDirectory, inputs: Inputs, warning: str | None) -> Run:
+    """Returns a finished run; its results are written anew if the design is another one."""
+    finished = results.read_results(directory.path)
+    if inputs.design not in (finished.design, FOUND_DESIGN):  # the report is written anew
+        (directory.path / results.REPORT).unlink(missing_ok=True)
+        finished = inputs.record(finished, warning)
+        directory.finish(finished)
+    return Run(directory.path, finished, dict(inputs.stimuli))
 
 
 def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool) -> Inputs:
@@ -130,6 +227,7 @@ def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool
 
 
 def _ask(
+    predict: Callable[..., tuple[Any, int]],
     model: Model,
     inputs: Inputs,
     run_options: RunOptions,
@@ -137,8 +235,8 @@ def _ask(
     journal: Journal,
     *,
     warns: bool,
-) -> tuple[list[Predictions], int]:
-    """Asks what the journal does not have; returns predictions and contexts, see `predict`."""
+) -> tuple[Any, int]:
+    """Asks what the journal does not have; returns what `predict` or `predict_layers` does."""
     label = None
     if processes.first:
         texts = row_texts(inputs.stimuli.values(), model.info.kind) if warns else {}

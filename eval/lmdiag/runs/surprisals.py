@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pandas import DataFrame
+from pandas import DataFrame, concat
 
 from lmdiag.analysis.human import HumanTable, SurprisalSource
 from lmdiag.analysis.procedures import ENTROPY, PLACES, SURPRISAL, Procedure, procedure_for
@@ -22,10 +23,11 @@ from lmdiag.stimuli.proposals import naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import MISSING, as_frame
-from lmdiag.types import AS_IT_IS, BadInput, Sentence, TableOptions
+from lmdiag.types import AS_IT_IS, BadInput, Sentence, SentenceAnswer, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
+    from lmdiag.models.model import LayeredModel
 
 WordColumn = Literal["length", "log_frequency"]
 """A column that a table has on demand."""
@@ -45,10 +47,35 @@ def word_surprisals(
     Equal texts are asked once. A text without a word has a number, but no rows. `entropy` asks for
     entropies, too; `how` are further arguments of `ask`.
     """
-    # Blanks around a text are not read: they would be tokens of their own.
-    distinct = filter(None, dict.fromkeys(map(str.strip, texts)))
-    questions = [Sentence(text, entropy=entropy) for text in distinct]
+    questions = _sentences(texts, entropy=entropy)
+    return _word_table(texts, questions, ask(model, questions, top=0, **how))
+
+
+def layer_surprisals(
+    model: LayeredModel, texts: Sequence[str], *, entropy: bool = False, **how: Any
+) -> DataFrame:
+    """Returns the tables of `word_surprisals` after each layer, whose number is in `layer`."""
+    questions = _sentences(texts, entropy=entropy)
     answers = ask(model, questions, top=0, **how)
+    by_layer = zip(*answers, strict=True) if answers else [()] * len(model.numbers)
+    tables = [_word_table(texts, questions, answers_of) for answers_of in by_layer]
+    return (
+        concat(dict(zip(model.numbers, tables, strict=True)), names=["layer"])
+        .reset_index(level="layer")
+        .reset_index(drop=True)
+    )
+
+
+def _sentences(texts: Sequence[str], *, entropy: bool) -> list[Sentence]:
+    """The distinct texts; blanks around one are not read: they would be tokens of their own."""
+    distinct = filter(None, dict.fromkeys(map(str.strip, texts)))
+    return [Sentence(text, entropy=entropy) for text in distinct]
+
+
+def _word_table(
+    texts: Sequence[str], questions: Sequence[Sentence], answers: Sequence[SentenceAnswer]
+) -> DataFrame:
+    """The table of `word_surprisals`, of the answers to the distinct texts."""
     words = {
         asked.text: [*zip_longest(answer.words, answer.entropies)]  # which may be ()
         for asked, answer in zip(questions, answers, strict=True)
@@ -69,31 +96,42 @@ def ask_about_words(
     options: LoadOptions,
     table: HumanTable,
     *,
+    layers: Sequence[str | int] = (),
     output: Path | None = None,
     batch_size: int | None = None,
     label: str | None = None,
-) -> SurprisalSource:
+) -> list[SurprisalSource]:
     """Returns the surprisals of the words of a table, in the units of the procedure.
 
     The words of each text, joined by blanks, are what the model reads. Entropies are asked for
     where the procedure needs them. `output` keeps answers, see `kept_answers`.
+
+    Returns:
+        one source, or one for each of `layers`, see `Model.at_layers`.
     """
     columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
     texts = table.running_texts()
     info = model.info
     facts = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
+    how: dict[str, Any] = {"entropy": ENTROPY in columns, "batch_size": batch_size, "label": label}
     with kept_answers(output, info, "words", facts) as journal:
-        words = word_surprisals(
-            model, [*texts.values()], entropy=ENTROPY in columns, batch_size=batch_size,
-            journal=journal, label=label,
-        )  # fmt: skip
+        if layers:
+            layered = model.at_layers(layers)
+            words = layer_surprisals(layered, [*texts.values()], journal=journal, **how)
+        else:
+            words = word_surprisals(model, [*texts.values()], journal=journal, **how)
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
-    values = words[[*columns]].to_numpy().T[:, table.word_in_texts[table.word]] * in_units
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos = bos_remark(options, info, "sentence")
-    remarks = filter(None, (table.gap_note(), bos, model.warning, warning))
-    entropy = values[1] if ENTROPY in columns else None
-    return SurprisalSource(model_label(info), values[0], "", "; ".join(remarks), entropy)
+    remarks = "; ".join(filter(None, (table.gap_note(), bos, model.warning, warning)))
+    sources = []
+    of_layers = words.groupby("layer") if layers else [(None, words)]
+    for layer, table_of in of_layers:
+        values = table_of[[*columns]].to_numpy().T[:, table.word_in_texts[table.word]] * in_units
+        entropy = values[1] if ENTROPY in columns else None
+        name = model_label(info, replace(options, layer=layer))
+        sources.append(SurprisalSource(name, values[0], "", remarks, entropy, layer))
+    return sources
 
 
 class NamedTexts(NamedTuple):
@@ -113,6 +151,14 @@ class NamedTexts(NamedTuple):
 
     def of_table(self, surprisals: DataFrame) -> DataFrame:
         """Returns a table of `LanguageModel.surprisals` with the names and words of the table."""
+        if "layer" in surprisals:
+            return concat(
+                [self._of_layer(part) for _, part in surprisals.groupby("layer")], ignore_index=True
+            )
+        return self._of_layer(surprisals)
+
+    def _of_layer(self, surprisals: DataFrame) -> DataFrame:
+        """The same of a table without layers, or with one."""
         named = surprisals.assign(text=[self.names[n - 1] for n in surprisals["text"]])
         if self.words is None:
             return named

@@ -18,6 +18,7 @@ from itertools import product
 import torch
 from transformers import PretrainedConfig, PreTrainedModel
 
+from lmdiag.models.forward.layers import Layers
 from lmdiag.models.forward.reader import Layout, Reader
 from lmdiag.models.tokens.encoders import QuestionEncoder
 from lmdiag.models.tokens.questions import PartialWord, TokenRow
@@ -49,6 +50,9 @@ _COARSE_MEAN = 4.0
 _REPEATED_MEAN = 1.0
 """The same for two readings of one row: half precision gives other numbers only where an
 accelerator adds in any order."""
+
+_LAYER_PROBE = Query("It is a")
+"""Read to compare the answer after the last layer with the ordinary one."""
 
 _SIMPLER: Mapping[Layout, Layout] = {"packed": "equal", "equal": "alone", "alone": "alone"}
 """Layout -> the one in which the short rows are read without the long one."""
@@ -299,6 +303,40 @@ def projection_modules(model: PreTrainedModel) -> list[torch.nn.Module]:
     closing = [m for m in model.modules() if type(m).__name__.endswith("SelfOutput")]
     head = model.get_output_embeddings()  # type: ignore[no-untyped-call]
     return [*closing[-1:], *([] if head is None else [head])]
+
+
+def check_layers(reader: Reader, encoder: QuestionEncoder) -> Layers:
+    """Returns the layers of a model that can answer after each of them.
+
+    Raises:
+        BadInput: its layers are not found, or the state after the last one, by the way that all
+            others go, does not give the model's ordinary answer.
+    """
+    name = f"model {encoder.spelling.model_id} ({type(reader.model).__name__})"
+    layers = reader.layers
+    if layers is None:
+        raise BadInput(
+            f"{name} has no list of as many layers as its configuration says, so that it cannot "
+            "answer after a layer: leave layers out"
+        )
+    row = encoder.blank(_LAYER_PROBE).row(PartialWord((), int(encoder.masked)))
+    inputs, _ = reader.side_by_side([row])
+    reads = [(0, position) for position in range(len(row.ids))]
+    module, reader.projection_module = reader.projection_module, None
+    is_ordinary = False
+    try:
+        done = reader.network(inputs, reads, (len(layers), None))
+        is_ordinary = same(reader, *reader.log_probs(done, (len(layers), None)))
+    except Exception:  # models raise anything for states that they do not expect
+        pass
+    finally:
+        reader.projection_module = module
+    if not is_ordinary:
+        raise BadInput(
+            f"{name} makes another answer of the state after its last layer than its own, so that "
+            "the answers after other layers would mean nothing: leave layers out"
+        )
+    return layers
 
 
 def _epsilon(reader: Reader) -> float:

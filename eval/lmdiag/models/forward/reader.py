@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, Literal, cast
 
@@ -22,6 +25,7 @@ import torch
 from transformers import PreTrainedModel
 from transformers.activations import FastGELUActivation, NewGELUActivation
 
+from lmdiag.models.forward.layers import ORDINARY, Layer, Layers, States, find_layers
 from lmdiag.models.forward.packing import pack_contexts
 from lmdiag.models.forward.sizes import sizes_for
 from lmdiag.models.positions import padding_index
@@ -38,6 +42,57 @@ Reads = Sequence[tuple[int, int]]
 Pick = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 """Takes a few numbers of some reads: given (distributions, vocabulary) log-probabilities, and for
 each read its distribution and its wanted token."""
+
+
+@dataclass
+class Pass:
+    """What one pass through the network gives at its reads.
+
+    Attributes:
+        logits: (reads, vocabulary) of the ordinary answer; None where the pass ended before.
+        states: of the other layers that were asked.
+        layers: of the network; None where only the ordinary answer was asked.
+    """
+
+    logits: torch.Tensor | None = None
+    states: States = field(default_factory=dict)
+    layers: Layers | None = None
+
+    def logits_after(
+        self, layers: Sequence[Layer], most: int, reads: Sequence[int] | None = None
+    ) -> Iterator[torch.Tensor]:
+        """Yields the (reads, vocabulary) logits after each of some layers.
+
+        Several inner layers go through what follows the layers together: a projection of few states
+        takes as long as one of many.
+
+        Args:
+            layers: that were asked.
+            most: states of inner layers that go through together.
+            reads: numbers of the reads; None for all.
+        """
+        inner = [layer for layer in layers if layer is not None]
+        projected = self._projected(inner, most, reads)
+        for layer in layers:
+            if layer is not None:
+                yield next(projected)
+            elif self.logits is not None:
+                yield self.logits if reads is None else self.logits[list(reads)]
+
+    def _projected(
+        self, layers: Sequence[int], most: int, reads: Sequence[int] | None
+    ) -> Iterator[torch.Tensor]:
+        """Yields the logits after each of some inner layers."""
+        if not layers or self.layers is None:
+            return
+        states = [self.states[layer] for layer in layers]
+        if reads is not None:
+            states = [state[list(reads)] for state in states]
+        n_reads = len(states[0])
+        size = max(1, most // max(1, n_reads))
+        for start in range(0, len(states), size):
+            logits = self.layers.logits(torch.cat(states[start : start + size]))
+            yield from torch.split(logits, n_reads)
 
 
 class Reader:
@@ -87,6 +142,11 @@ class Reader:
         device = cast("torch.Tensor", self.model.get_input_embeddings().weight).device
         return torch.device("cpu") if device.type == "meta" else device
 
+    @cached_property
+    def layers(self) -> Layers | None:
+        """The layers of the network; None if they are not found."""
+        return find_layers(self.model)
+
     def read(self, rows: Sequence[TokenRow], pick: Pick | None = None) -> torch.Tensor:
         """Returns the log-probabilities (nats) at all reads of all rows, in order.
 
@@ -98,6 +158,12 @@ class Reader:
             (reads, vocabulary or what `pick` takes) on the model's device, float32 or the model's
             dtype if that is finer.
         """
+        return next(self.read_layers(rows, ORDINARY, pick))
+
+    def read_layers(
+        self, rows: Sequence[TokenRow], layers: Sequence[Layer], pick: Pick | None = None
+    ) -> Iterator[torch.Tensor]:
+        """Yields what `read` returns after each of some layers; the rows are read once."""
         groups: dict[tuple[int, ...], list[int]] = {}
         for number, row in enumerate(rows):
             # The rows of one sentence go through a decoder together, so that it is encoded once.
@@ -109,30 +175,64 @@ class Reader:
             groups.setdefault(group, []).append(number)
         starts = [0, *accumulate(len(row.reads) for row in rows)]
         order: list[int] = []
-        parts = []
+        passes: list[tuple[Pass, Callable[[torch.Tensor], torch.Tensor]]] = []
+        ordinary: list[torch.Tensor] = []
         for group, members in groups.items():
             lay_out = self.side_by_side if group else self.packed
             inputs, reads = lay_out([rows[member] for member in members])
-            if pick is None:
-                parts.append(self.run(inputs, reads))
-            else:
+            finish = _log_softmax
+            if pick is not None:
                 wanted = [token for member in members for token in rows[member].wanted]
-                parts.append(self._pick(inputs, reads, wanted, pick))
+                finish = partial(self._pick, reads=reads, wanted=wanted, pick=pick)
+                reads = [*dict.fromkeys(reads)]  # a position of several packed rows is read once
+            done = self.network(inputs, reads, layers)
+            if done.logits is not None:
+                ordinary.append(finish(done.logits))
+                done.logits = None
+            passes.append((done, finish))
             order += [n for member in members for n in range(*starts[member : member + 2])]
-        if len(parts) == 1:
-            return parts[0]
-        return torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
+        most = self.most_projected // max(1, len(passes))
+        projected = [done.logits_after(layers, most) for done, _ in passes]
+        for layer in layers:
+            parts = ordinary
+            if layer is not None:
+                parts = [
+                    finish(next(logits))
+                    for logits, (_, finish) in zip(projected, passes, strict=True)
+                ]
+            if len(parts) == 1:
+                yield parts[0]
+            else:
+                yield torch.cat(parts)[torch.tensor(order).argsort().to(parts[0].device)]
 
     def run(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
-        """Runs the model once; returns (reads, vocabulary) log-probabilities as `read` does.
+        """Runs the model once; returns (reads, vocabulary) log-probabilities as `read` does."""
+        with torch.inference_mode():
+            done = self.network(inputs, reads)
+            return next(self.log_probs(done, ORDINARY))
+
+    def log_probs(
+        self, done: Pass, layers: Sequence[Layer], reads: Sequence[int] | None = None
+    ) -> Iterator[torch.Tensor]:
+        """Yields (reads, vocabulary) log-probabilities of a pass after each of some layers.
+
+        `reads` are the numbers of its reads; None for all.
+        """
+        return map(_log_softmax, done.logits_after(layers, self.most_projected, reads))
+
+    @cached_property
+    def most_projected(self) -> int:
+        """States of inner layers that are projected together."""
+        n_items = int(self.model.config.get_text_config().vocab_size)
+        return max(1, self.sizes.searched // n_items)
+
+    def network(
+        self, inputs: Mapping[str, Any], reads: Reads, layers: Sequence[Layer] = ORDINARY
+    ) -> Pass:
+        """Runs the model once, as far as the last of some layers; it projects the reads alone.
 
         Tensors are moved to its device; arguments that it does not know are left out.
         """
-        with torch.inference_mode():
-            return _log_softmax(self.logits(inputs, reads))
-
-    def logits(self, inputs: Mapping[str, Any], reads: Reads) -> torch.Tensor:
-        """Returns the (reads, vocabulary) logits; see `run`. The projection sees no others."""
         arguments = {
             name: value.to(self.device) if isinstance(value, torch.Tensor) else value
             for name, value in inputs.items()
@@ -149,15 +249,19 @@ class Reader:
             gathered.append(True)
             return tuple(take(states)[None] for states in inputs)
 
-        module = self.projection_module
-        hook = None if module is None else module.register_forward_pre_hook(gather)
-        try:
+        done = Pass(layers=self.layers)
+        with ExitStack() as passing:
+            inner = [layer for layer in layers if layer is not None]
+            if inner and self.layers is not None:
+                keeping = self.layers.keeping(inner, take, ends=None not in layers)
+                done.states = passing.enter_context(keeping)
+            if self.projection_module is not None:
+                hook = self.projection_module.register_forward_pre_hook(gather)
+                passing.callback(hook.remove)
             with torch.inference_mode():
                 logits: torch.Tensor = self.model(**arguments).logits
-                return logits[0] if gathered else take(logits)
-        finally:
-            if hook is not None:
-                hook.remove()
+                done.logits = logits[0] if gathered else take(logits)
+        return done
 
     def side_by_side(self, rows: Sequence[TokenRow]) -> tuple[ModelInputs, Reads]:
         """Returns the model's inputs for rows of one length side by side, and the reads."""
@@ -217,16 +321,14 @@ class Reader:
 
     @torch.inference_mode()
     def _pick(
-        self, inputs: ModelInputs, reads: Reads, wanted: Sequence[int], pick: Pick
+        self, logits: torch.Tensor, *, reads: Reads, wanted: Sequence[int], pick: Pick
     ) -> torch.Tensor:
-        """Runs the model once and takes what is wanted of its distributions.
+        """Takes what is wanted of the distributions of distinct positions.
 
-        A position that several packed rows share is projected once. A few distributions are
-        normalised at a time: they stay in the processor's cache, and no second table of the size
-        of the logits is allocated.
+        A few of them are normalised at a time: they stay in the processor's cache, and no second
+        table of the size of the logits is allocated.
         """
         distinct = {read: number for number, read in enumerate(dict.fromkeys(reads))}
-        logits = self.logits(inputs, [*distinct])
         index_of = torch.tensor([distinct[read] for read in reads])
         tokens = torch.tensor(wanted)
         parts, order = [], []

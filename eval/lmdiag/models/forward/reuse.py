@@ -8,12 +8,13 @@ the others. As with layouts, it is tried once per model whether that leaves the 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import torch
 from transformers import DynamicCache
 
+from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.probing import attention_window, probe_questions, same
 from lmdiag.models.forward.reader import Reader, select_sources
 from lmdiag.models.tokens.encoders import QuestionEncoder
@@ -22,32 +23,56 @@ from lmdiag.models.tokens.questions import PartialWord, TokenRow
 Request = tuple[int, TokenRow]
 """Number of a blank, and a row that begins as the blank's root does and has one read, its last."""
 
-Continue = Callable[[Sequence[Request]], torch.Tensor]
-"""Returns (requests, vocabulary) log-probabilities, see `Reader.read`."""
 
-Reuse = Callable[[Reader, Sequence[TokenRow]], Continue]
-"""Given the reader and the root of each blank (its row without a word), opens the blanks."""
+class Continue(Protocol):
+    """Reads requests once for all layers."""
+
+    def __call__(
+        self, requests: Sequence[Request], layers: Sequence[Layer], /
+    ) -> Iterator[torch.Tensor]:
+        """Yields (requests, vocabulary) log-probabilities after each layer, as `Reader.read`."""
 
 
-def no_reuse(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
+class Reuse(Protocol):
+    """Opens blanks."""
+
+    __name__: str
+
+    def __call__(
+        self, reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer], /
+    ) -> Continue:
+        """Returns what reads their continuations.
+
+        Args:
+            reader: of the model.
+            roots: of each blank its row without a word.
+            layers: all that continuations are read after.
+        """
+
+
+def no_reuse(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]) -> Continue:
     """Reads every row from its first token, in the reader's layout."""
-    return lambda requests: reader.read([row for _, row in requests])
+    return lambda requests, layers: reader.read_layers([row for _, row in requests], layers)
 
 
-def reuse_sources(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
+def reuse_sources(reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]) -> Continue:
     """Reads the sentences around the blanks once: for encoder-decoders."""
     encoded = reader.encode([root.source for root in roots])
 
-    def read(requests: Sequence[Request]) -> torch.Tensor:
+    def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
         decoder = reader.fill([row.ids for _, row in requests])
         inputs: dict[str, Any] = {f"decoder_{name}": tensor for name, tensor in decoder.items()}
         inputs |= select_sources(encoded, [blank for blank, _ in requests])
-        return reader.run(inputs, [(n, len(row.ids) - 1) for n, (_, row) in enumerate(requests)])
+        reads = [(n, len(row.ids) - 1) for n, (_, row) in enumerate(requests)]
+        done = reader.network(inputs, reads, layers)
+        return reader.log_probs(done, layers)
 
     return read
 
 
-def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue:
+def reuse_keys_and_values(
+    reader: Reader, roots: Sequence[TokenRow], layers: Sequence[Layer]
+) -> Continue:
     """Reads the roots once and keeps their keys and values: for causal models."""
     window = attention_window(reader.model.config)  # padding counts in it, too
     lengths = [len(root.ids) for root in roots]
@@ -58,20 +83,34 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
     inputs |= {"position_ids": positions}
     next_positions = (positions * mask).amax(1) + 1  # words contain no padding
     last = [(number, length - 1) for number, length in enumerate(lengths)]
-    at_roots = reader.run(inputs | {"past_key_values": cache}, last)
+    at_roots = reader.network(inputs | {"past_key_values": cache}, last, layers)
+    ordinary = None if at_roots.logits is None else next(reader.log_probs(at_roots, ORDINARY))
 
-    def read(requests: Sequence[Request]) -> torch.Tensor:
-        log_probs = at_roots[[blank for blank, _ in requests]]
-        longer = [n for n, (blank, row) in enumerate(requests) if len(row.ids) > lengths[blank]]
-        if not longer:
-            return log_probs
-        blanks = torch.tensor([requests[n][0] for n in longer])
-        pieces = [requests[n][1].ids[lengths[requests[n][0]] :] for n in longer]
+    def read(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
+        numbers = range(len(requests))
+        longer = [n for n in numbers if len(requests[n][1].ids) > lengths[requests[n][0]]]
+        if len(longer) == len(requests):
+            yield from read_longer(requests, layers)
+            return
+        rest = [n for n in numbers if n not in longer]
+        roots = [requests[n][0] for n in rest]
+        order = torch.tensor([*rest, *longer]).argsort()
+        continued = read_longer([requests[n] for n in longer], layers) if longer else iter(())
+        inner = reader.log_probs(at_roots, [layer for layer in layers if layer is not None], roots)
+        for layer in layers:
+            is_root = layer is None and ordinary is not None
+            log_probs = next(inner) if ordinary is None or not is_root else ordinary[roots]
+            if longer:
+                log_probs = torch.cat([log_probs, next(continued)])[order.to(log_probs.device)]
+            yield log_probs
+
+    def read_longer(requests: Sequence[Request], layers: Sequence[Layer]) -> Iterator[torch.Tensor]:
+        blanks = torch.tensor([blank for blank, _ in requests])
+        pieces = [row.ids[lengths[blank] :] for blank, row in requests]
         inputs = reader.fill(pieces)
         width = inputs["input_ids"].shape[1]
         if window is not None and mask.shape[1] + width > window:
-            log_probs[longer] = reader.read([requests[n][1] for n in longer])
-            return log_probs
+            return reader.read_layers([row for _, row in requests], layers)
         inputs |= {
             "attention_mask": torch.cat([mask[blanks], inputs["attention_mask"]], dim=1),
             "position_ids": next_positions[blanks, None] + torch.arange(width),
@@ -80,8 +119,8 @@ def reuse_keys_and_values(reader: Reader, roots: Sequence[TokenRow]) -> Continue
         past.layers = [copy.copy(layer) for layer in cache.layers]
         past.batch_select_indices(blanks)
         last = [(number, len(word) - 1) for number, word in enumerate(pieces)]
-        log_probs[longer] = reader.run(inputs | {"past_key_values": past}, last)
-        return log_probs
+        done = reader.network(inputs | {"past_key_values": past}, last, layers)
+        return reader.log_probs(done, layers)
 
     return read
 
@@ -101,8 +140,9 @@ def choose_reuse(reader: Reader, encoder: QuestionEncoder) -> Reuse:
             }
             requests += [(number, probe.blank.row(partial)) for partial in sorted(partials)]
         reuse = reuse_sources if roots[0].source else reuse_keys_and_values
-        expected = no_reuse(reader, roots)(requests)
-        agrees = same(reader, reuse(reader, roots)(requests), expected)
+        expected = next(no_reuse(reader, roots, ORDINARY)(requests, ORDINARY))
+        found = next(reuse(reader, roots, ORDINARY)(requests, ORDINARY))
+        agrees = same(reader, found, expected)
     except Exception:  # of a model that keeps its past in another form, or has few positions
         return no_reuse
     return reuse if agrees else no_reuse

@@ -95,6 +95,8 @@ class LoadOptions(QueryOptions, Loading, Serving):
             except ValidationError as error:
                 problem = first_problem(error)
                 raise BadInput(f"option {name}: {problem.message}, not {problem.given}") from None
+        if self.layer is not None and self.layer < 0:
+            raise BadInput(f"option layer must be at least 0, not {self.layer}")
 
     @classmethod
     def from_keywords(cls, keywords: Mapping[str, Any]) -> LoadOptions:

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from lmdiag.models.loading.options import LoadOptions
 from lmdiag.models.server.checks import CONTEXTS, REMEDY, Connection
@@ -96,6 +96,12 @@ class ServedModel:
 
     def with_options(self, options: LoadOptions) -> None:
         """Returns None: the checks of a server are made with its options."""
+
+    def at_layers(self, layers: Sequence[str | int]) -> NoReturn:
+        raise BadInput(
+            f"model {self.info.id}: a server tells the answer of the last layer only: leave layers "
+            "out"
+        )
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
         """See `Model.answer`; the distinct prompts of a batch are asked side by side."""

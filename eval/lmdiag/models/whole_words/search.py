@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
 
 from lmdiag.models.answers import look_up, of_distributions, refuse_nan
+from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.probing import is_precise
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.forward.reuse import Continue, choose_reuse
@@ -29,7 +30,35 @@ from lmdiag.models.tokens.vocabulary import Vocabulary
 from lmdiag.models.whole_words.frontier import Frontier, Node, SearchRules
 from lmdiag.spacing import ends_unspaced
 from lmdiag.text import truncated
-from lmdiag.types import Answer, BadInput, ModelInfo, Question
+from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question
+
+
+@dataclass
+class _LayerSearch:
+    """The searches at all blanks of a batch, after one layer.
+
+    Attributes:
+        layer: after which the model answers.
+        frontiers: of the blanks.
+        of_blanks: EW and MW, and the entropy, of each, see `of_distributions`.
+    """
+
+    layer: Layer
+    frontiers: Sequence[Frontier]
+    of_blanks: list[tuple[tuple[float | None, ...] | None, float | None]] = field(
+        default_factory=list
+    )
+
+    def nodes(
+        self, requested: Sequence[tuple[int, PartialWord]], width: int
+    ) -> list[tuple[Frontier, Node]]:
+        """Returns partial words of questions as nodes that are read first."""
+        return [(self.frontiers[n], Node(0.0, partial, width)) for n, partial in requested]
+
+    def answers(self) -> list[Answer]:
+        """Returns the answers at the end of the searches."""
+        pairs = zip(self.frontiers, self.of_blanks, strict=True)
+        return [frontier.answer(*of_blank) for frontier, of_blank in pairs]
 
 
 @dataclass(eq=False)
@@ -107,64 +136,104 @@ class WordSearch:
         batch: Sequence[EncodedQuestion],
         top: int,
         verbs: Sequence[tuple[int, int]] | None = None,
-    ) -> list[Answer]:
-        """Returns the answers to a batch of questions, in their order.
+        layers: Sequence[Layer] = ORDINARY,
+    ) -> list[list[Answer]]:
+        """Returns the answers after each layer to a batch of questions, in their order.
+
+        The partial words of candidates are read once for all inner layers; then each layer has a
+        search of its own, which reads as far as this layer.
 
         Args:
             batch, top: see `Model.answer`.
             verbs: (singular, plural) ids, for EW and MW of questions with a `number`; or None.
+            layers: after which the model answers.
 
         Raises:
             BadInput: NaN or infinite logits; a search that reaches `most_nodes`, since the model
                 hardly prefers any word to others; a word too long for the model.
         """
-        continue_from = self.reuse(self.reader, [encoded.rows[0] for encoded in batch])
+        roots = [encoded.rows[0] for encoded in batch]
+        continue_from = self.reuse(self.reader, roots, layers)
         rules = SearchRules(self.boundaries, self.encoder.spell, self.longest, self.width)
-        frontiers = [Frontier(rules, encoded, top, number) for number, encoded in enumerate(batch)]
-        of_blanks: list[tuple[tuple[float | None, ...] | None, float | None]] = []
-        nodes = [(f, Node(0.0, f.encoded.partials[0], self.width)) for f in frontiers]
-        for log_probs in self._read(nodes, continue_from):
-            questions = batch[len(of_blanks) : len(of_blanks) + len(log_probs)]
-            of_blanks += of_distributions(questions, log_probs, verbs)
-        nodes = [
-            (frontier, Node(0.0, partial, self.width))
-            for frontier in frontiers
-            for partial in frontier.encoded.partials[1:]
+        searches = [
+            _LayerSearch(
+                layer, [Frontier(rules, encoded, top, n) for n, encoded in enumerate(batch)]
+            )
+            for layer in layers
         ]
-        while nodes := nodes + [(f, node) for f in frontiers for node in f.next()]:
-            for _ in self._read(nodes, continue_from):
-                pass
-            nodes = []
+        first = [(n, encoded.partials[0]) for n, encoded in enumerate(batch)]
+        for chunk, log_probs_of in self._read(batch, first, continue_from, layers):
+            questions = [batch[number] for number, _ in chunk]
+            for search, log_probs in zip(searches, log_probs_of, strict=True):
+                search.of_blanks += of_distributions(questions, log_probs, verbs)
+                self._update_frontiers(search.nodes(chunk, self.width), log_probs)
+        further = [(n, part) for n, encoded in enumerate(batch) for part in encoded.partials[1:]]
+        inner = [search for search in searches if search.layer is not None]
+        numbers = [search.layer for search in inner]
+        shared = further if inner else []
+        for chunk, log_probs_of in self._read(batch, shared, continue_from, numbers):
+            for search, log_probs in zip(inner, log_probs_of, strict=True):
+                self._update_frontiers(search.nodes(chunk, self.width), log_probs)
+        for search in searches:
+            unread = [] if search.layer is not None else search.nodes(further, self.width)
+            self._search(batch, search, unread, continue_from)
+        return [search.answers() for search in searches]
+
+    def _search(
+        self,
+        batch: Sequence[EncodedQuestion],
+        search: _LayerSearch,
+        unread: list[tuple[Frontier, Node]],
+        continue_from: Continue,
+    ) -> None:
+        """Reads the open partial words of a layer, `unread` first, until its lists are exact."""
+        frontiers = search.frontiers
+        while nodes := unread + [(f, node) for f in frontiers for node in f.next()]:
+            unread = []
+            n_read = 0
+            requested = [(frontier.number, node.partial) for frontier, node in nodes]
+            for chunk, log_probs_of in self._read(batch, requested, continue_from, [search.layer]):
+                read = nodes[n_read : n_read + len(chunk)]
+                self._update_frontiers(read, next(log_probs_of))
+                n_read += len(chunk)
             for frontier in frontiers:
                 if frontier.n_read > self.most_nodes and not frontier.is_exact:
                     context = truncated(frontier.encoded.question.query.context)
+                    where = "" if search.layer is None else f" at layer {search.layer}"
                     raise BadInput(
-                        f"model {self.info.id}: the word search after {context!r} did not converge "
-                        f"after {self.most_nodes:,} prefixes, since no word is much more probable "
-                        "than others: use --unit token"
+                        f"model {self.info.id}: the word search after {context!r}{where} did not "
+                        f"converge after {self.most_nodes:,} prefixes, since no word is much more "
+                        "probable than others: use --unit token"
                     )
-        return [
-            frontier.answer(*of_blank)
-            for frontier, of_blank in zip(frontiers, of_blanks, strict=True)
-        ]
 
     def _read(
-        self, nodes: Sequence[tuple[Frontier, Node]], continue_from: Continue
-    ) -> Iterator[torch.Tensor]:
-        """Reads nodes, each with its search, and tells the frontiers.
+        self,
+        batch: Sequence[EncodedQuestion],
+        requested: Sequence[tuple[int, PartialWord]],
+        continue_from: Continue,
+        layers: Sequence[Layer],
+    ) -> Iterator[tuple[Sequence[tuple[int, PartialWord]], Iterator[torch.Tensor]]]:
+        """Reads partial words of questions, as many at a time as fit into memory.
 
-        Yields (nodes, vocabulary) log-probabilities of as many nodes as fit into memory.
+        Yields:
+            numbers of questions and their partial words, and (partial words, vocabulary)
+            log-probabilities after each layer.
         """
         size = max(1, self.reader.sizes.searched // self.info.vocab_size)
-        for start in range(0, len(nodes), size):
-            chunk = nodes[start : start + size]
-            requests = [(f.number, f.encoded.blank.row(node.partial)) for f, node in chunk]
-            queries = [frontier.encoded.question.query for frontier, _ in chunk]
+        for start in range(0, len(requested), size):
+            chunk = requested[start : start + size]
+            requests = [(number, batch[number].blank.row(partial)) for number, partial in chunk]
+            queries = [batch[number].question.query for number, _ in chunk]
             for (_, row), query in zip(requests, queries, strict=True):
                 self.encoder.check_length([row], query)
-            log_probs = continue_from(requests)
+            yield chunk, self._without_nan(queries, continue_from(requests, layers))
+
+    def _without_nan(
+        self, queries: Sequence[Query], log_probs_of: Iterator[torch.Tensor]
+    ) -> Iterator[torch.Tensor]:
+        """Yields the same log-probabilities; `BadInput` for NaN and infinite logits."""
+        for log_probs in log_probs_of:
             refuse_nan(queries, log_probs, self.info)
-            self._update_frontiers(chunk, log_probs)
             yield log_probs
 
     def _update_frontiers(

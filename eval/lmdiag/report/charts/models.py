@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import altair as alt
 import pandas as pd
@@ -14,8 +15,17 @@ from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.charts.drawing import COLORS, OTHERS, curves, distinct, line_plot, meanings
 from lmdiag.report.charts.kinds import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
+from lmdiag.results import Results
+from lmdiag.results.models import model_label
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
+
+Axis = Literal["steps", "layers", "sizes"]
+_WHAT: Mapping[Axis, str] = {
+    "steps": "training step", "layers": "layer", "sizes": "number of parameters",
+}  # fmt: skip
+_SHORT: Mapping[Axis, str] = {"steps": "step", "layers": "layer", "sizes": "parameters"}
+"""What figures are drawn against: in captions, and on the axis."""
 
 _OTHERS = "other models"
 """Family of the models whose marks no line joins."""
@@ -67,28 +77,35 @@ def ranked_plots(figures: ReportFigures) -> list[Plot]:
 
 
 def trend_plots(figures: ReportFigures) -> list[Plot]:
-    """Returns the headline figures of each task against training step or model size.
+    """Returns the headline figures of each task against layer, training step or model size.
 
-    Against the training step where all models have one, otherwise against the number of parameters,
-    of three models or more, a few of which must be of one family. The figures of one model, or of
+    Against the layer where some answered after an inner one, against the training step where all
+    models have one, otherwise against the number of parameters, of three models or more, a few of
+    which must be of one family. The figures of one model, or of
     one family, are lines of one chart; those of several are panels.
     """
-    models = {source.label: source.results.model for source in figures.sources}
-    is_step = all(model.training_step is not None for model in models.values())
-    kind, what = ("steps", "training step") if is_step else ("sizes", "number of parameters")
+    runs = {source.label: source.results for source in figures.sources}
+    axis = _axis([*runs.values()])
     places = dict[str, int]()
     families = dict[str, str]()
-    for label, model in models.items():
-        place = model.training_step if is_step else model.n_parameters or None
+    for label, run in runs.items():
+        place = {
+            "steps": run.model.training_step,
+            "layers": run.layer,
+            "sizes": run.model.n_parameters or None,
+        }[axis]
         if place is not None:
             places[label] = place
-        trained = trained_model(model.id, model.revision) if is_step else ""
-        families[label] = trained or family(model.name or model.id)
-    if len({*places.values()}) < 2 or len(places) < (2 if is_step else 3):
+        families[label] = {
+            "steps": trained_model(run.model.id, run.model.revision),
+            "layers": model_label(run.model),
+            "sizes": family(run.model.name or run.model.id),
+        }[axis]
+    if len({*places.values()}) < 2 or len(places) < (3 if axis == "sizes" else 2):
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
-    if not (names or is_step) and len(models) <= MOST_BESIDE:
+    if axis == "sizes" and not names and len(runs) <= MOST_BESIDE:
         return []  # points that no line joins: the headline table has the same figures
     data = _figures(figures)
     data["series"] = data["model"].map(families).map(names).fillna(_OTHERS)
@@ -98,26 +115,38 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     for (task, title, form), rows in data.dropna(subset="at").groupby(keys, sort=False):
         if rows["series"].nunique() == 1:  # a line per figure, in one panel
             rows = rows.assign(series=rows["panel"]).drop(columns=["panel", "human"])
-        caption = f"{title}: figures by {what}.{meanings(rows)}"
-        if names and not is_step:
+        caption = f"{title}: figures by {_WHAT[axis]}.{meanings(rows)}"
+        if names and axis == "sizes":
             caption += " Lines join the models of a family."
-        name = f"{name_part(task)}-{kind}{'' if form else '-other'}"
-        plots.append(Plot(kind, name, caption, _trend_chart(drawn(rows), is_step, form)))
+        name = f"{name_part(task)}-{axis}{'' if form else '-other'}"
+        plots.append(Plot(axis, name, caption, _trend_chart(drawn(rows), axis, form)))
     return plots
 
 
-def _trend_chart(data: pd.DataFrame, is_step: bool, form: str) -> Any:
-    """Figures against the training step or the number of parameters (`at`), a panel for each."""
+def _axis(runs: Sequence[Results]) -> Axis:
+    """What the figures of some runs are drawn against."""
+    if any(run.protocol.layer is not None for run in runs):
+        return "layers"
+    return "steps" if all(run.model.training_step is not None for run in runs) else "sizes"
+
+
+def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Any:
+    """Figures against training step, layer or number of parameters (`at`), a panel for each."""
     places = sorted(distinct(data, "at"))
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
     # a number of ticks would leave out every other one of the values
-    ticks = {"values": places} if is_step or len(places) < _MANY else {"tickCount": 3}
-    axis = alt.Axis(labelExpr=label, labelOverlap="greedy", labelFlush=False, grid=False, **ticks)
+    is_few = axis == "steps" or len(places) < _MANY
+    ticks = {"values": places} if is_few and axis != "layers" else {"tickCount": 3}
+    ruler = alt.Axis(labelExpr=label, labelOverlap="greedy", labelFlush=False, grid=False, **ticks)
     scale = alt.Scale(type="log", nice=False, padding=8)
-    if is_step:  # linear up to the first step, so that there is room for step 0
+    title = f"{_SHORT[axis]}, log scale"
+    if axis == "layers":
+        scale = alt.Scale(nice=False, padding=8)
+        ruler = alt.Axis(grid=False, tickMinStep=1, format="d")
+        title = "layer"
+    elif axis == "steps":  # linear up to the first step, so that there is room for step 0
         scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
-    title = f"{'step' if is_step else 'parameters'}, log scale"
-    x = alt.X("at:Q", title=title, scale=scale, axis=axis)
+    x = alt.X("at:Q", title=title, scale=scale, axis=ruler)
     if "panel" not in data:
         return curves(data.sort_values("at", kind="stable"), x, at="at", form=form)
     data = data.sort_values("series", key=lambda names: names == _OTHERS, kind="stable")
