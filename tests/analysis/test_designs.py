@@ -97,8 +97,8 @@ def test_the_difference_of_effects_between_two_models():
     by_item = [(t.surprisal * t.a.map(signs)).groupby(t.item).sum() for t in (first, second)]
     assert [effect["model"] for effect in record["effects"]] == ["A"] * 3 + ["B"] * 3
     difference = record["differences"][0]
-    assert (difference["effect"], difference["model"]) == ("a", "A - B")
-    assert difference["t"] == pytest.approx(scipy.stats.ttest_rel(*by_item).statistic)
+    assert (difference["effect"], difference["model"]) == ("a", "B - A")
+    assert difference["t"] == pytest.approx(scipy.stats.ttest_rel(*by_item[::-1]).statistic)
 
 
 def test_effects_by_a_factor_between_items():
@@ -372,3 +372,11 @@ def test_the_surprisal_of_a_region_is_the_sum_over_its_words():
     verb = table.assign(region="verb")
     with pytest.raises(BadInput, match="choose a region with --region from np, verb"):
         analyse_table(pd.concat([table, verb]))
+
+
+def test_one_of_several_measures_has_to_be_chosen():
+    table = design({"c": ("x", "y")}, 6, seed=4)
+    both = pd.concat([table.assign(measure=name) for name in ("ffd", "tt")])
+    with pytest.raises(BadInput, match=r"measure has the names of 2 measures \(ffd, tt\): choose"):
+        analyse_table(both)
+    assert [*analyse_table(both[both["measure"] == "tt"]).conditions] == ["c"]

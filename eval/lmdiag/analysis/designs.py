@@ -180,6 +180,7 @@ def analyse_table(
         raise BadInput("a formula is fitted to one region: choose it with --region")
 
     table = rows.unperturbed(table, item, named)
+    rows.check_one_measure(table)
     table = rows.of_region(table, region, [*named, *variables])
     table = rows.with_model_and_item(table)
     table, infinite = rows.with_response(table, response)
@@ -189,7 +190,6 @@ def analyse_table(
         found = uses_of(rows.data_of(table), conditions, response)
         cells = [rows.column_of(table, name) for name in found.levels]
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
-        rows.check_one_measure(table, found)
         table, summed = rows.summed_over_words(table, response, keys, variables)
         notes += [summed, *_set_aside(found)]
 

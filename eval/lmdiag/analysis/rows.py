@@ -14,13 +14,11 @@ from lmdiag.analysis.items import PARTS, PREDICTED
 from lmdiag.measures import Trials, registered
 from lmdiag.perturb import NONE
 from lmdiag.stimuli.conditions import (
-    MEASURE_NAMES,
-    Uses,
     joined_texts,
     level_texts,
 )
 from lmdiag.stimuli.design import joined_items
-from lmdiag.stimuli.names import TEXT_COLUMNS
+from lmdiag.stimuli.names import TEXT_COLUMNS, names_measures
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.table_files import as_numbers
 from lmdiag.text import column_like, folded, shortened
@@ -258,11 +256,11 @@ def _differing(several: DataFrameGroupBy, groups: Sequence[str]) -> str:
     return f"; the rows of a cell differ in {', '.join(names)}: {remedy}"
 
 
-def check_one_measure(table: DataFrame, found: Uses) -> None:
+def check_one_measure(table: DataFrame) -> None:
     """Refuses a table with several measures in one column, of which none was chosen."""
-    for name, use in found.others.items():
-        if use == MEASURE_NAMES and name in table:
-            levels = [*table[name].dropna().unique()]
-            if len(levels) > 1:
+    for name in data_of(table):
+        if name in table and 2 <= table[name].nunique() <= _FEW_LEVELS:
+            levels = [*level_texts(table[name]).dropna().unique()]
+            if names_measures(levels):
                 has = f"{name} has the names of {len(levels)} measures ({', '.join(levels)})"
                 raise BadInput(f"{has}: choose one by --filter {name}={levels[0]}")

@@ -16,7 +16,7 @@ import numpy as np
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, overlap, values_of, words_of
-from lmdiag.stimuli.names import READING_MEASURES, TEXT_COLUMNS, is_named
+from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, names_measures
 from lmdiag.text import folded, in_order
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _combined(*columns: Codes) -> Codes:
 
 
 def _n_distinct(codes: Codes) -> int:
-    return len(np.unique(codes[codes >= 0]))
+    return int(np.count_nonzero(np.bincount(codes[codes >= 0])))
 
 
 def _is_known_from(codes: Codes, others: Sequence[Codes]) -> bool:
@@ -249,7 +249,7 @@ class _Finder:
         reason = ""
         if is_named(name, "reader"):
             reason = "reader"
-        elif self._names_measures(values):
+        elif names_measures(values.levels):
             reason = MEASURE_NAMES
         elif self.text_codes is None and is_named(name, "outcome"):
             reason = "response, not a condition"
@@ -260,11 +260,6 @@ class _Finder:
         if reason:
             self.reasons[name] = reason
         return bool(reason)
-
-    @staticmethod
-    def _names_measures(values: Distinct) -> bool:
-        known = sum(folded(level) in READING_MEASURES for level in values.levels)
-        return known >= 2 and 2 * known >= len(values.levels)
 
     def found(self) -> Uses:
         """The conditions of the table, and what the other columns are."""
@@ -453,6 +448,8 @@ def why_no_conditions(table: DataFrame, response: str = "") -> str:
     for name, block in product(inner, outer):
         if levels[block].nunique() > MOST_LABELS or levels[name].nunique() > 4 * MOST_LABELS:
             continue
+        if levels.groupby(block)["item"].nunique().min() < 2:
+            continue  # a column that names items
         parts = {x: in_order(part[name].dropna().unique()) for x, part in levels.groupby(block)}
         sizes = levels.groupby([block, "item"])[name].nunique()
         is_full = [(sizes[level] == len(part)).mean() >= 0.5 for level, part in parts.items()]

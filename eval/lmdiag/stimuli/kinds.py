@@ -33,6 +33,7 @@ RELATED = 1 / 3
 FEW_ROWS = 12
 """In as many rows or fewer, values that repeat and single words may be texts."""
 
+_SAMPLE_LEVELS = 2_000  # distinct values that are looked at, if there are more
 _SAMPLE = 60  # items whose texts are compared
 _LONG = 5  # words of a value that is no label where no column names the items
 
@@ -98,13 +99,15 @@ class Distinct:
         if self.is_number:
             return "number"
         n = len(self.levels)
-        if sum(bool(_FILE(level.strip())) for level in self.levels) * 2 >= n:
+        sample = Distinct(self.codes, self.levels[:: max(1, n // _SAMPLE_LEVELS)])
+        n = len(sample.levels)
+        if sum(bool(_FILE(level.strip())) for level in sample.levels) * 2 >= n:
             return "file"
         if self._are_labels(items):
             return "label"
-        if 2 * len(self.texts) < n:
+        if 2 * len(sample.texts) < n:
             return "word"
-        questions = sum(bool(_QUESTION_END(level.strip())) for level in self.levels)
+        questions = sum(bool(_QUESTION_END(level.strip())) for level in sample.levels)
         return "question" if 2 * questions > n else "text"
 
     def _are_labels(self, items: NDArray[np.intp] | None) -> bool:

@@ -7,7 +7,7 @@ Names only suggest: whether a column is what its name says is decided by its val
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from lmdiag.text import folded
 
@@ -104,6 +104,12 @@ def is_named(name: str, role: str) -> bool:
     """Returns whether a column has a known name of something in `NAMES`."""
     plain = folded(name)
     return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
+
+
+def names_measures(levels: Collection[str]) -> bool:
+    """Returns whether most levels of a column are names of measures of reading."""
+    known = sum(folded(level) in READING_MEASURES for level in levels)
+    return known >= 2 and 2 * known >= len(levels)
 
 
 def named(role: str, columns: Iterable[str]) -> list[str]:

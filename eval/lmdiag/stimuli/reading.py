@@ -153,6 +153,8 @@ def first_steps(
         text: column of the values of wide columns; "" for `target` beside contexts or sentences,
             `context` beside targets alone, and else `sentence`.
     """
+    if not len(table):
+        raise BadInput(f"{table.name} has no rows")
     problems = Problems()
     table = name_columns(table, options, known, problems, copies=copies)
     if allow_duplicates is not None:
