@@ -158,7 +158,7 @@ class Knob:
 
 
 _WORDS: tuple[tuple[Kind, Asks], ...]
-_WORDS = ("causal", "word"), ("masked", "word"), ("seq2seq", "word")
+_WORDS = ("causal", "word"), ("masked", "word"), ("mntp", "word"), ("seq2seq", "word")
 _BOTH_SIDES = _WORDS[1:]
 _CAUSAL: tuple[tuple[Kind, Asks], ...] = ("causal", "word"), ("causal", "sentence")
 _ALL: tuple[tuple[Kind, Asks], ...] = (*_WORDS, ("causal", "sentence"), ("masked", "sentence"))
@@ -168,7 +168,7 @@ KNOBS = {
     for knob in (
         Knob("unit", (*_WORDS, ("causal", "sentence")), "unit"),
         Knob("bos", _CAUSAL, "bos"),
-        Knob("pll", (("masked", "sentence"),), "pll"),
+        Knob("pll", (("masked", "sentence"), ("mntp", "sentence")), "pll"),
         Knob("prompt", _WORDS[:1], "prompt", refused=("word", "sentence"), template="chat"),
         Knob("final_period", _BOTH_SIDES, "period", refused=("sentence",)),
         Knob("first_letter", _WORDS, "letter", refused=("sentence",)),
@@ -291,7 +291,9 @@ def without_effect(query: QueryOptions, info: ModelInfo, asks: str) -> dict[str,
         if not knob.is_changed(query) or (applies and not is_caseless):
             continue
         ever = any(kind == info.kind for kind, _ in knob.applies)
-        kind = "an encoder-decoder" if info.kind == "seq2seq" else f"a {info.kind} model"
+        article = "an" if info.kind == "mntp" else "a"
+        kind = f"{article} {info.kind} model"
+        kind = "an encoder-decoder" if info.kind == "seq2seq" else kind
         rows = f"{kind} on {'whole sentences' if asks == 'sentence' else 'rows with a blank'}"
         where = "a model without capital letters" if applies else rows if ever else kind
         value = getattr(query, knob.name)

@@ -21,7 +21,9 @@ BOTTOM_CUTOFFS = (0.5, 0.1, 0.01, 0.001, 1e-4, 1e-5, 1e-6)
 """Cumulative probabilities at which the curves of EW and MW are cut (Newman et al. 2021)."""
 
 Number = Literal["singular", "plural"]
-Kind = Literal["masked", "causal", "seq2seq"]
+Kind = Literal["masked", "mntp", "causal", "seq2seq"]
+"""What a model reads and where it answers; mntp is a masked model that answers one place before the
+mask."""
 WordState = Literal["scored", "censored", "unscorable"]
 Fold = Literal["case", "accents", "forms"]
 """A difference between words that a tokenizer may ignore: `Vu` and `vu`, `vü` and `vu`, or
@@ -217,7 +219,7 @@ class ModelInfo:
         id: Hub id, local folder or `demo:*` name, as given.
         revision: branch, tag or commit as asked for; None for the default.
         commit: the commit that was resolved (for a folder, a digest of its files).
-        kind: masked, causal or seq2seq.
+        kind: see `Kind`.
         architecture: class name of the model.
         dtype: of the weights, e.g. "float32"; softmax is float32 or better in any case.
         tokenizer: class name of the tokenizer.

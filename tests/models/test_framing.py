@@ -1,12 +1,16 @@
 """Prompts, chat templates, the final period and the first letter: what is asked, by hand."""
 
+import shutil
+
 import pytest
+import reference
 import torch
 from reference import CLOSE, ends_a_word
 from tokenizer_files import byte_level, sentencepiece, wordpiece, write
 from transformers import AutoTokenizer
 
 from lmdiag.models import LoadOptions, load
+from lmdiag.models.demo import demo_folder
 from lmdiag.models.tokens.framing import _DATE
 from lmdiag.types import BadInput, Query, Question
 from models.toys import alone, ask, asked, bert, gpt2
@@ -43,6 +47,18 @@ CHATS = {
         "{{ bos_token }}" + _TURNS + _ALTERNATE +
         "{{ '<start_of_turn>' ~ ('model' if message.role == 'assistant' else message.role) ~ '\n'"
         " ~ message.content | trim ~ '<end_of_turn>\n' }}{% endfor %}",
+    ),
+    # They open the assistant's turn without a line break.
+    "mistral-7b": (
+        "llama", "[INST] [/INST]",
+        "{{ bos_token }}" + _TURNS + _ALTERNATE +
+        "{% if message.role == 'user' %}{{ '[INST]' ~ message.content ~ '[/INST]' }}"
+        "{% else %}{{ message.content ~ eos_token }}{% endif %}{% endfor %}",
+    ),
+    "harmony": (
+        "gpt2", "<|start|> <|message|> <|endofturn|>",
+        _TURNS + "{{ '<|start|>' ~ message.role ~ '<|message|>' ~ message.content"
+        " ~ '<|endofturn|>' }}{% endfor %}",
     ),
     "mistral": (
         "llama", "[INST] [/INST]",
@@ -83,6 +99,50 @@ def test_ids_are_those_of_the_template(name, tmp_path):
         assert all(list(row.ids[: len(ids)]) == ids for row in encoded.rows)
         assert encoded.rows[0].reads[0] == len(ids) - 1
         assert ids.count(tokenizer.bos_token_id) == model.info.bos
+
+
+def turn(tokenizer, prompt, answer):
+    """Text of a whole turn of the user and one of the assistant that is left open."""
+    turns = [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+    how = {"tokenize": False, "continue_final_message": True}
+    template = tokenizer.chat_template.replace('strftime_now("%d %b %Y")', "'26 Jul 2024'")
+    return tokenizer.apply_chat_template(turns, chat_template=template, **how)
+
+
+@pytest.mark.parametrize("name", CHATS)
+def test_a_word_that_opens_the_turn(name, tmp_path):
+    """Its tokens are those of the whole turn; its probability is the network's in float64."""
+    published, tokens, template = CHATS[name]
+    write(published, tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    tokenizer.add_special_tokens({"extra_special_tokens": tokens.split()})
+    tokenizer.chat_template = template
+    network = gpt2(len(tokenizer), n_positions=512)
+    model = asked(network, tokenizer, "causal", chat=True, instruction="Go on.")
+    question = Question(Query("", "is a bird."), WORDS)
+    encoded, [answer] = model.encode(question), ask(model, question)
+    for word in WORDS:
+        whole = tokenizer(turn(tokenizer, "Go on.", word), add_special_tokens=False).input_ids
+        pieces = list(encoded.words[word])
+        assert [*encoded.blank.left, *pieces] == whole
+        start = len(whole) - len(pieces)
+        nats = [alone(network, whole, at - 1)[whole[at]] for at in range(start, len(whole))]
+        assert answer.words[word].log_prob == pytest.approx(float(sum(nats)), abs=CLOSE)
+
+
+def test_a_word_that_opens_the_turn_of_a_trained_model(tmp_path):
+    folder = shutil.copytree(demo_folder("causal"), tmp_path / "causal")
+    template = _TURNS + "{{ '[INST]' if message.role == 'user' else '[/INST]' }}"
+    (folder / "chat_template.jinja").write_text(template + "{{ message.content }}{% endfor %}")
+    model = load(str(folder), LoadOptions(chat=True, unit="word"))
+    tokenizer, network = reference.load(folder, "causal", "eager")
+    ids = tokenizer(turn(tokenizer, model.options.instruction, "The")).input_ids
+    [answer] = ask(model, Question(Query(""), ("The",)))
+    before = reference.run(network, input_ids=ids)
+    names = tokenizer.convert_ids_to_tokens(range(before.shape[1]))
+    ends = torch.tensor([ends_a_word(name, "byte-level") for name in names])
+    exact = before[-2][ids[-1]] + before[-1][ends].logsumexp(-1)  # no word before it has to end
+    assert answer.words["The"].log_prob == pytest.approx(float(exact), abs=CLOSE)
 
 
 CANNOT = "cannot be used for a turn of the user"

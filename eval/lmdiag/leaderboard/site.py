@@ -31,7 +31,7 @@ from lmdiag.types import BadInput
 
 _FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased"
 """On a model, in `leaderboard.json`."""
-_KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)"}
+_KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)", "mntp": "var(--c4)"}
 """Kind of model -> colour of its points."""
 _NAME = 24
 """Characters of the name beside a point."""

@@ -85,10 +85,11 @@ def _sentence_facts(results: Results) -> dict[str, str]:
     """What the probability of a sentence is."""
     model = results.model
     protocol = results.protocol
-    if model.kind == "masked":
+    if model.kind in ("masked", "mntp"):
         scored = "pseudo-log-likelihood of each word: each of its tokens is masked in turn"
         if protocol.pll == "within-word":
             scored += ", together with the later tokens of the word"
+        scored += "; read one place before it" if model.kind == "mntp" else ""
     else:
         scored = "of each word of a sentence, given all before it"
         scored += ", with the correction at its boundary" if protocol.unit == "word" else ""
@@ -113,6 +114,7 @@ def _blank_facts(results: Results) -> dict[str, str]:
     scored = "of the word over the whole vocabulary, token by token"
     if protocol.unit == "word":
         scored = "of the complete word, with the correction at its boundary"
+    scored += "; read one place before the mask" if model.kind == "mntp" else ""
     if model.kind == "causal" and (model.bos or not model.server):
         scored += f"; {_bos(model.bos)}"
     rule = match_rule(model.word_folds)

@@ -20,7 +20,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from lmdiag.models.forward.layers import Layers
 from lmdiag.models.forward.reader import Layout, Reader
-from lmdiag.models.tokens.encoders import QuestionEncoder
+from lmdiag.models.tokens.encoders import MaskedEncoder, QuestionEncoder
 from lmdiag.models.tokens.questions import PartialWord, TokenRow
 from lmdiag.types import BadInput, Query, Question
 
@@ -54,6 +54,24 @@ accelerator adds in any order."""
 _LAYER_PROBE = Query("It is a")
 """Read to compare the answer after the last layer with the ordinary one."""
 
+_SENTENCES = (
+    "The woman sings very old songs in the evening.", "The ice is cold and the fire is hot.",
+    "A barn is a building. This hammer is a tool.", "The men walk to the market on Sunday.",
+    "The child sees the house near the garden.", "The boys in the garden are young.",
+    "The girl that likes the boy works in the garden.",
+    "The old man thought that the guests are happy.", "A robin is a bird. A dog is an animal.",
+    "The friends of the man are kind.", "The sun is hot. The night is dark.",
+    "The writer said that the singer is coming.",
+)  # fmt: skip
+"""Plain sentences, a third of whose tokens masked models are asked, to see where they answer."""
+
+_FEWEST_HIDDEN = 8
+"""Masked tokens that show where a model answers, at least."""
+
+_LEAD_GAIN, _STANDARD_ERRORS = 0.5, 5.0
+"""Nats per token by which answers at another place are better, and standard errors by which they
+are no chance."""
+
 _SIMPLER: Mapping[Layout, Layout] = {"packed": "equal", "equal": "alone", "alone": "alone"}
 """Layout -> the one in which the short rows are read without the long one."""
 
@@ -81,8 +99,8 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
     does not hide an error.
 
     Raises:
-        BadInput: the model gives other numbers when it reads a row again, or it is queried as a
-            causal one and sees to the right.
+        BadInput: the model gives other numbers when it reads a row again, it is queried as a causal
+            one and sees to the right, or as a masked one and answers at another place.
     """
     generators = _generator_states(reader.device)
     probe = _Probe(reader, encoder)
@@ -90,12 +108,14 @@ def choose_layout(reader: Reader, encoder: QuestionEncoder) -> None:
     readings = probe.read(settings[0])
     is_plain = torch.equal(generators, _generator_states(reader.device))
     if is_plain and readings is not None and probe.shows_all(readings):
+        probe.check_lead(readings)
         return
     probe.check_repeatability()
     probe.check_causality()
     for setting in settings:
         readings = probe.read(setting)
         if readings is not None and probe.is_exact(readings):
+            probe.check_lead(readings)
             return
 
 
@@ -117,6 +137,9 @@ class _Probe:
     The long row has `_LONG` tokens, or as many as the model reads, and is read at some positions.
     The short rows have one length. They begin as the long one and go on otherwise, with a mask
     where the model has one, and are read at all positions.
+
+    A masked model reads sentences of the same length with some tokens masked, too, beside the short
+    rows.
     """
 
     def __init__(self, reader: Reader, encoder: QuestionEncoder) -> None:
@@ -130,15 +153,21 @@ class _Probe:
         self._shared = sorted({min(2, n_tokens - 1), n_tokens // 2, n_tokens - 1})
         mask = encoder.blank(Query("")).mask
         self._shorts = [_branch(self._long, count, n_tokens, mask) for count in self._shared]
+        self._sentences: list[TokenRow] = []
+        self._lead = 0
+        if isinstance(encoder, MaskedEncoder):
+            self._sentences = _masked_sentences(encoder, n_tokens)
+            self._lead = encoder.lead
         self._alone = self._read(("alone", None), [self._long])
 
     def read(self, setting: _Setting) -> _Readings | None:
         """Returns what the model gives in a setting; None if it cannot be read in it."""
         layout, module = setting
         width = self._reader.width
-        rows = [*self._shorts, self._long]
+        beside = [*self._shorts, *self._sentences]
+        rows = [*beside, self._long]
         try:
-            shorts = self._read((_SIMPLER[layout], module), self._shorts)
+            shorts = self._read((_SIMPLER[layout], module), beside)
             # As wide as one pack of all rows, where the model reads as much.
             self._reader.width = min([sum(len(row.ids) for row in rows), *self._limits])
             return _Readings(shorts, self._read(setting, rows))
@@ -205,15 +234,42 @@ class _Probe:
                 "was trained with a mask token"
             )
 
+    def check_lead(self, readings: _Readings) -> None:
+        """Refuses a masked model that answers one place before the mask, or at it, unlike its kind.
+
+        The masked tokens of the sentences are more probable at the other place by more than
+        `_LEAD_GAIN` nats in the mean, and the model knows more of them there, beyond chance: models
+        with random weights have differences of any size.
+        """
+        tokens = torch.tensor([token for row in self._sentences for token in row.wanted[1::2]])
+        if len(tokens) < _FEWEST_HIDDEN:
+            return
+        tokens = tokens.to(readings.shorts.device)
+        log_probs = readings.shorts[-2 * len(tokens) :, tokens]
+        before, at_mask = log_probs[::2], log_probs[1::2]
+        here, other = (before, at_mask) if self._lead else (at_mask, before)
+        gain = float((other - here).diagonal().mean())
+        known_here, known_other = (_known(part, tokens) for part in (here, other))
+        least = max(float(known_here.mean()), _STANDARD_ERRORS * _standard_error(known_other))
+        if gain > _LEAD_GAIN and float(known_other.mean()) > least:
+            place = "at the mask" if self._lead else "one place before the mask"
+            kind = "masked" if self._lead else "mntp"
+            raise BadInput(
+                f"{self._name} answers {place} (tokens of probe texts are more probable there by "
+                f"{gain:.1f} nats in the mean): use --kind {kind}"
+            )
+
     def _change_by_later_tokens(self, shorts: torch.Tensor) -> float:
         """Returns how much the distributions of a causal model change by the tokens after them.
 
         They are those at the tokens that a short row and the long one share, see `_mean_change`.
         """
+        if not self._is_causal:
+            return 0.0
         parts = torch.split(shorts, [len(row.reads) for row in self._shorts])
         pairs = zip(parts, self._shared, strict=True)
         changes = [_mean_change(part[:count], self._alone[:count]) for part, count in pairs]
-        return max(changes) if self._is_causal else 0.0
+        return max(changes)
 
 
 def _long_row(reader: Reader, encoder: QuestionEncoder) -> TokenRow:
@@ -227,6 +283,31 @@ def _long_row(reader: Reader, encoder: QuestionEncoder) -> TokenRow:
     ids = row.ids[: 2 * _SHORT if row.source else most]
     reads = {*range(min(_SHORT, len(ids))), *range(0, len(ids), math.ceil(len(ids) / 16))}
     return TokenRow(ids, tuple(sorted(reads)), row.source[:most])
+
+
+def _masked_sentences(encoder: MaskedEncoder, n_tokens: int) -> list[TokenRow]:
+    """Returns rows of one length with every third token masked, but for control tokens.
+
+    They are read at the place before each mask and at it; what is wanted there is its token.
+    """
+    spelling = encoder.spelling
+    opening, closing = spelling.opening, spelling.closing
+    n_pieces = n_tokens - len(opening) - len(closing)
+    rows = []
+    for number, sentence in enumerate(_SENTENCES):
+        text = f"{sentence} {_SENTENCES[number - 1]}"
+        pieces = list(spelling.text(text)[: max(n_pieces, 0)])
+        places = range(1 + number % 3, len(pieces), 3)
+        hidden = {
+            place: pieces[place] for place in places if not spelling.is_control(pieces[place])
+        }
+        for place in hidden:
+            pieces[place] = encoder.mask
+        reads = [len(opening) + place - lead for place in hidden for lead in (1, 0)]
+        wanted = [token for token in hidden.values() for _ in range(2)]
+        if len(pieces) == n_pieces and reads:
+            rows.append(TokenRow((*opening, *pieces, *closing), tuple(reads), (), tuple(wanted)))
+    return rows
 
 
 def _branch(long: TokenRow, shared: int, n_tokens: int, mask: int | None) -> TokenRow:
@@ -255,6 +336,27 @@ def _generator_states(device: torch.device) -> torch.Tensor:
     if device.type != "cpu":
         states.append(torch.get_device_module(device).get_rng_state(device))
     return torch.cat(states)
+
+
+def _known(log_probs: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+    """Returns by how much each token is more probable at its place than expected, in nats.
+
+    Expected is what the other tokens are there, and what the token is at the places of others: a
+    model that knows how frequent words are, and nothing else, has 0.
+
+    Args:
+        log_probs: (places, tokens), the token of a place on the diagonal.
+        tokens: of each place.
+    """
+    differs = tokens[:, None] != tokens
+    others = torch.where(differs, log_probs, 0.0)
+    of_place, of_token = (others.sum(axis) / differs.sum(axis) for axis in (1, 0))
+    return log_probs.diagonal() - of_place - of_token + others.sum() / differs.sum()
+
+
+def _standard_error(values: torch.Tensor) -> float:
+    """Returns the standard error of the mean of some values."""
+    return float(values.std()) / math.sqrt(len(values))
 
 
 def _mean_change(before: torch.Tensor, after: torch.Tensor) -> float:

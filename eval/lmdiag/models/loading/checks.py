@@ -182,7 +182,7 @@ def check_tokenizer(
             f"{head} comes without a tokenizer's vocabulary: put the tokenizer's files beside the "
             "weights"
         )
-    if kind == "masked" and tokenizer.mask_token_id is None:
+    if kind in ("masked", "mntp") and tokenizer.mask_token_id is None:
         raise BadInput(
             f"{head}: its tokenizer has no mask token, so it cannot be queried as a masked model; "
             "try --kind causal"

@@ -37,13 +37,17 @@ from lmdiag.types import BadInput, Kind
 
 _KINDS: dict[Kind, tuple[str, dict[str, str]]] = {
     "masked": ("AutoModelForMaskedLM", modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES),
+    "mntp": ("AutoModelForMaskedLM", {}),
     "causal": ("AutoModelForCausalLM", modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
     "seq2seq": (
         "AutoModelForSeq2SeqLM",
         modeling_auto.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
     ),
 }
-"""Kind -> transformers' class that loads it, and its own list {model type: class name}."""
+"""Kind -> transformers' class that loads it, and its own list {model type: class name}.
+
+No configuration says that a model is mntp.
+"""
 
 _CONFIGURATION = "configuration (config.json)"
 _TOKENIZER = "tokenizer (tokenizer.json, tokenizer_config.json)"
@@ -56,7 +60,7 @@ class Parts:
     Attributes:
         model: in evaluation mode, without gradients, on its device.
         tokenizer: a fast one, which knows the character offsets of its tokens.
-        kind: masked, causal or seq2seq.
+        kind: see `lmdiag.types.Kind`.
         commit: see `Checkpoint`.
         training_step: step of a training checkpoint if revision or folder name one.
         warning: of what its files may mean otherwise, or have for nothing; None for no warning.
@@ -125,7 +129,7 @@ def detect(model_id: str, config: PretrainedConfig) -> Kind:
     possible: list[Kind] = [
         kind
         for kind, (auto_class, classes) in _KINDS.items()
-        if named & set(classes.values()) or auto_class in remote
+        if kind != "mntp" and (named & set(classes.values()) or auto_class in remote)
     ]
     if not possible:
         possible = [kind for kind, (_, types) in _KINDS.items() if config.model_type in types]

@@ -13,7 +13,7 @@ from lmdiag.protocol import QueryOptions, conflict
 from lmdiag.text import first_problem, suggest
 from lmdiag.types import BadInput
 
-KindOption = Literal["auto", "masked", "causal", "seq2seq"]
+KindOption = Literal["auto", "masked", "mntp", "causal", "seq2seq"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
 Quantization = Literal["8bit", "4bit"]
 
@@ -26,7 +26,8 @@ class Loading:
     """How weights are loaded. The texts of the fields are the help of the command line."""
 
     kind: KindOption = "auto"
-    """kind of model; auto: from its configuration"""
+    """kind of model; auto: from its configuration; mntp: masked, but answers one place before the
+    mask"""
     dtype: Dtype = "auto"
     """data type of the weights; auto: the checkpoint's own on accelerators, float32 on the CPU,
     where half precision is slow, and for unit word, which needs it"""

@@ -61,7 +61,7 @@ class QuestionEncoder(ABC):
         """Returns a question as rows; none if no token stands before the blank: see `unasked`."""
         query = self.framing.apply(question.query)
         blank = self.blank(query)
-        if not (blank.left or self.masked):
+        if not (blank.left or blank.opens_text):
             words = dict.fromkeys(question.words)
             return EncodedQuestion(question, query, blank, words, (), (), bare=False)
         words = {word: self.spell(word, query) for word in question.words}
@@ -85,22 +85,30 @@ class QuestionEncoder(ABC):
 
 @dataclass(frozen=True)
 class MaskedEncoder(QuestionEncoder):
-    """Questions to a masked model; `mask` is the id of its mask token."""
+    """Questions to a masked model.
+
+    Attributes:
+        mask: id of its mask token.
+        lead: by how many tokens its answers stand before the mask: 1 for the kind mntp, else 0.
+    """
 
     mask: int
+    lead: int = 0
     masked = True
 
     def blank(self, query: Query) -> Blank:
         """The blank of a query in its sentence, special tokens around it."""
         left, right = self.spelling.around(query)
         opening, closing = self.spelling.opening, self.spelling.closing
-        return Blank(opening + left, right + closing, self.mask)
+        return Blank(opening + left, right + closing, self.mask, lead=self.lead)
 
     def sentences(self) -> SentenceEncoder:
         spelling = self.spelling
         pll = self.framing.options.pll
         special = spelling.opening, spelling.closing
-        return SentenceEncoder(spelling, self.limit, *special, mask=self.mask, pll=pll)
+        return SentenceEncoder(
+            spelling, self.limit, *special, mask=self.mask, lead=self.lead, pll=pll
+        )
 
 
 @dataclass(frozen=True)
@@ -185,8 +193,9 @@ def question_encoder(
         )
     spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
     framing = Framing(options)
-    if parts.kind == "masked":
-        return MaskedEncoder(spelling, limit, framing, tokenizer.mask_token_id)
+    if parts.kind in ("masked", "mntp"):
+        lead = 1 if parts.kind == "mntp" else 0
+        return MaskedEncoder(spelling, limit, framing, tokenizer.mask_token_id, lead)
     start, model_type = parts.model.config.decoder_start_token_id, parts.model.config.model_type
     sentinel = tokenizer.get_vocab().get(_SENTINEL)
     filler = tokenizer.mask_token_id if sentinel is None else sentinel
@@ -206,9 +215,7 @@ def causal_encoder(
     prompt = options.prompt
     if options.chat:
         prompt = chat_prompt(tokenizer, options.instruction, model_id)
-    # an assistant's turn begins without a space, unless the template writes one
-    is_joined = options.chat and options.elicitation == "choice" and not prompt[-1].isspace()
-    framing = Framing(options, prompt or SLOT, is_joined)
+    framing = Framing(options, prompt or SLOT)
     bos = "never" if options.chat else options.bos  # a chat template has its own
     opening = _opening(spelling, bos)
     if opening and spelling.text(framing.prompt)[: len(opening)] == opening:

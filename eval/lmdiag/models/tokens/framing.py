@@ -38,12 +38,10 @@ class Framing:
     Attributes:
         options: knobs that change the context.
         prompt: text with `SLOT` in it, which the context replaces.
-        is_joined: whether no space stands before what follows the prompt.
     """
 
     options: QueryOptions
     prompt: str = SLOT
-    is_joined: bool = False
 
     @property
     def shown(self) -> str:
@@ -54,12 +52,16 @@ class Framing:
         """Returns the query as the model reads it.
 
         A space at the end, as of a prompt whose context is empty, is left out: it belongs to the
-        word that follows.
+        word that follows. A word that opens the assistant's turn of a chat has a space before it
+        only if the template writes one.
         """
         context = with_first_letter(query.context, self.options.first_letter)
-        text = self.prompt.replace(SLOT, context).rstrip(" ")
-        space = query.space_before if self.prompt.endswith(SLOT) else None
-        return query._replace(context=text, space_before=False if self.is_joined else space)
+        text = self.prompt.replace(SLOT, context)
+        ends_in_context = self.prompt.endswith(SLOT)
+        space = query.space_before if ends_in_context else None
+        if self.options.chat and not (ends_in_context and context):
+            space = text.endswith(" ")
+        return query._replace(context=text.rstrip(" "), space_before=space)
 
 
 def chat_prompt(tokenizer: PreTrainedTokenizerFast, instruction: str, model_id: str) -> str:

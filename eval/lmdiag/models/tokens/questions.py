@@ -53,12 +53,19 @@ class Blank:
         right: tokens after it (masked models).
         mask: id of the mask token; None for models that continue a text.
         source: the encoder's tokens (encoder-decoders).
+        lead: by how many tokens the answer of a masked model stands before the mask.
     """
 
     left: Pieces
     right: Pieces = ()
     mask: int | None = None
     source: Pieces = ()
+    lead: int = 0
+
+    @property
+    def opens_text(self) -> bool:
+        """Whether it can be read with nothing to its left."""
+        return self.mask is not None and not self.lead
 
     def partial_words(self, pieces: Pieces, *, end: bool = False) -> list[PartialWord]:
         """Returns what stands before each piece of a word and, if `end`, after the last one."""
@@ -71,7 +78,7 @@ class Blank:
         if self.mask is None:
             return TokenRow(self.left + partial.pieces, (end - 1,), self.source)
         masks = (self.mask,) * (partial.total - len(partial.pieces))
-        return TokenRow(self.left + partial.pieces + masks + self.right, (end,))
+        return TokenRow(self.left + partial.pieces + masks + self.right, (end - self.lead,))
 
     def rows(self, words: Iterable[Pieces]) -> tuple[list[TokenRow], list[PartialWord]]:
         """Returns rows that read what words need, as few as possible, and what each read follows.

@@ -65,7 +65,7 @@ class EncodedSentence:
     def key(self) -> tuple[Any, ...]:
         """What the answer depends on, apart from the model; its `repr` identifies it."""
         by = self.encoder
-        how = by.opening, by.closing, by.mask, by.pll, by.reads_end
+        how = by.opening, by.closing, by.mask, by.lead, by.pll, by.reads_end
         return self.ids, self.spans, *how, self.sentence.entropy
 
     @property
@@ -76,7 +76,8 @@ class EncodedSentence:
     @property
     def scored(self) -> range:
         """Numbers of the tokens that have a probability: not the first if nothing precedes it."""
-        has_first = bool(self.encoder.opening) or self.encoder.mask is not None
+        reads_itself = self.encoder.mask is not None and not self.encoder.lead
+        has_first = bool(self.encoder.opening) or reads_itself
         return range(0 if has_first else 1, len(self.ids))
 
     @property
@@ -106,6 +107,7 @@ class SentenceEncoder:
         limit: longest input in tokens; None for no limit.
         opening, closing: special tokens before and after a text.
         mask: id of the mask token; None for a causal model.
+        lead: by how many tokens the answers of a masked model stand before the mask.
         pll: "within-word" masks the later tokens of a word, too; "original" a token alone.
         reads_end: whether the distribution after the last token is read, too (causal models).
     """
@@ -115,6 +117,7 @@ class SentenceEncoder:
     opening: Pieces
     closing: Pieces = ()
     mask: int | None = None
+    lead: int = 0
     pll: Pll = "within-word"
     reads_end: bool = False
 
@@ -191,13 +194,13 @@ class SentenceEncoder:
                 if reads:
                     yield TokenRow(ids[: reads[-1] + 1], reads, wanted=wanted)
                 continue
-            for token in range(first, last):
+            for token in range(max(first, encoded.scored.start), last):
                 stop = min(stops[token], end) if self.pll == "within-word" else token + 1
                 masks = (self.mask,) * (stop - token)
                 inside = encoded.ids[start:token] + masks + encoded.ids[stop:end]
                 ids = self.opening + inside + self.closing
                 wanted = encoded.ids[token : token + 1]
-                yield TokenRow(ids, (before + token - start,), wanted=wanted)
+                yield TokenRow(ids, (before + token - start - self.lead,), wanted=wanted)
 
 
 Encoded = EncodedQuestion | EncodedSentence

@@ -98,6 +98,10 @@ class Spelling:
         """Returns the pieces of a text by itself, without special tokens."""
         return tuple(self._backend.encode(text, add_special_tokens=False).ids)
 
+    def is_control(self, token: int) -> bool:
+        """Returns whether a token stands for no text of its own, as the unknown token."""
+        return token in self._controls
+
     def name(self, token: int | None) -> str:
         """Returns the name of a token in the vocabulary; "" if it has none."""
         return "" if token is None or token < 0 else self._backend.id_to_token(token) or ""
