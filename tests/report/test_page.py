@@ -132,10 +132,10 @@ def test_marks_lead_to_items_by_mouse_and_keyboard(page, pages):
 
 def test_a_selection_filters_the_list_and_the_list_highlights_marks(page, pages):
     figure = chart(opened(page, pages["one"]), "role88-pairs")
-    box = figure.locator("svg").bounding_box()
-    page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.2 * box["height"])
+    box = marks(figure).first.bounding_box()
+    page.mouse.move(box["x"] - 9, box["y"] - 9)
     page.mouse.down()
-    page.mouse.move(box["x"] + 0.95 * box["width"], box["y"] + 0.8 * box["height"], steps=5)
+    page.mouse.move(box["x"] + box["width"] + 9, box["y"] + box["height"] + 9, steps=5)
     page.mouse.up()
     items = page.locator("[data-items]").nth(1)
     items.locator("[data-clear]").wait_for()
