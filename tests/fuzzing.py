@@ -32,6 +32,7 @@ from hub.boards import request, write_request
 from invented_runs import make_run
 from rich.console import Console
 from sentence_files import write_pairs, write_sentences, write_set, write_suites
+from shown import page_of, print_tables, sections_as, shown_as
 
 import lmdiag
 from lmdiag import cli, evaluation, results, stimuli
@@ -43,9 +44,7 @@ from lmdiag.models.server.replies import read_reply
 from lmdiag.models.tokens.framing import chat_prompt
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, distinct_questions
-from lmdiag.report.formats import figures_as_csv, render_tables
-from lmdiag.report.html import Report
-from lmdiag.report.terminal import print_results
+from lmdiag.report.runs import Report
 from lmdiag.results.predictions import read_external
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
@@ -257,12 +256,12 @@ def read_predictions(file):
 def read_run(folder):
     """Reads a run and writes its tables in all formats, the page only sometimes (it is slow)."""
     run = results.load_run(folder)
-    print_results(run.results, Console(file=StringIO(), width=100))
-    figures_as_csv([run.results])
+    print_tables(run.results, Console(file=StringIO(), width=100))
+    shown_as("csv", [run.results])
     for name in ("markdown", "latex"):
-        render_tables(name, Report(run).sections)
+        sections_as(name, Report(run).sections)
     if run.predictions and (folder / "results.json").stat().st_size % 16 == 0:
-        Report([run]).page()
+        page_of([run])
 
 
 def read_board(folder):

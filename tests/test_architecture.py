@@ -20,7 +20,7 @@ from lmdiag.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 ASKING = {"models", "runs"}
-SHOWING = {"report", "display", "hub", "leaderboard", "api"}
+SHOWING = {"report", "hub", "leaderboard", "api", "cli"}
 MEASURING = {"measures", "stats", "evaluation", "comparison", "results"}
 NEVER = {
     "diagnostics": ASKING | SHOWING | MEASURING - {"measures"} | {"stimuli"},
@@ -34,22 +34,18 @@ NEVER = {
     "multiverse": ASKING | SHOWING,
     "results": ASKING | SHOWING | {"evaluation", "comparison"},
     "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
-    "report": ASKING | {"hub", "leaderboard", "display", "api"},
-    "hub": ASKING | {"leaderboard", "display", "api"},
-    "leaderboard": ASKING | {"display", "api"},
+    "measures": ASKING | SHOWING | MEASURING - {"measures"},
+    "report": ASKING | SHOWING - {"report"},
+    "hub": ASKING | SHOWING - {"hub", "report"},
+    "leaderboard": ASKING | {"api", "cli"},
 }
-"""Room -> siblings that it never imports: data flows one way."""
-SHOWN_BY = {
-    "lmdiag.results.run": ("analysis.items", "report.charts.output", "report.html"),
-    "lmdiag.multiverse": ("report.charts.output", "report.multiverse", "report.terminal"),
-    "lmdiag.analysis.designs": (
-        "report.charts.conditions", "report.charts.output", "report.terminal",
-    ),
-}  # fmt: skip
-"""Imports that do not count: methods that tabulate, print and draw a result import what does it."""
+"""Room -> siblings that it never imports, also within functions: data flows one way.
+
+Results are data, which know nothing of what shows them; see `lmdiag.presentable`.
+"""
 ALONE = {
     "types": {"spacing", "text"}, "protocol": {"types"}, "formulas": set(), "stats": set(),
-    "text": set(),
+    "text": set(), "presentable": set(),
     "measures": {"formulas", "frequencies", "types"},
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
@@ -69,9 +65,6 @@ def modules(*, types):
     )  # fmt: skip
     for module in graph.find_modules_directly_imported_by("lmdiag"):
         graph.remove_import(importer="lmdiag", imported=module)
-    for importer, modules in SHOWN_BY.items():
-        for module in modules:
-            graph.remove_import(importer=importer, imported=f"lmdiag.{module}")
     return graph
 
 

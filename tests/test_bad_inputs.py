@@ -27,7 +27,8 @@ from lmdiag.hub.publish import is_on_hub
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.multiverse import Multiverse
-from lmdiag.report.terminal import print_analysis
+from lmdiag.report.display import output_of
+from lmdiag.report.formats.terminal import print_output
 from lmdiag.results import load_run, model_slug
 from lmdiag.results.predictions import read_external
 from lmdiag.stimuli.dataset import script
@@ -265,14 +266,12 @@ def test_many_conditions_are_printed_in_part():
     rows = [
         {"item": item, "condition": f"c{cell:02}", "surprisal": (item * 7 + cell * cell) % 13}
         for item in range(3)
-        for cell in range(20)
+        for cell in range(40)
     ]
-    print_analysis(
-        lmdiag.analyse(pd.DataFrame(rows), conditions=["condition"]),
-        Console(file=(file := StringIO()), width=200),
-    )
-    assert "the first 100 of 190 rows; --json has all" in file.getvalue()
-    assert file.getvalue().count(" - c") == 100
+    analysis = lmdiag.analyse(pd.DataFrame(rows), conditions=["condition"])
+    print_output(output_of(analysis), Console(file=(file := StringIO()), width=200))
+    assert "the first 500 of 780 rows; --format csv" in file.getvalue()
+    assert file.getvalue().count(" - c") == 500
 
 
 def test_lists_of_our_own_formats_are_read(tmp_path):

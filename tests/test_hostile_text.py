@@ -15,13 +15,11 @@ from pandas import DataFrame
 from parsed import ParsedPage
 from rich.console import Console
 from sentence_files import suite_of
+from shown import page_of, print_tables, shown_as
 
 from lmdiag import cli
 from lmdiag.files import resource_path
-from lmdiag.report.formats import figures_as_csv, render_tables
-from lmdiag.report.html import Report
-from lmdiag.report.items import choose
-from lmdiag.report.terminal import print_results
+from lmdiag.report.runs import Report
 from lmdiag.results import load_run
 from lmdiag.table_files import write_table
 from lmdiag.text import visible
@@ -68,7 +66,23 @@ def hidden(text):
 def check_markdown(text):
     """Rendered with tables and addresses on, it has no elements but those of tables and lists."""
     page = MarkdownIt("commonmark").enable("table").render(text)
-    allowed = {"h2", "p", "strong", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "code"}
+    allowed = {
+        *[
+            "h1",
+            "h2",
+            "p",
+            "strong",
+            "table",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "ul",
+            "li",
+            "code",
+        ]
+    }
     assert set(re.findall(r"<(\w+)", page)) <= allowed
     assert not re.search(r"https?://|www\.", text)
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
@@ -78,7 +92,8 @@ def check_markdown(text):
 def check_latex(text):
     """Its commands are the tables' own; special characters are escaped."""
     allowed = (
-        "begin end centering caption label toprule midrule bottomrule quad textbackslash pm le "
+        "begin end centering scalebox hyphenpenalty caption label toprule midrule bottomrule quad "
+        "textbackslash pm le "
         "textasciitilde textasciicircum textbar linewidth usepackage dagger uparrow downarrow "
         "allowbreak footnotesize scriptsize raggedright smallskip setlength tabcolsep shortstack "
         "parbox bullet ldots hangindent"
@@ -123,18 +138,17 @@ CHECKS = {
 )
 def test_text_from_outside_does_nothing(name, form, hostile_runs):
     run = hostile_runs[form]
-    items = choose([run], [x for rows in run.stimuli.values() for x in rows.columns()["id"]])
     if name == "terminal":
-        print_results(run.results, Console(file=(out := io.StringIO()), width=120, highlight=False))
+        print_tables(run.results, Console(file=(out := io.StringIO()), width=120, highlight=False))
         texts = [out.getvalue()]
         assert "[bold red]" in texts[0].replace("\n", "")  # rich would have taken out its markup
     elif name == "html":
-        texts = [Report([run]).page()]
+        texts = [page_of([run])]
     elif name == "csv":
-        texts = [figures_as_csv([run.results])]
+        texts = [shown_as("csv", [run.results])]
     else:
-        tables = Report(run).sections
-        texts = [render_tables(name, tables, items), render_tables(name, tables)]
+        ids = [x for rows in run.stimuli.values() for x in rows.columns()["id"]]
+        texts = [shown_as(name, run), shown_as(name, Report(run, items=ids))]
     for text in texts:
         assert hidden(text) == set()
         CHECKS[name](text)
@@ -145,7 +159,7 @@ def test_text_from_outside_does_nothing(name, form, hostile_runs):
 def test_text_from_outside_is_shown_as_text_by_a_browser(form, new_page, hostile_runs, tmp_path):
     """`new_page` fails if the page does anything, or loads something from outside."""
     page, path = new_page(), tmp_path / "page.html"
-    path.write_text(Report(hostile_runs[form]).page())
+    path.write_text(page_of(hostile_runs[form]))
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")
     for summary in page.locator("details > summary").all():

@@ -14,13 +14,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from invented_runs import make_run
 from sentence_files import suite_of
+from shown import plots_of
 
 import lmdiag
 from lmdiag.cli import main
 from lmdiag.measures import part_bits
 from lmdiag.protocol import Protocol
-from lmdiag.report.html import Report
 from lmdiag.report.item_list import item_list
+from lmdiag.report.runs import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import read_results
 from lmdiag.stats import point
@@ -234,7 +235,7 @@ def check_regions(run):
             of_row = [value for (row, _), value in bits.items() if row == choice.id]
             listed = [math.nan if part.bits is None else part.bits for part in choice.parts]
             assert listed == pytest.approx(of_row, nan_ok=True)
-    charts = [chart for chart in Report([run]).charts() if chart.kind == "regions"]
+    charts = [chart for chart in plots_of([run]) if chart.kind == "regions"]
     try:
         cells = lmdiag.analyse(run, region=2, conditions=["condition"]).cells
     except BadInput:  # no item has region 2 in both conditions

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lmdiag.presentable import Display, register_display
+
 if TYPE_CHECKING:
     from lmdiag.api import (
         analyse,
@@ -35,6 +37,16 @@ def __getattr__(name: str) -> Any:
     from lmdiag import api
 
     return getattr(api, name)
+
+
+def _display() -> Display:
+    """Returns what shows results, when the first one is shown."""
+    from lmdiag.report import display
+
+    return display
+
+
+register_display(_display)
 
 
 def __dir__() -> list[str]:

@@ -28,19 +28,20 @@ from lmdiag.analysis.cloze import TOP, ClozeAnalysis, analyse_norms, norms_of_ru
 from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
-from lmdiag.analysis.items import Per, is_table_file, items_of, items_of_predictions, labels_of
+from lmdiag.analysis.items import is_table_file, items_of, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure
 from lmdiag.analysis.rows import with_numbers
 from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import (
+    Comparisons,
     ScoredPair,
     compare_pairs,
     compare_runs,
     differing,
     unlike_first,
 )
-from lmdiag.display import Comparisons, Measures, TaskPredictions
 from lmdiag.elicitation import wording_of
+from lmdiag.evaluation import Measures
 from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
 from lmdiag.keywords import with_fields
@@ -59,6 +60,7 @@ from lmdiag.protocol import (
 )
 from lmdiag.questions import Setting
 from lmdiag.results import FigureKey, Run, load_run
+from lmdiag.results.items import Per, TaskPredictions, items_of_predictions
 from lmdiag.results.models import model_labels
 from lmdiag.runs.asking import (
     control_warning,
@@ -744,4 +746,4 @@ def compare(
         for x in given
     ]
     compared = compare_runs(*runs, seed=seed, across=across, tasks=tasks, measures=measures)
-    return Comparisons(compared, [run.results for run in runs])
+    return Comparisons(compared, runs, across, seed)

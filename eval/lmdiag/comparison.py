@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from pydantic_core import to_jsonable_python
 
 from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection
@@ -22,6 +23,7 @@ from lmdiag.evaluation import chosen_measures
 from lmdiag.measures import MeasureName, Scores, Statistic, is_human, registered
 from lmdiag.measures.scores import objects
 from lmdiag.perturb import NONE
+from lmdiag.presentable import Presentable
 from lmdiag.protocol import KNOBS, QueryOptions
 from lmdiag.results import FigureKey, Results
 from lmdiag.results.figures import in_patterns
@@ -31,6 +33,8 @@ from lmdiag.text import shortened, suggest
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from lmdiag.results import Run
 
 SAME_TEST = {"tse": "sensitivity", "prediction_accuracy": "suite_accuracy"}
@@ -83,6 +87,73 @@ class Comparison:
     def key(self) -> FigureKey:
         """The address of the figure, by the names of the base run."""
         return FigureKey(self.task, self.setting, self.measure, self.by, self.level)
+
+
+class Comparisons(Presentable, list[Comparison]):
+    """Comparisons of a model with others, one a measure and other model.
+
+    Attributes:
+        runs: of the models; the others are compared with the first one.
+        names: of the models.
+        signatures: parallel; see `lmdiag.results.signature`.
+        across: keys of `KNOBS` in which the runs may differ.
+        seed: of the tests.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Comparison],
+        runs: Sequence[Run],
+        across: Sequence[str] = (),
+        seed: int = 0,
+    ) -> None:
+        super().__init__(rows)
+        self.runs = runs
+        self.across = across
+        self.seed = seed
+        results = [run.results for run in runs]
+        self.names = model_labels([of.model for of in results], [of.protocol for of in results])
+        self.signatures = [of.signature for of in results]
+
+    def __repr__(self) -> str:
+        reference, *others = self.names
+        return f"<{len(self)} comparisons of {reference} with {', '.join(others)}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per comparison.
+
+        `base_model` and `new_model` name the models, `base` and `new` are their figures.
+        Undefined is NaN; the other columns are the fields of `Comparison`.
+        """
+        from pandas import DataFrame
+
+        frame = DataFrame(
+            {"base_model": self.names[0], "new_model": self.names[row.number]} | asdict(row)
+            for row in self
+        )
+        return frame.drop(columns="number", errors="ignore")
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what `lmdiag compare --json` prints; undefined numbers are None."""
+        facts = ("commit", "dtype", "quantization", "server")
+        models = []
+        for name, run in zip(self.names, self.runs, strict=True):
+            model = run.results.model
+            known = {fact: getattr(model, fact) for fact in facts}
+            known = {fact: value for fact, value in known.items() if value is not None}
+            models.append({"name": name, "model": model.id} | known)
+        records = []
+        for record in map(asdict, self):
+            new = self.names[record.pop("number")]
+            records.append({"base_model": self.names[0], "new_model": new} | record)
+        document = {
+            "signature": self.signatures[0], "models": models,
+            **({"across": self.across, "signatures": self.signatures} if self.across else {}),
+            "seed": self.seed, "direction": "new minus base",
+            "comparisons": records,
+        }  # fmt: skip
+        plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
+        return plain
 
 
 class ScoredPair(NamedTuple):

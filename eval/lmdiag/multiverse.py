@@ -20,16 +20,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lmdiag.comparison import Comparison, compare_pairs, scored_pair
 from lmdiag.files import has_file
-from lmdiag.printable import Printable
+from lmdiag.presentable import Presentable
 from lmdiag.protocol import KNOBS
 from lmdiag.results import SCORES, Figure, FigureKey, Run, load_run, read_results
 from lmdiag.results.results import read_record
 from lmdiag.types import BadInput, Kind
 
 if TYPE_CHECKING:
-    import altair
     from pandas import DataFrame
-    from rich.console import Console
 
 MULTIVERSE = "multiverse.json"
 MULTIVERSE_PAGE = "multiverse.html"
@@ -87,7 +85,7 @@ class Headline:
 
 
 @dataclass(frozen=True, repr=False)
-class Multiverse(Printable):
+class Multiverse(Presentable):
     """The headline figures of some models in every protocol; they are those of the runs.
 
     Attributes:
@@ -224,19 +222,6 @@ class Multiverse(Printable):
             for model in self.models
             for number, figure in self.curve(headline, model)
         )
-
-    def show(self, console: Console) -> None:
-        """Prints the tables of `lmdiag multiverse`."""
-        from lmdiag.report.terminal import print_multiverse
-
-        print_multiverse(self, console)
-
-    def charts(self) -> dict[str, altair.TopLevelMixin]:
-        """Returns the specification curves of the page as altair charts, by name."""
-        from lmdiag.report.charts.output import notebook
-        from lmdiag.report.multiverse import multiverse_plots
-
-        return {plot.name: notebook(plot) for _, plot in multiverse_plots(self)}
 
     @classmethod
     def read(cls, folder: str | Path) -> Multiverse:

@@ -407,20 +407,30 @@ def _cells(values: Sequence[Any]) -> Sequence[Any]:
 
 
 def write_table(table: DataFrame, path: Path) -> None:
-    """Writes a table as csv, tab-separated or Parquet, completely or not at all.
+    """Writes a table as csv, tab-separated or Parquet, completely or not at all."""
+    files.write_atomically(path, table_content(table, path.suffix))
+
+
+def table_content(table: DataFrame, suffix: str) -> bytes:
+    """Returns a table as the content of a file: csv, tab-separated or Parquet.
 
     A csv file is UTF-8, with a byte-order mark if a text is not ASCII: Excel needs it, R and pandas
-    drop it. Numbers have all their digits; what is missing is empty. Texts that a spreadsheet would
-    take for a formula get an apostrophe in front, unless they are numbers.
+    drop it.
     """
-    with files.replacing(path) as file:
-        if path.suffix == ".parquet":
-            table.to_parquet(file, index=False)
-            return
-        cells = table.apply(_csv_column).rename(columns=lambda name: csv_cell(visible(name)))
-        separator = "\t" if path.suffix == ".tsv" else ","
-        text = cells.to_csv(index=False, sep=separator, lineterminator="\r\n")
-        file.write(text.encode("utf-8" if text.isascii() else "utf-8-sig"))
+    if suffix == ".parquet":
+        return table.to_parquet(index=False)
+    text = csv_text(table, "\t" if suffix == ".tsv" else ",").replace("\n", "\r\n")
+    return text.encode("utf-8" if text.isascii() else "utf-8-sig")
+
+
+def csv_text(table: DataFrame, separator: str = ",") -> str:
+    """Returns a table as csv.
+
+    Numbers have all their digits; what is missing is empty. Texts that a spreadsheet would take for
+    a formula get an apostrophe in front, unless they are numbers.
+    """
+    cells = table.apply(_csv_column).rename(columns=lambda name: csv_cell(visible(name)))
+    return str(cells.to_csv(index=False, sep=separator, lineterminator="\n"))
 
 
 def _csv_column(column: Series) -> Series:

@@ -63,7 +63,7 @@ def test_every_number_of_terminal_page_and_json_is_the_hand_computed_one(command
     file, page, out = (command.folder / name for name in ("r.csv", "p.html", "w.csv"))
     file.write_text(ROWS)
     arguments = ("cloze", file, "--model", "org/m", "--output", command.folder)
-    code, text, err = command(*arguments, "--json", "--out", out, "--report", page)
+    code, text, err = command(*arguments, "--json", "--out", out, page)
     assert code == 0, err
     found = json.loads(text)
     (figures,) = found["models"]

@@ -40,11 +40,11 @@ def test_runs_are_compared_with_the_first(command):
         assert undefined >= ({"p", "p_adjusted"} if x not in tested else set())
 
     out = command("compare", *arguments)[1]
-    for words in (f"{base}  float32", *(f"{name} − {base}\n" for name in others), "Holm"):
-        assert words in out  # markup in the name of a model has no effect
+    shown = (f"\n{base}\n", *(f"{name} − {base}\n" for name in others), "Holm")
+    assert all(text in out for text in shown)  # markup in the name of a model has no effect
     assert f"over the {len(tested)} distinct tests" in out
-    lines = out.split("ROLE-88: semantic roles and event knowledge")[1].splitlines()
-    row = next(line for line in lines if line.startswith("sensitivity "))
+    lines = out.split("\nROLE-88")[1].splitlines()
+    row = next(line for line in lines if line.startswith("  sensitivity "))
     value = results[base].figure(FigureKey("role88", "none", "sensitivity"))["value"]
     assert f" {100 * value:.1f} " in row
 
@@ -58,7 +58,7 @@ def test_no_table_is_cut(command, monkeypatch, columns):
     skilled = make_run(command.folder / "skilled", command.data, id="org/skilled", skill=9.0)
     unskilled = make_run(command.folder / "unskilled", command.data, id="org/weak", skill=0.0)
     out = command("compare", skilled, unskilled, "--tasks", "neg136")[1]
-    tables = out[out.index("NEG-136") : out.index("95% intervals have")]
+    tables = out[: out.index("95% intervals have")]
     assert "…" not in tables
     assert max(map(len, tables.splitlines())) <= (columns or 10_000)
     for text in ("p adj.", "difference", "< .001 m", "sensitivity, NAT natural "):
@@ -75,7 +75,7 @@ def test_folders_and_names_of_runs(command):
     folders = {"a": command.runs[0], "b": named}
     copies = [shutil.copytree(run, output / x / "token") for x, run in folders.items()]
     options = ("--tasks", "role88", "--measures", "accuracy")
-    assert "second try  org/second, float32, commit" in command("compare", *copies, *options)[1]
+    assert "\nsecond try\norg/second, float32, commit" in command("compare", *copies, *options)[1]
     expected = command("compare", *copies, *options, "--json")[1]
     document = json.loads(expected)
     assert document["models"][1]["name"] == "second try"
@@ -130,25 +130,29 @@ def test_tables_go_to_standard_output_and_need_no_data_set(command):
     assert r"\toprule" in command("report", run, *table, "latex")[1]
     # chosen items come with their words; csv is the table of figures
     file = command.folder / "items.md"
-    arguments = ["--items", "role88-1", "--out", file, *table]
-    assert command("report", *command.runs, *arguments, "markdown")[:2] == (0, f"Saved in {file}\n")
+    arguments = ["--items", "role88-1", "--tasks", "role88"]
+    saved = command("report", *command.runs, *arguments, "--out", file)[:2]
+    assert saved == (0, f"Saved in {file}\n")
     table = file.read_text().partition("Predictions for chosen items")[2]
     assert "org/second" in table
-    refused = command.refused("report", *command.runs, *arguments, "csv")
+    refused = command.refused("report", *command.runs, *arguments, "--format", "csv")
     assert "`lmdiag items RUNS --out FILE` writes the items" in refused
 
 
 def test_figures_go_into_a_directory_with_their_captions(command):
     folder = command.folder / "figures"
-    arguments = ["--figures", folder, "--format", "pdf", "--width", 17]
-    code, out, err = command("report", command.runs[0], *arguments)
-    figures = sorted(folder.glob("*.pdf"))
-    assert (code, out, err) == (0, f"Saved {len(figures)} figures in {folder}\n", "")
-    assert {"role88-cloze", "cprag102-pairs"} <= {path.stem for path in figures}
+    options = ["--tasks", "role88", "--width", 17, "--out", folder, command.folder / "all.pdf"]
+    code, out, err = command("report", command.runs[0], *options)
+    figures = sorted(folder.glob("*.svg"))
+    assert (code, err) == (0, "")
+    assert f"Saved {len(figures)} charts in {folder}\n" in out
+    assert "role88-cloze" in {path.stem for path in figures}
     assert all(path.with_suffix(".txt").read_text().strip() for path in figures)
-    for wrong in (["--format", "svg"], ["--figures", folder, "--format", "csv"]):
-        error = command.refused("report", command.runs[0], *wrong)
-        assert "give --figures DIR --format svg" in error
+    assert {path.stem[4:] for path in command.folder.glob("all-*.pdf")} == {x.stem for x in figures}
+    error = command.refused("report", command.runs[0], "--out", folder / "x.dox")
+    assert "the ending is the format: choose from .txt, .html" in error
+    error = command.refused("report", command.runs[0], "--figures", folder)
+    assert "--out FILE" in error
 
 
 def test_pages_and_tables_refuse_items_that_there_are_not(command):

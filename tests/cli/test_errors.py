@@ -11,6 +11,7 @@ import pytest
 from launched import HANG, SCRIPT, environment, torchrun
 
 from lmdiag import cli, stimuli
+from lmdiag.report.formats import FORMATS
 from lmdiag.runs.processes import SharedError
 from lmdiag.types import BadInput
 
@@ -132,21 +133,21 @@ def test_other_commands_have_written_nothing(command, monkeypatch):
 
 
 def test_files_are_written_before_a_reader_of_the_output_can_close_it(command, monkeypatch):
-    """As in `lmdiag cloze ... --report FILE | head`."""
+    """As in `lmdiag cloze ... --out FILE | head`."""
 
     def closed(*_):
         raise BrokenPipeError
 
-    monkeypatch.setattr("lmdiag.report.terminal.print_section", closed)
-    for page in ("cloze.cloze_page", "human.human_page"):
-        monkeypatch.setattr(f"lmdiag.report.{page}", lambda _: "the page")
+    monkeypatch.setattr("lmdiag.report.formats.terminal.print_section", closed)
+    page = FORMATS["html"]._replace(render=lambda *_: "the page")
+    monkeypatch.setitem(FORMATS, "html", page)
     words = [f"1,{n},w{n},{300 + n % 7},{1 + n % 5}\n" for n in range(1, 60)]
     table = command.folder / "words.csv"
     table.write_text("text,position,word,rt,surprisal\n" + "".join(words))
     fit = ["fit", "--human", table, "--response", "rt", "--surprisal", "surprisal"]
     for arguments in (["cloze", command.runs[0]], fit):
         page = command.folder / f"{arguments[0]}.html"
-        command(*arguments, "--report", page)
+        command(*arguments, "--out", page)
         assert page.read_text() == "the page"
 
 

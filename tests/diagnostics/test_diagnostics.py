@@ -11,6 +11,7 @@ from invented_runs import by_name, make_run, predictions_of
 from rich.console import Console
 from sentence_files import FILES as SETS
 from sentence_files import write_set
+from shown import plots_of, print_tables, sections_as, shown_as
 
 import lmdiag
 from lmdiag import diagnostics, perturb, stimuli
@@ -20,10 +21,8 @@ from lmdiag.diagnostics.base import FigureColumn
 from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.measures import AGREEMENT_LAYOUT, measures_of, registry
 from lmdiag.protocol import Protocol
-from lmdiag.report.formats import figures_as_csv, render_tables
-from lmdiag.report.html import Report
 from lmdiag.report.item_list import item_list
-from lmdiag.report.terminal import print_results
+from lmdiag.report.runs import Report
 from lmdiag.results import FigureKey, load_run
 
 TENSE = '''
@@ -114,16 +113,16 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
 
     # tables, the page, the comparison
     report = Report(runs)
-    page = report.page()
-    markdown, latex = (render_tables(name, report.sections) for name in ("markdown", "latex"))
+    page = shown_as("html", report)
+    markdown, latex = (sections_as(name, report.sections) for name in ("markdown", "latex"))
     for text in (markdown, page):
         assert all(label in text for label in ("No adverb", "margin", "past tense"))
 
     # a measure that no table and no chart declares: terminal, formats, csv, JSON, page, chart
-    print_results(results[0], Console(file=(terminal := io.StringIO()), width=200))
+    print_tables(results[0], Console(file=(terminal := io.StringIO()), width=200))
     assert all("new measure" in text for text in (terminal.getvalue(), markdown, page, latex))
     # models, settings, all items and two levels
-    assert figures_as_csv(results).count(",new_measure,") == 2 * 2 * 3
+    assert shown_as("csv", results).count(",new_measure,") == 2 * 2 * 3
     assert "new_measure" in results[0].to_json()["tasks"]["tense"]["none"]["measures"]
     items = lmdiag.load_run(runs[0].path, str(tense)).items().query("perturbation == 'none'")
     assert items["new_measure"].dropna().tolist() == items["sensitivity"].dropna().tolist()
@@ -132,7 +131,7 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
     assert cells.set_index("tense")["mean"][["past", "future"]].tolist() == verdicts.tolist()
     (first, *_) = item_list(Report(runs[0]).tasks["tense"])["listed"]
     assert f"new measure {verdicts[0]:.3f}" in first["measures"]
-    (chart,) = (plot for plot in Report(runs).charts() if plot.name == "tense-measures")
+    (chart,) = (plot for plot in plots_of(runs) if plot.name == "tense-measures")
     assert {row["label"] for row in chart.spec["data"]["values"]} >= {"sensitivity", "new measure"}
     assert "TENSE-4: adverbs of time" in page
     assert "tense preferred" in page

@@ -11,9 +11,9 @@ from sentence_files import BITS, suite
 
 import lmdiag
 from lmdiag import stimuli
-from lmdiag.analysis.items import measure_columns
 from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
+from lmdiag.results.items import measure_columns
 from lmdiag.results.scores import item_scores, without_curves
 from lmdiag.types import UNCASED, SentenceAnswer, WordSpan
 

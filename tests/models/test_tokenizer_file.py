@@ -10,6 +10,7 @@ from itertools import product
 import pytest
 import torch
 import transformers
+from lmdiag.report.html import Report
 from reference import CLOSE, double
 from sentence_texts import SENTENCES
 from tokenizer_files import PUBLISHED
@@ -28,7 +29,6 @@ import lmdiag
 from lmdiag.models import load
 from lmdiag.models.demo import demo_folder
 from lmdiag.models.loading.tokenizer_file import use_tokenizer_file
-from lmdiag.report.html import Report
 from lmdiag.types import Query, Question
 from models.toys import ask, edit
 

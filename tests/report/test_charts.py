@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 from invented_runs import make_run
 from sentence_files import run_on, write_pairs, write_suites
+from shown import page_of, plots_of
 
 import lmdiag
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import ChartKind
 from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
-from lmdiag.report.html import Report
 from lmdiag.report.human import human_plots
 from lmdiag.report.items import items
 from lmdiag.report.selections import ReportFigures
@@ -34,7 +34,7 @@ def test_every_declared_kind_is_made_and_altair_takes_it(runs, forms):
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
     steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]
     shown = [[runs["strong"]], [runs["all"]], [runs["strong"], runs["weak"]], steps]
-    plots = [Report(several).charts() for several in (*shown, [forms["suites"]], [forms["pairs"]])]
+    plots = [plots_of(several) for several in (*shown, [forms["suites"]], [forms["pairs"]])]
     for of_runs in plots:
         assert len({plot.name for plot in of_runs}) == len(of_runs)
     kind_of = {plot.kind: plot for plot in chain(*plots)}
@@ -51,7 +51,7 @@ def test_figures_shuffles_and_levels(runs):
     results = runs["strong"].results
     settings = {"Original": "none", "Shuf": "shuf", "Trunc": "trunc", "Shuf + Trunc": "shuf_trunc"}
     names = {"low": "ci_low", "high": "ci_high"}
-    plots = Report(runs["strong"]).charts()
+    plots = plots_of(runs["strong"])
     for row in rows(plots, "cprag102-measures"):
         figure = results.figure(FigureKey("cprag102", settings[row["series"]], row["measure"]))
         for column in ("value", "low", "high", "n", "sd", "chance"):
@@ -77,7 +77,7 @@ def test_cutoffs_and_published_figures(runs, monkeypatch):
     results, key = runs["all"].results, FigureKey("cprag102", "none", "accuracy@5")
     published = {key: PublishedFigure("paper", "4", "org/all", key, 23.5, None, 34)}
     monkeypatch.setattr("lmdiag.results.figures.published_beside", lambda run: published)
-    plots = Report(runs["all"]).charts()
+    plots = plots_of(runs["all"])
     (row,) = (row for row in rows(plots, "cprag102-measures") if "published" in row)
     assert (row["label"], row["published"]) == ("accuracy@5", pytest.approx(0.235))
     for row in rows(plots, "agreement-cutoffs-mw-ew"):
@@ -94,7 +94,7 @@ def test_cutoffs_and_published_figures(runs, monkeypatch):
 
 def test_pairs_in_bits(forms, monkeypatch):
     by_id = {item.id: item for item in items(forms["pairs"], "blimp")}
-    marks = rows(Report(forms["pairs"]).charts(), "blimp-pairs")
+    marks = rows(plots_of(forms["pairs"]), "blimp-pairs")
     assert len(marks) == len(by_id) - 1
     for mark in marks:
         item = by_id[mark["item"]]
@@ -103,7 +103,7 @@ def test_pairs_in_bits(forms, monkeypatch):
     # very many have a density, and very many levels charts by the level that they belong to
     monkeypatch.setattr("lmdiag.report.charts.items.MAX_LISTED", 3)
     monkeypatch.setattr(kinds, "_MOST_LEVELS", 2)
-    many = Report(forms["pairs"]).charts()
+    many = plots_of(forms["pairs"])
     assert sum(cell["contrasts"] for cell in rows(many, "blimp-pairs")) == len(marks)
     parts = [plot for plot in many if "-uid-" in plot.name]
     assert {plot.name: len(plot.spec["data"]["values"]) for plot in parts} == {
@@ -115,7 +115,7 @@ def test_pairs_in_bits(forms, monkeypatch):
 
 def test_regions_are_in_order_and_those_of_predictions_are_shown(forms):
     """That values are those of `analyse` is tested with all views."""
-    plots = Report(forms["suites"]).charts()
+    plots = plots_of(forms["suites"])
     means = rows(plots, "gym-regions-2-two-predictions")
     levels = ["1 intro", "2 comma", "3 verb1", "4 verb2", "5 end"]
     assert [row["level"] for row in means if row["series"] == "plaus"] == levels
@@ -129,7 +129,7 @@ def test_regions_are_in_order_and_those_of_predictions_are_shown(forms):
 
 @pytest.mark.slow
 def test_figures_have_the_width_of_a_column(forms, tmp_path):
-    plot = next(plot for plot in Report(forms["pairs"]).charts() if plot.name == "blimp-pairs")
+    plot = next(plot for plot in plots_of(forms["pairs"]) if plot.name == "blimp-pairs")
     paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
     assert (tmp_path / "blimp-pairs.txt").read_text() == f"{plot.caption}\n"
     svg = paths[0].read_text()
@@ -175,7 +175,7 @@ def test_axes_of_one_figure_have_a_range_and_three_ticks(kind, tmp_path):
             data.write_text(row if kind == "row" else texts)
         else:
             data = {"pairs": write_pairs, "suites": write_suites}[kind](tmp_path / kind, 1)
-        plots = Report(run_on(data, tmp_path / "run", **model)).charts()
+        plots = plots_of(run_on(data, tmp_path / "run", **model))
     assert plots
     for plot in plots:
         axes = axes_of(plot)
@@ -233,7 +233,7 @@ def test_checkpoints_are_lines_of_one_chart_with_names_at_their_ends(runs):
 def test_a_model_has_the_same_colour_and_mark_in_all_charts(runs):
     models = [run.results.model.id for run in (runs["strong"], runs["weak"])]
     looks = {name: set() for name in models}
-    for plot in Report([runs["strong"], runs["weak"]]).charts():
+    for plot in plots_of([runs["strong"], runs["weak"]]):
         for layer in plot.spec.get("layer", ()):
             scales = [layer["encoding"].get(x, {}).get("scale", {}) for x in ("color", "shape")]
             for name in {*models}.intersection(scales[0].get("domain", ())):
@@ -287,7 +287,7 @@ def test_figures_stand_against_the_number_of_parameters(many):
 @pytest.mark.slow
 def test_the_page_of_twenty_models(page, many, tmp_path):
     path = tmp_path / "report.html"
-    path.write_text(Report(many).page())
+    path.write_text(page_of(many))
     assert path.stat().st_size < 1.5e6
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")

@@ -6,15 +6,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from invented_runs import make_run
+from shown import page_of, plots_of
 
 import lmdiag
 from lmdiag.analysis.designs import analyse_table
 from lmdiag.protocol import Protocol
 from lmdiag.report.charts.conditions import condition_plot
-from lmdiag.report.comparisons import comparison_sections
 from lmdiag.report.designs import designs_of
-from lmdiag.report.html import Report
-from lmdiag.report.terminal import print_run
+from lmdiag.report.display import output_of
+from lmdiag.report.formats.terminal import print_run
 from lmdiag.results import load_run
 from lmdiag.types import DesignOptions
 
@@ -37,7 +37,7 @@ def made(folder, text, name="mine", **options):
 
 def test_a_page_begins_with_the_conditions(tmp_path, page):
     file = tmp_path / "report.html"
-    file.write_text(text := Report(made(tmp_path, BLANKS, kind="causal")).page())
+    file.write_text(text := page_of(made(tmp_path, BLANKS, kind="causal")))
     assert text.index('id="section-conditions"') < text.index('id="section-headline"')
     assert "the right context was not read" in text
     assert "<b>q" not in text
@@ -62,7 +62,7 @@ def test_a_page_begins_with_the_conditions(tmp_path, page):
 
 def test_regions_share_a_scale_and_the_critical_one_has_its_own(tmp_path):
     run = made(tmp_path, REGIONS)
-    whole, panels = (plot.spec for plot in Report(run).charts()[:2])
+    whole, panels = (plot.spec for plot in plots_of(run)[:2])
     assert "facet" not in whole
     assert {row["level"] for row in panels["data"]["values"]} == {"region 1", "region 2"}
     (design,) = designs_of([run], DesignOptions(region="2"))
@@ -116,7 +116,7 @@ def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path,
     (design,) = designs_of(runs)
     assert [grid.caption.split()[0] for grid in design.tables] == ["Effects", "Differences", "Mean"]
     assert {row["panel"] for row in design.plots[0].spec["data"]["values"]} == {"A", "B"}
-    (tmp_path / "two.html").write_text(Report(runs).page())
+    (tmp_path / "two.html").write_text(page_of(runs))
     page.goto((tmp_path / "two.html").as_uri())
     for width, is_beside in ((1280, True), (420, False)):  # below each other on a narrow page
         page.set_viewport_size({"width": width, "height": 900})
@@ -164,8 +164,8 @@ def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(t
     differences = next(grid for grid in design.further if grid.caption.startswith("Differences"))
     assert [row.labels[1] for row in differences.rows] == ["m2 - m0", "m3 - m0", "m4 - m0"]
     assert any("not compared with the first model: m1: the pseudo-" in x for x in design.remarks)
-    text = Report(runs).page()
+    text = page_of(runs)
     assert "m4</th>" in text
     assert " of m0 and m1: the pseudo-log-likelihood" in text
     nothing = lmdiag.compare(*runs[:2])
-    assert comparison_sections(nothing, nothing.headings, nothing.signatures) == []
+    assert [*output_of(nothing).sections] == []

@@ -9,16 +9,16 @@ from functools import cache
 from urllib.parse import unquote
 
 import pytest
+import shown
 from parsed import ParsedPage
 from sentence_files import SUM
 
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
 from lmdiag.report.comparisons import compared, comparison_row, notes
-from lmdiag.report.html import Report
+from lmdiag.report.formats.page import digest
 from lmdiag.report.item_list import representative
 from lmdiag.report.items import items
-from lmdiag.report.page import digest
 from lmdiag.report.selections import ReportFigures
 from lmdiag.types import BadInput
 
@@ -28,7 +28,7 @@ FORMS = {"pairs": "blimp", "suites": "gym", "sentences": "texts"}
 @pytest.fixture(scope="module")
 def page_of(runs, forms):
     """Names of runs -> their page, which is rendered once."""
-    return cache(lambda *names: ParsedPage(Report([(runs | forms)[name] for name in names]).page()))
+    return cache(lambda *names: ParsedPage(shown.page_of([(runs | forms)[name] for name in names])))
 
 
 def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(page_of):
@@ -127,7 +127,7 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
     changed = replace(other.results, signature=other.results.signature.replace("data:", "data:x"))
     rows = dict.fromkeys(other.stimuli, other.stimuli["neg136"])
     with pytest.raises(BadInput, match="differ in data"):  # though the page compares the others
-        Report([first, replace(other, results=changed, stimuli=rows), last]).page()
+        shown.page_of([first, replace(other, results=changed, stimuli=rows), last])
 
 
 def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeypatch):
@@ -135,6 +135,6 @@ def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeyp
     every = [item.id for item in items(runs["weak"], "cprag102")]
     listed = {item.id for item in representative(items(runs["weak"], "cprag102"))}
     left_out = next(name for name in every if name not in listed)
-    page = ParsedPage(Report(runs["weak"]).page([left_out]))
+    page = ParsedPage(shown.page_of(runs["weak"], items=[left_out]))
     assert f"The list is a sample of {len(every)} contrasts" in page.text
     assert {*every} & {*page.ids} == listed | {left_out}

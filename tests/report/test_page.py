@@ -8,8 +8,7 @@ import csv
 import pytest
 from browser import brightness
 from sentence_files import run_on, write_suites
-
-from lmdiag.report.html import Report
+from shown import page_of
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +24,7 @@ def pages(runs, forms, tmp_path_factory):
         "suites": [run_on(write_suites(root / "gym", 8), root / "run", skill=1)],
     }  # fmt: skip
     for name, several in shown.items():
-        (root / f"{name}.html").write_text(Report(several).page())
+        (root / f"{name}.html").write_text(page_of(several))
     return {name: root / f"{name}.html" for name in shown}
 
 

@@ -17,18 +17,17 @@ from pathlib import Path
 import pytest
 from launched import HANG
 from rich.console import Console
+from shown import print_tables, shown_as
 
+import lmdiag
 from lmdiag import diagnostics
-from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
-from lmdiag.report.comparisons import comparison_sections
-from lmdiag.report.formats import figures_as_csv, render_tables
-from lmdiag.report.items import choose
+from lmdiag.report.formats.terminal import print_run
 from lmdiag.report.labels import run_labels
+from lmdiag.report.runs import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
-from lmdiag.report.terminal import print_results, print_run
-from lmdiag.results import FigureKey
+from lmdiag.results import FigureKey, Run
 from lmdiag.results.run import joined_runs
 
 EXPECTED = Path(__file__).parents[1] / "data" / "tables"
@@ -51,21 +50,27 @@ def changed(results, task, setting, **content):
     return replace(results, tasks={task: results.tasks[task] | {setting: new}})
 
 
+def elsewhere(run):
+    """A run with data of a name that is the same on every machine."""
+    results = run.results
+    return replace(run, results=replace(results, data=replace(results.data, source="data")))
+
+
 @pytest.fixture(scope="module")
 def tables(runs, forms):
-    """Beginning of the names of expected texts -> results, and chosen items."""
+    """Beginning of the names of expected texts -> what is shown."""
     strong, weak = runs["strong"], runs["weak"]
     names = ("pairs", "suites", "pairs of weak", "suites of weak")
     both = joined_runs([forms[name] for name in names])
+    chosen = ["two_predictions/2", "wh_island-0-good"]
     texts = forms["sentences"].results
     texts = replace(texts, data=replace(texts.data, source="texts.csv"))
-    chosen = choose(both, ["two_predictions/2", "wh_island-0-good"])
     return {
-        "run": ([of_bert(strong)],),
-        "agreement": ([runs["all"].results],),
-        "runs": ([strong.results, weak.results], choose([strong, weak], ["role88-1"])),
-        "sentences": ([texts],),
-        "two-sentences": ([run.results for run in both], chosen),
+        "run": Report([Run(Path(), of_bert(strong), {})]),
+        "agreement": Report([elsewhere(runs["all"])]),
+        "runs": Report([elsewhere(strong), elsewhere(weak)], items=["role88-1"]),
+        "sentences": Report([Run(Path(), texts, {})]),
+        "two-sentences": Report([*map(elsewhere, both)], items=chosen),
     }
 
 
@@ -73,7 +78,7 @@ def sections_of(*results):
     return sections(ReportFigures.of(results))
 
 
-def printed(content, width, show=print_results):
+def printed(content, width, show=print_tables):
     show(content, console=Console(file=(stream := io.StringIO()), width=width))
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
@@ -87,13 +92,13 @@ def test_tables_are_the_expected_ones(name, tables):
     """Shapes of the papers, levels in order, n, chance, signs, published rows, remarks."""
     what, _, form = name.partition(".")
     kind, _, width = form.partition("-")
-    (runs, *chosen), file = tables[what], EXPECTED / name
-    if width:
-        show = headlines_printed if kind == "headlines" else print_results
-        text = printed(runs[0], int(width), show)
+    report, file = tables[what], EXPECTED / name
+    if kind == "headlines":
+        text = printed(report.runs[0].results, int(width), headlines_printed)
+    elif width:
+        text = printed(report, int(width))
     else:
-        first = overview(ReportFigures.of(runs))
-        text = render_tables(kind, [first, *sections_of(*runs)], *chosen)
+        text = shown_as(kind, report)
     if os.environ.get("ACCEPT_TABLES"):
         file.write_text(text, encoding="utf-8")
     assert text == file.read_text(encoding="utf-8")
@@ -127,7 +132,7 @@ def pdflatex(tmp_path_factory):
         done = subprocess.run(command, cwd=folder, capture_output=True, timeout=HANG, check=False)
         return done.returncode, (folder / "a.log").read_text(errors="replace")
 
-    for package in ("geometry", "booktabs", "longtable"):
+    for package in ("geometry", "booktabs", "graphicx", "longtable"):
         head = rf"\documentclass{{article}}\usepackage{{{package}}}"
         code, _ = compile(head + r"\begin{document}x\end{document}", tmp_path_factory.mktemp("tex"))
         if code:
@@ -140,14 +145,8 @@ def pdflatex(tmp_path_factory):
 def test_latex_fits_a_column_and_a_page(runs, forms, tables, width, pdflatex, tmp_path):
     """No line is more than 5 pt too wide, and no table longer than a page."""
     pair = [runs["strong"], runs["weak"]]
-    comparisons = compare_runs(*pair)
-    names = [run.results.model.id for run in pair]
-    signatures = [run.results.signature for run in pair]
-    parts = [comparison_sections(comparisons, names, signatures)]
-    given = [*tables.values(), ([runs["all"].results],), ([run.results for run in [*pair] * 3],)]
-    for results, *_ in given:
-        parts.append([overview(ReportFigures.of(results)), *sections_of(*results)])
-    texts = [render_tables("latex", part, width=width) for part in parts]
+    given = [lmdiag.compare(*pair), *tables.values(), Report([runs["all"]]), Report([*pair] * 3)]
+    texts = [shown_as("latex", result, width) for result in given]
     body = "\\clearpage\n".join(texts)  # LaTeX keeps a few floats only
     body = re.sub(r"(?<=\\end\{table\})|(?<=\\end\{table\*\})", "\n\\\\clearpage", body)
     head = CLASSES[width] + r"\usepackage{booktabs}\begin{document}"
@@ -167,7 +166,7 @@ def test_every_figure_is_in_some_table_and_in_csv(runs):
         figures = [figure for place, figure in run.figures() if place.task == section.task]
         assert {(numbers.value(figure), figure.n) for figure in figures} <= shown
     values = {}
-    for row in csv.DictReader(io.StringIO(figures_as_csv([run]))):
+    for row in csv.DictReader(io.StringIO(shown_as("csv", [run]))):
         place = FigureKey(*(row[name] for name in FigureKey._fields))
         values[place] = [float(row[x]) if row[x] else None for x in ("value", "n", "ci_low")]
     assert values == {place: [x.value, x.n, x.ci_low] for place, x in run.figures()}

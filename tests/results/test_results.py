@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shown import sections_as, shown_as
 
 from lmdiag import stats, stimuli
 from lmdiag.protocol import Protocol
-from lmdiag.report.formats import figures_as_csv, render_tables
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import (
@@ -66,10 +66,10 @@ def test_the_test_against_chance_has_one_word_in_json_and_one_sign_in_tables(dem
     p = [2 * 9 / 2**8, 2 / 2**8, 2 / 2**8]
     assert [figure["p_chance"] for figure in figures] == pytest.approx(p)
     results = of_setting(stimuli.load(str(demo_dir), "role88"), "none", content)
-    markdown = render_tables("markdown", sections(ReportFigures.of([results])))
+    markdown = sections_as("markdown", sections(ReportFigures.of([results])))
     for shown in ("87.5† [", "100.0↑ [", "0.0↓ [", "- ↑ above chance", "sensitivity p = .070"):
         assert shown in markdown
-    rows = [*csv.DictReader(io.StringIO(figures_as_csv([results])))]
+    rows = [*csv.DictReader(io.StringIO(shown_as("csv", [results])))]
     assert [row["versus_chance"] for row in rows] == words
     share = Figure(0.6, 40, 0.51, 0.69, chance=0.5, statistic="share")
     assert (share.to_json()["versus_chance"], share.p_chance) == ("above", None)  # a t test

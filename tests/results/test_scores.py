@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from invented_runs import PERTURBED, json_lines, make_run
 from sentence_files import suite_of
+from shown import page_of, plots_of
 
 import lmdiag
 from lmdiag import diagnostics, perturb, stimuli
-from lmdiag.report.html import Report
+from lmdiag.report.runs import Report
 from lmdiag.results import PREDICTIONS, RESULTS, SCORES, load_run, read_results
 from lmdiag.results.models import model_labels
 from lmdiag.stats import point
@@ -62,7 +63,7 @@ def test_scores_and_perturbations_are_computed_once(tmp_path, demo_dir, monkeypa
     monkeypatch.setattr(stimuli.Stimuli, "with_contexts", made)
     folder = make_run(tmp_path / "run", demo_dir, PERTURBED)
     run = load_run(folder)
-    Report([run]).page()
+    page_of([run])
     run.to_frame()
     lmdiag.analyse(run, task="cprag102")
     settings = {
@@ -161,7 +162,7 @@ def test_an_empty_region_of_a_suite_is_the_same_in_every_view(tmp_path):
     assert bits.tolist()[1] == 0
     cells = lmdiag.analyse(run, region=2, conditions=["condition"]).cells
     assert cells[["n", "mean"]].to_numpy().tolist()[0] == [3, pytest.approx(bits.mean())]
-    (chart,) = [plot for plot in Report([run]).charts() if plot.kind == "regions"]
+    (chart,) = [plot for plot in plots_of([run]) if plot.kind == "regions"]
     (found,) = [
         x for x in chart.spec["data"]["values"] if x["level"] == "2 y" and x["series"] == "a"
     ]
@@ -188,7 +189,7 @@ def test_runs_on_one_file_under_two_names_are_compared(tmp_path, has_ids):
     for measure in ("sensitivity", "surprisal"):
         values = [run.results.measure(run.path.name, "none", measure).value for run in runs]
         assert [compared[measure].base, compared[measure].new] == values
-    assert "org/two" in Report(runs).page()
+    assert "org/two" in page_of(runs)
     (tmp_path / "two.csv").write_text(text.replace("The 8", "The last"))
     with pytest.raises(BadInput, match="signatures differ in data"):
         lmdiag.compare(runs[0], make_run(tmp_path / "other", tmp_path / "two.csv"))

@@ -17,14 +17,15 @@ from hostile import HOSTILE
 from invented_runs import FakeModel, json_lines, model_info
 from reference import CLOSE
 from rich.console import Console
+from shown import shown_as
 
 import lmdiag
 from lmdiag import models
 from lmdiag.cli import main
 from lmdiag.models.local import LocalModel
 from lmdiag.multiverse import Multiverse, counts_of, effects_of
-from lmdiag.report.multiverse import multiverse_plots, render
-from lmdiag.report.terminal import print_multiverse
+from lmdiag.report.display import output_of
+from lmdiag.report.formats.terminal import print_output
 from lmdiag.types import Answer, BadInput, WordScore
 
 PROMPT = "They said: {context}"
@@ -232,7 +233,7 @@ def copied(made, tmp_path):
 def printed(multiverse):
     """The lines that the terminal shows."""
     console = Console(file=io.StringIO(), width=300, highlight=False, force_terminal=False)
-    print_multiverse(multiverse, console)
+    print_output(output_of(multiverse), console)
     return str(console.file.getvalue()).splitlines()
 
 
@@ -255,7 +256,7 @@ def test_the_knob_that_a_model_depends_on_is_found(made):
     line = ["sensitivity", "0.0", "0.0", "50.0", "100.0", "100.0", "0.0"]
     assert line in [line.split() for line in printed(multiverse)]
     assert any("6 protocols: unit token, word; first" in line for line in printed(multiverse))
-    plot = next(p for _, p in multiverse_plots(multiverse) if p.name.endswith("sensitivity-1"))
+    plot = next(p for p in output_of(multiverse).plots if p.name.endswith("sensitivity-1"))
     places = {}
     for row in plot.spec["vconcat"][1]["data"]["values"]:
         places.setdefault(row["choice"], []).append(row["place"])
@@ -342,10 +343,10 @@ def test_the_report_of_a_multiverse(command, copied):
     page = (copied / "multiverse.html").read_bytes()
     (copied / "multiverse.html").unlink()
     figures = command.folder / "figures"
-    for options in ([], ["--figures", figures]):
+    for options in ([], ["--out", figures]):
         assert command("report", copied, *options)[0] == 0
     assert (copied / "multiverse.html").read_bytes() == page
-    assert len([*figures.glob("*.svg")]) == len([*multiverse_plots(multiverse)])
+    assert len([*figures.glob("*.svg")]) == len(output_of(multiverse).plots)
 
 
 @pytest.mark.slow
@@ -359,7 +360,7 @@ def test_the_page_is_safe_and_fits(copied, new_page):
     ]  # fmt: skip
     hostile, path = replace(multiverse, members=changed), copied / "hostile.html"
     assert all(line.isprintable() for line in printed(hostile))
-    path.write_text(render(hostile))
+    path.write_text(shown_as("html", hostile))
     page = new_page(viewport={"width": 420, "height": 900})
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-drawn]")

@@ -67,12 +67,12 @@ STOPPED = {
     "run": RUNS,
     "multiverse": [*RUNS, "--knobs", "unit,first-letter"],
     "compare": ["{runs}/a", "{runs}/b", "--json"],
-    "analyse": ["{table}", "--conditions", "a", "b", "--chart", "{out}/a.svg", "--overwrite",
+    "analyse": ["{table}", "--conditions", "a", "b", "--out", "{out}/a.svg", "--overwrite",
                 "--json"],
     "fit": ["--human", "{table}", "--model", "{model}", "--response", "rt", "--json",
-            "--output", "{out}", "--report", "{out}/fit.html", "--overwrite"],
+            "--output", "{out}", "--out", "{out}/fit.html", "--overwrite"],
     "publish": ["data", "{data}", "--repo-id", "org/{attempt}"],
-    "report": ["{runs}/a", "{runs}/b", "--out", "{out}/report.html", "--figures", "{out}/figures"],
+    "report": ["{runs}/a", "{runs}/b", "--out", "{out}/report.html", "{out}/figures"],
     "leaderboard": ["{models}", "--data", "{data}", "--out", "{out}/board", "--tasks", "neg136"],
 }  # fmt: skip
 """Command -> its arguments."""

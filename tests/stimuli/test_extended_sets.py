@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from invented_runs import make_run
 from sentence_files import FILES, SIZES, write_set
+from shown import plots_of
 
 from lmdiag import diagnostics, stimuli
 from lmdiag.hub.benchmark import columns, protocol_problem
 from lmdiag.hub.publish import plan_data
 from lmdiag.protocol import Protocol
 from lmdiag.report import numbers
-from lmdiag.report.html import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import sections
 from lmdiag.results import FigureKey, combine, load_run
@@ -172,6 +172,6 @@ def test_runs_of_one_model_are_joined_into_one_table_and_chart(demo_dir, tmp_pat
     figure = results[0].figure(place)
     assert table.rows[2].cells[4].value == numbers.value(figure)
     for some, series in ((runs[::2], set(dict(sets))), (runs, {"a", "b"})):
-        plots = {plot.name: plot.spec["data"]["values"] for plot in Report(some).charts()}
+        plots = {plot.name: plot.spec["data"]["values"] for plot in plots_of(some)}
         assert {row["series"] for row in plots["neg136-extended-sets"]} == series
         assert plots["role88-extended-sets"]

@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from invented_runs import json_lines, make_run
 from sentence_files import FORMULAS, suite
+from shown import page_of
 
 from lmdiag import stimuli
 from lmdiag.diagnostics import SENTENCES
 from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, row_keys
-from lmdiag.report.html import Report
 from lmdiag.results import load_run
 from lmdiag.runs.inputs import load_inputs
 from lmdiag.types import BadInput, Sentence
@@ -182,7 +182,7 @@ def test_words_run_in_the_direction_of_their_language(tmp_path, page):
     for language in LANGUAGES:
         write_tsv(tmp_path / "data" / f"{language}.tsv", language)
     run = make_run(tmp_path / "run", tmp_path / "data")
-    (tmp_path / "page.html").write_text(Report([load_run(run)]).page(), "utf-8")
+    (tmp_path / "page.html").write_text(page_of([load_run(run)]), "utf-8")
     page.goto((tmp_path / "page.html").as_uri())
     page.locator("details.items summary").first.click()
     for language, backwards in (("eng", False), ("heb", True)):

@@ -17,9 +17,10 @@ from pandas import DataFrame, Series, concat, to_numeric
 from pydantic_core import to_jsonable_python
 
 from lmdiag import stats
-from lmdiag.analysis.items import items_of_predictions
 from lmdiag.measures import Scores, cloze_correlations, fold_word, folds_for, match_rule
 from lmdiag.measures.scores import build, objects
+from lmdiag.presentable import Presentable
+from lmdiag.results.items import items_of_predictions
 from lmdiag.results.models import model_labels
 from lmdiag.stimuli.forms import without_gaps
 from lmdiag.stimuli.proposals import naming_option
@@ -267,8 +268,8 @@ def item_measures(
     }
 
 
-@dataclass(frozen=True)
-class ClozeAnalysis:
+@dataclass(frozen=True, repr=False)
+class ClozeAnalysis(Presentable):
     """What people said, and what models expect.
 
     Attributes:
@@ -293,6 +294,9 @@ class ClozeAnalysis:
     notes: Sequence[str]
     name: str
     comparisons: Sequence[Any] = ()
+
+    def __repr__(self) -> str:
+        return f"<ClozeAnalysis of {self.name} by {', '.join(self.models)}>"
 
     @property
     def models(self) -> list[str]:
@@ -348,9 +352,6 @@ class ClozeAnalysis:
         document = {"models": models, **records, "notes": self.notes, "comparisons": comparisons}
         plain: dict[str, Any] = to_jsonable_python(document, inf_nan_mode="null")
         return plain
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html(index=False))
 
 
 def analyse_norms(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from pandas import Categorical, DataFrame, MultiIndex, Series, concat, to_numeric
@@ -21,14 +21,10 @@ from lmdiag.analysis.effects import (
 )
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
-from lmdiag.printable import Printable
+from lmdiag.presentable import Presentable
 from lmdiag.stimuli.conditions import Uses, level_texts, uses_of, why_no_conditions
 from lmdiag.text import column_like, first_few, in_order, visible
 from lmdiag.types import BadInput, Coding
-
-if TYPE_CHECKING:
-    import altair
-    from rich.console import Console
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
 """Response -> its unit; others have none, or it is not known."""
@@ -44,7 +40,7 @@ _Groups = Mapping[tuple[str, str], DataFrame]
 
 
 @dataclass(frozen=True, repr=False)
-class Analysis(Printable):
+class Analysis(Presentable):
     """Cells, effects and mixed models of one response.
 
     Where the suites of a folder have different conditions, each suite is analysed by itself; the
@@ -94,19 +90,6 @@ class Analysis(Printable):
         conditions = " x ".join(self.conditions)
         return f"<Analysis of {self.response} by {conditions or 'a formula'}>"
 
-    def show(self, console: Console) -> None:
-        """Prints the tables."""
-        from lmdiag.report.terminal import print_analysis
-
-        print_analysis(self, console)
-
-    def chart(self) -> altair.TopLevelMixin:
-        """Returns the means of the conditions and the items as an altair chart."""
-        from lmdiag.report.charts.conditions import condition_plot
-        from lmdiag.report.charts.output import notebook
-
-        return notebook(condition_plot("conditions", self))
-
     @property
     def has_models(self) -> bool:
         """Whether there are several models."""
@@ -118,6 +101,26 @@ class Analysis(Printable):
         texts = {"": of, rows.EACH_REGION: " in each region", "critical": " of the critical word"}
         region = texts.get(self.region, f" of region {self.region}")
         return visible(self.response.replace("_", " ") + region)
+
+    def to_frame(self) -> DataFrame:
+        """Returns all tables below each other as a pandas table.
+
+        The first column, `table`, is effects, differences, by, cells or mixed; the others are those
+        of the tables, see the attributes, NaN where a table does not have them.
+        """
+        tables = {
+            "effects": self.effects, "differences": self.differences, "by": self.by_level,
+            "cells": self.cells,
+        }  # fmt: skip
+        if self.mixed:
+            terms = concat({m: fit.terms for m, fit in self.mixed.items()}, names=["model"])
+            tables["mixed"] = terms.reset_index()
+        named = [
+            table.assign(table=name)[["table", *table]]
+            for name, table in tables.items()
+            if len(table)
+        ]
+        return concat(named, ignore_index=True)
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `lmdiag analyse --json` prints; undefined numbers are None.

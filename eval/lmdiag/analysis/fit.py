@@ -18,6 +18,7 @@ from lmdiag.analysis.linear import LinearFit, nested_test
 from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import evaluated, fit_formula, is_mixed, sides
 from lmdiag.analysis.selection import Selection
+from lmdiag.presentable import Presentable
 from lmdiag.stats import Values
 from lmdiag.types import BadInput
 
@@ -81,8 +82,8 @@ class ModelFit:
         return {name: v for name, v in vars(self).items() if isinstance(v, str | int | float)}
 
 
-@dataclass(frozen=True)
-class HumanFit:
+@dataclass(frozen=True, repr=False)
+class HumanFit(Presentable):
     """The fits of some models to one response.
 
     Attributes:
@@ -104,6 +105,10 @@ class HumanFit:
     comparisons: DataFrame
     notes: Sequence[str]
     table: HumanTable
+
+    def __repr__(self) -> str:
+        names = ", ".join(model.name for model in self.models)
+        return f"<HumanFit of {sides(self.full)[0]} by {names}; {self.signature}>"
 
     @property
     def is_mixed(self) -> bool:
@@ -133,9 +138,6 @@ class HumanFit:
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per model."""
         return DataFrame([fit.figures() for fit in self.models])
-
-    def _repr_html_(self) -> str:
-        return str(self.to_frame().to_html(index=False))
 
 
 def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> HumanFit:

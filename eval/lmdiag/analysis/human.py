@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series, factorize, to_numeric
 
-from lmdiag.analysis.items import PREDICTED, items_of
+from lmdiag.analysis.items import items_of
 from lmdiag.analysis.procedures import (
     COMPUTED,
     ENTROPY,
@@ -25,6 +25,7 @@ from lmdiag.analysis.procedures import (
     procedure_for,
 )
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
+from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
 from lmdiag.stimuli.proposals import naming_option
 from lmdiag.stimuli.reading import read_frame_rows

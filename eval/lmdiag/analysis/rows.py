@@ -10,9 +10,9 @@ import numpy as np
 from pandas import DataFrame, Series, to_numeric
 from scipy.special import logit
 
-from lmdiag.analysis.items import PARTS, PREDICTED
 from lmdiag.measures import Trials, registered
 from lmdiag.perturb import NONE
+from lmdiag.results.items import PARTS, PREDICTED
 from lmdiag.stimuli.conditions import (
     joined_texts,
     level_texts,

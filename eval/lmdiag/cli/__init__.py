@@ -61,9 +61,9 @@ COMMANDS = {
 
 MOST_USED = {
     "run": "model data tasks perturb limit columns unit name output json",
-    "multiverse": "model data tasks limit columns knobs prompt name output json",
-    "fit": "human model surprisal profile format response control exclude output json",
-    "cloze": "source model response columns filter unit out report output json",
+    "multiverse": "model data tasks limit columns knobs name output out json",
+    "fit": "human model surprisal profile response control exclude out output json",
+    "cloze": "source model response columns filter unit out format output json",
     "surprisal": "file model output columns filter language unit revision batch-size overwrite",
 }
 """Command of many options -> the ten that stand first in its help."""

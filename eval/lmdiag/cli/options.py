@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
 from cyclopts import Group, Parameter, Token
+from cyclopts.validators import Number
 
 import lmdiag
+from lmdiag.cli import say
 from lmdiag.files import is_file, is_folder, plain_errors, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import (  # cyclopts looks up the types of the fields here, too
@@ -28,7 +31,7 @@ from lmdiag.protocol import (  # cyclopts looks up the types of the fields here,
     checked_ranks,
     checked_threshold,
 )
-from lmdiag.text import first_few
+from lmdiag.text import first_few, visible
 from lmdiag.training_steps import training_step
 from lmdiag.types import BadInput, Coding, DesignOptions, TableOptions
 
@@ -46,7 +49,7 @@ _LONGEST_NAME = 100
 _SECTIONS = (
     "Most used", "Models", "Data", "Reading a table of your own", "Design of own data", "Procedure",
     "Scoring", "Knobs", "How models are asked", "Loading the model", "A model behind a server",
-    "Running",
+    "Output", "Running",
 )  # fmt: skip
 """Groups of options in the help, in their order."""
 
@@ -58,6 +61,7 @@ def section(title: str) -> Parameter:
 
 TABLE = section("Reading a table of your own")
 DESIGN = section("Design of own data")
+OUTPUT = section("Output")
 
 
 def _whole(kind: Any, tokens: Sequence[Token], least: int | None = 1) -> Any:
@@ -93,9 +97,80 @@ Overwrite = Annotated[bool, Parameter(help="replace existing files")]
 Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, nothing else")]
 
 
+Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
+Printed = Literal["text", "html", "markdown", "latex", "csv", "json"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Showing:
+    """How a result is shown: printed, and written into files."""
+
+    out: tuple[Path, ...] = ()
+    """files to write; the ending is the format: .html, .tex, .md, .docx, .txt, .csv, .parquet,
+    .json, .svg, .pdf or .png (charts); a name without an ending: a folder for every chart"""
+    format: Printed | None = None
+    """what is printed (default: text)"""
+    json: Json = False
+    width: Width = 8.0
+    """width of LaTeX tables and charts in cm: 8 fits one column, 17 two"""
+
+    @property
+    def printed(self) -> Printed | None:
+        """The format that is asked for by either option."""
+        return "json" if self.json else self.format
+
+    def check(self, *, overwrite: bool) -> None:
+        """Refuses files that cannot be written, before anything is computed."""
+        from lmdiag.report.formats import format_of
+
+        if self.json and self.format not in (None, "json"):
+            raise BadInput("--json is --format json: leave one of them out")
+        for file in self.out:
+            if format_of(file):
+                check_new_file(file, (file.suffix,), overwrite=overwrite)
+
+    @property
+    def formats(self) -> set[str]:
+        """The formats that are written or printed, "" for a folder of charts."""
+        from lmdiag.report.formats import format_of
+
+        return {*map(format_of, self.out), *([self.printed] if self.printed else ())}
+
+    def show(self, result: object, *, prints: bool = True) -> None:
+        """Writes a result into the files, and prints it if `prints`."""
+        from lmdiag.report import formats
+        from lmdiag.report.display import output_of
+        from lmdiag.report.formats.terminal import print_output
+        from lmdiag.report.output import Output
+
+        output = result if isinstance(result, Output) else output_of(result)
+        tell = say if prints else print
+        for file in self.out:
+            paths = formats.write_files(output, [file], self.width)
+            if formats.format_of(file):
+                tell("\n".join(f"Saved in {visible(str(path))}" for path in paths))
+            else:
+                n_charts = len({path.stem for path in paths})
+                tell(f"Saved {n_charts} charts in {visible(str(file))}")
+        if not prints:
+            return
+        if self.printed in (None, "text"):
+            print_output(output)
+        else:
+            sys.stdout.write(formats.printed(output, self.printed, self.width))
+
+
 _Names = Annotated[tuple[str, ...], Parameter(parse=False)]
 _Text = Annotated[str, Parameter(parse=False)]
 """Fields of a record that a command has no use for, or has in its own form."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowingWide(Showing):
+    """The same for tables with long rows."""
+
+    width: Width = 17.0
+    """width of LaTeX tables and charts in cm: 8 fits one column, 17 two"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,12 @@ _OF_TEXTS = ("fit", "cloze", "surprisal", "analyse")
 _OF_PAIRS = RemovedOption("nothing is read by it here: it says which rows are compared", _OF_TEXTS)
 _OF_SENTENCES = RemovedOption("nothing is read by it here: it is for sentences of items", _OF_TEXTS)
 
+_FILE = RemovedOption("write --out FILE, whose ending is the format")
+
 REMOVED = {
+    "--report": _FILE,
+    "--chart": _FILE,
+    "--figures": RemovedOption("write --out FOLDER for all charts, or --out FILE.pdf"),
     "--attention": RemovedOption("transformers chooses the implementation of attention"),
     "--in-flight": RemovedOption("eight requests go to a server at the same time"),
     "--models-from": RemovedOption("write --model @FILE"),

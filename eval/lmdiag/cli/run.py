@@ -21,7 +21,7 @@ from lmdiag.text import suggest, visible
 from lmdiag.types import AS_IT_IS, FOUND_DESIGN, BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
-    from lmdiag.report.html import Report
+    from lmdiag.report.runs import Report
     from lmdiag.results import Run
     from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.run import RunOptions
@@ -79,7 +79,6 @@ class Running:
     """directory for results"""
     overwrite: bool = False
     """discard an earlier run of the same model and protocol"""
-    json: options.Json = False
 
     def of(self, name: str | None) -> RunOptions:
         """Returns how the run of a model of this name is made."""
@@ -100,6 +99,7 @@ def run_command(
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
     running: Annotated[Running, options.section("Running")] = Running(),
+    as_json: options.Json = False,
 ) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
     from lmdiag.runs.processes import Processes
@@ -126,7 +126,7 @@ def run_command(
                         model, how, query.layers, inputs, running.of(name), processes
                     )
                 elif run := run_model(model, how, inputs, running.of(name), processes):
-                    _finish(run, is_shown=len(requested) == 1, as_json=running.json)
+                    _finish(run, is_shown=len(requested) == 1, as_json=as_json)
                     runs.append(run)
             except BadInput as error:
                 if len(requested) == 1:
@@ -135,14 +135,15 @@ def run_command(
                 failures.append(f"{model} at {revision}" if revision else model)
                 if processes.first:
                     say(f"lmdiag: {failures[-1]} failed: {error}")
-    if runs and running.json:
+    if runs and as_json:
         documents = [run.results.to_json() for run in runs]
         print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))
     if len(runs) > 1:
-        _compare(runs, running, across=("layer",) if query.layers else ())
-    elif runs and failures and not running.json:
-        from lmdiag.report.html import Report
-        from lmdiag.report.terminal import print_run
+        across = ("layer",) if query.layers else ()
+        _compare(runs, running.output, across, as_json=as_json)
+    elif runs and failures and not as_json:
+        from lmdiag.report.formats.terminal import print_run
+        from lmdiag.report.runs import Report
 
         print_run(runs[0].results, runs[0].path, Report(runs[0]).designs)
     if not failures or not processes.first:
@@ -168,8 +169,8 @@ def _say_designs(inputs: Inputs, *, quiet: bool) -> None:
 
 def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
     """Writes the report of a run, if it is not there; prints its figures, and where they are."""
-    from lmdiag.report.html import Report
-    from lmdiag.report.terminal import print_run
+    from lmdiag.report.formats.terminal import print_run
+    from lmdiag.report.runs import Report
     from lmdiag.results import PREDICTIONS, REPORT, RESULTS
 
     report = Report(run)
@@ -190,23 +191,25 @@ def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
 
 def _write_page(path: Path, report: Report) -> None:
     """Writes the page of a report."""
-    write_atomically(path, report.page().encode())
+    from lmdiag.report.formats import write_files
+    from lmdiag.report.runs import runs_output
+
+    write_files(runs_output(report), [path], width=8.0)
 
 
-def _compare(runs: Sequence[Run], running: Running, across: Sequence[str]) -> None:
+def _compare(runs: Sequence[Run], output: Path, across: Sequence[str], *, as_json: bool) -> None:
     """Writes the page that compares the runs, in their order; prints their figures.
 
     `across` are the knobs in which they may differ.
     """
     from lmdiag.report import labels
     from lmdiag.report.charts import MOST_BESIDE
-    from lmdiag.report.html import Report
-    from lmdiag.report.terminal import output_console, print_overview
+    from lmdiag.report.formats.terminal import output_console, print_overview
+    from lmdiag.report.runs import Report
 
-    output = running.output
     runs = [runs[i] for i in labels.positions_in_order([run.results for run in runs])]
     results = [run.results for run in runs]
-    if not running.json:
+    if not as_json:
         print_overview(results, output_console())
     name = f"layers-{runs[-1].path.name}" if across else f"comparison-{runs[0].path.name}"
     page = output / f"{name}.html"  # one for each data set and protocol
@@ -215,7 +218,7 @@ def _compare(runs: Sequence[Run], running: Running, across: Sequence[str]) -> No
     except BadInput as error:  # an option that has no effect on one of them: they differ in it
         say(f"lmdiag: no comparison was written: {error}")
         return
-    if not running.json:
+    if not as_json:
         paths = [visible(shlex.quote(str(run.path))) for run in runs]
         second = paths[-1 if labels.order_of(results) else 1]
         paths_shown = paths if len(paths) <= MOST_BESIDE else [visible(shlex.quote(str(output)))]
@@ -307,8 +310,10 @@ def multiverse_command(
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     running: Annotated[Running, options.section("Running")] = Running(),
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
     """Runs every model by every combination, then writes and shows the figures of all."""
+    showing.check(overwrite=True)
     from lmdiag.runs.multiverse import run_members
     from lmdiag.runs.processes import Processes
 
@@ -323,19 +328,22 @@ def multiverse_command(
             of_model = replace(load_options, revision=revision), inputs, values
             members.append(run_members(model, *of_model, running.of(name), processes))
         if processes.first:
-            _finish_multiverse(members, running)
+            _finish_multiverse(members, running, showing)
 
 
-def _finish_multiverse(models: list[list[tuple[dict[str, str], Run]]], running: Running) -> None:
+def _finish_multiverse(
+    models: list[list[tuple[dict[str, str], Run]]], running: Running, showing: options.Showing
+) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from pandas import concat
 
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, multiverse_of
-    from lmdiag.report import multiverse
-    from lmdiag.report.html import Report
+    from lmdiag.report.formats import write_files
+    from lmdiag.report.formats.terminal import output_console
     from lmdiag.report.labels import run_labels
+    from lmdiag.report.multiverse import multiverse_output
+    from lmdiag.report.runs import Report
     from lmdiag.report.selections import ReportFigures, headlines
-    from lmdiag.report.terminal import output_console, print_multiverse
     from lmdiag.results import REPORT
     from lmdiag.results.results import with_digest
 
@@ -351,11 +359,10 @@ def _finish_multiverse(models: list[list[tuple[dict[str, str], Run]]], running: 
     document = analysed.to_json()
     clear_drafts(output)
     write_atomically(output / MULTIVERSE, with_digest(document))
-    write_atomically(output / MULTIVERSE_PAGE, multiverse.render(analysed).encode())
-    if running.json:
-        print(json.dumps(document, indent=1))
+    write_files(multiverse_output(analysed), [output / MULTIVERSE_PAGE], width=8.0)
+    showing.show(analysed)
+    if showing.printed:
         return
     console = output_console()
-    print_multiverse(analysed, console)
     saved = f"\nSaved in {visible(str(output))}: {MULTIVERSE}, {MULTIVERSE_PAGE}"
     console.print(saved, markup=False, soft_wrap=True)

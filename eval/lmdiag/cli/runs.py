@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
-from cyclopts.validators import Number
 
 import lmdiag
 from lmdiag.cli import options, say
-from lmdiag.files import clear_drafts, is_folder, write_atomically
+from lmdiag.files import is_folder
 from lmdiag.protocol import KNOBS, Predictions, Protocol
-from lmdiag.text import csv_cell, suggest, visible
+from lmdiag.text import suggest, visible
 from lmdiag.types import BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
 
-_IMAGES = ("svg", "pdf", "png")
 _TABLE_OF_ITEMS = options.TablesOfItems()
 
 
@@ -36,7 +31,8 @@ def score_command(
     measures: tuple[str, ...] = (),
     setting: str = "none",
     allow_duplicates: bool = False,
-    as_json: options.Json = False,
+    overwrite: options.Overwrite = False,
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
     """Scores and prints, also what cannot be computed and why.
 
@@ -53,9 +49,9 @@ def score_command(
         setting: perturbation of the run to score
         allow_duplicates: keep one of identical rows of own data, instead of an error
     """
+    showing.check(overwrite=overwrite)
     from lmdiag import evaluation, results, stimuli
     from lmdiag.measures import folds_for, match_rule
-    from lmdiag.report.terminal import print_results
     from lmdiag.results.original_code import is_original_output
     from lmdiag.results.predictions import read_external
 
@@ -79,15 +75,13 @@ def score_command(
     )
     for line in notes:
         say(f"lmdiag: {line}")
-    if as_json:
+    if showing.printed == "json":
         for line in measured.not_computed:  # the tables say it, too
             say(f"lmdiag: not computed: {line}")
-        document = {"task": task, "match": rule, **measured.to_json()}
-        print(json.dumps(document, allow_nan=False))
-    else:
-        if rows.asks_words:
-            print(f"{task}: words are compared {rule}")
-        print_results(results.of_setting(rows, setting, measured))
+    from lmdiag.report.runs import measures_output
+
+    found = results.of_setting(rows, setting, measured)
+    showing.show(measures_output(found, rule=rule))
 
 
 def _shuffles(run: Run, path: Path, task: str, setting: str) -> list[Predictions]:
@@ -120,9 +114,6 @@ Across = Annotated[
 ]
 
 
-Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
-
-
 def compare_command(
     runs: tuple[Path, ...],
     /,
@@ -132,9 +123,8 @@ def compare_command(
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
     seed: options.Seed = 0,
-    format: Literal["text", "markdown", "latex", "csv"] = "text",
-    width: Width = 17.0,
-    as_json: options.Json = False,
+    overwrite: options.Overwrite = False,
+    showing: Annotated[options.ShowingWide, options.OUTPUT] = options.ShowingWide(),
 ) -> None:
     """Compares and prints.
 
@@ -147,164 +137,84 @@ def compare_command(
         measures: measures to compare, e.g. accuracy or sensitivity@0.01, or all (default: the
             headline figures)
         seed: random seed of signs and permutations
-        format: text: as on a terminal; markdown, latex, csv: tables for a paper
-        width: width of LaTeX tables in cm
     """
+    showing.check(overwrite=overwrite)
     from lmdiag.comparison import not_compared
-    from lmdiag.report.comparisons import comparison_sections
-    from lmdiag.report.formats import render_tables
-    from lmdiag.report.terminal import output_console
 
     loaded = options.runs_in(runs, data)
     compared = lmdiag.compare(*loaded, seed=seed, across=across, tasks=tasks, measures=measures)
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
-    if as_json:
-        document = _comparison_document(compared, loaded, across, seed)
-        print(json.dumps(document, allow_nan=False))
-    elif format == "csv":
-        table = compared.to_frame().map(lambda x: csv_cell(x) if isinstance(x, str) else x)
-        print(table.to_csv(index=False, lineterminator="\n"), end="")
-    elif format != "text":
-        sections = comparison_sections(compared, compared.headings, compared.signatures)
-        print(render_tables(format, sections, width=width), end="")
-    else:
-        compared.show(output_console())
-
-
-def _comparison_document(
-    compared: lmdiag.api.Comparisons, runs: Sequence[Run], across: Sequence[str], seed: int
-) -> Any:
-    """What `lmdiag compare --json` prints."""
-    from pydantic_core import to_jsonable_python
-
-    facts = ("commit", "dtype", "quantization", "server")
-    described = [
-        {"name": name, "model": run.results.model.id}
-        | {fact: value for fact in facts if (value := getattr(run.results.model, fact)) is not None}
-        for name, run in zip(compared.names, runs, strict=True)
-    ]
-    records = []
-    for record in map(asdict, compared):
-        new = compared.names[record.pop("number")]
-        records.append({"base_model": compared.names[0], "new_model": new} | record)
-    document = {
-        "signature": compared.signatures[0], "models": described,
-        **({"across": across, "signatures": compared.signatures} if across else {}),
-        "seed": seed, "direction": "new minus base",
-        "comparisons": records,
-    }  # fmt: skip
-    return to_jsonable_python(document, inf_nan_mode="null")
+    showing.show(compared)
 
 
 def report_command(
     runs: tuple[Path, ...],
     /,
     *,
-    format: Literal["html", "text", "markdown", "latex", "csv", "svg", "pdf", "png"] | None = None,
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
     items: tuple[str, ...] = (),
-    out: Path | None = None,
-    figures: Path | None = None,
     across: Across = (),
     design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
-    width: Width = 8.0,
     data: options.DataOfRuns = None,
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
-    """Writes the report.
+    """Writes the report: without --out and --format, the page `report.html` in the run directory.
+
+    Of several runs, the page is in the current directory.
 
     Args:
         runs: run directory, or several, which are compared (checkpoints of one model: shown as
             curves; runs of one model on different tasks: as one run), or folders that have them, or
             a directory of `lmdiag multiverse`
-        format: html (default): full report with charts; text: all tables as on a terminal;
-            markdown, latex, csv: tables for a paper; svg, pdf, png: charts
         tasks: tasks to show (default: all)
         measures: measures to show, e.g. accuracy or sensitivity@0.01 (default: all)
         items: ids of rows, contrasts or items of suites to show with top words, or sentences word
             by word, e.g. role88-68
-        out: output file (default: html to report.html in the run directory, for several runs in the
-            current directory; other formats to standard output)
-        figures: write every chart as a file into this directory, with its caption as text beside
-            it; the format is then svg (default), pdf or png
-        width: width of figures and LaTeX tables in cm: 8 fits one column, 17 two
     """
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
-    from lmdiag.report import multiverse
-    from lmdiag.report.charts.output import write_images
-    from lmdiag.report.html import Report
+    from lmdiag.report.runs import Report
     from lmdiag.results import REPORT, run_folders
 
+    showing.check(overwrite=True)
     folder = runs[0]
-    is_multiverse = len(runs) == 1 and (folder / MULTIVERSE).is_file()
-    if figures or format in _IMAGES:
-        if not figures or format not in (None, *_IMAGES):
-            raise BadInput("figures are svg, pdf or png files: give --figures DIR --format svg")
-        if is_multiverse:
-            plots = [plot for _, plot in multiverse.multiverse_plots(Multiverse.read(folder))]
-        else:
-            plots = Report(options.runs_in(runs, data), design, across, tasks, measures).charts()
-        written = write_images(plots, figures, format or "svg", width)
-        print(f"Saved {len(written)} figures in {visible(str(figures))}")
-        return
-    paths = run_folders(runs)
-    if is_multiverse:
-        if items or format not in (None, "html"):
+    result: Multiverse | Report
+    if len(runs) == 1 and (folder / MULTIVERSE).is_file():
+        if items or tasks or measures:
             raise BadInput(
-                f"{folder} is a multiverse, which has a page and charts only: leave out --format "
-                "and --items, or name one of its runs"
+                f"{folder} is a multiverse: leave out --items, --tasks and --measures, or name one "
+                "of its runs"
             )
-        text = multiverse.render(Multiverse.read(folder))
-        out = out or folder / MULTIVERSE_PAGE
-    elif format in (None, "html"):
-        text = Report(options.runs_in(paths, data), design, across, tasks, measures).page(items)
-        out = out or (paths[0] if len(paths) == 1 else Path()) / REPORT
+        result = Multiverse.read(folder)
+        page = folder / MULTIVERSE_PAGE
     else:
-        chosen = {"tasks": tasks, "measures": measures}
-        text = _tables(paths, format, items, design, data, width, chosen)
-    if out is None:
-        sys.stdout.write(text)
-        return
-    clear_drafts(out.parent)
-    write_atomically(out, text.encode())
-    print(f"Saved in {visible(str(out))}")
+        paths = run_folders(runs)
+        page = (paths[0] if len(paths) == 1 else Path()) / REPORT
+        read = _runs_of_report(paths, data, showing.formats, bool(design.stored()), bool(items))
+        result = Report(read, design, across, tasks, measures, items)
+    if not showing.out and not showing.printed:
+        showing = replace(showing, out=(page,))
+    showing.show(result, prints=showing.printed is not None)
 
 
-def _tables(
-    paths: list[Path],
-    format: str,
-    items: tuple[str, ...],
-    design: DesignOptions,
-    data: str | None,
-    width: float,
-    shown: dict[str, Any],
-) -> str:
-    """The tables as text, and the top words of chosen items; `shown` are tasks and measures."""
-    from lmdiag.report.formats import figures_as_csv, render_tables
-    from lmdiag.report.html import Report
-    from lmdiag.report.items import choose
-    from lmdiag.report.remarks import against_chance
-    from lmdiag.report.tables import overview
-    from lmdiag.report.terminal import tables_as_text
+_OF_FIGURES = {"csv", "tsv", "parquet", "json"}
+_OF_TABLES = {"text", "markdown", "latex"}
+"""Formats that need the figures of runs, or their figures and the effects of conditions."""
+
+
+def _runs_of_report(
+    paths: list[Path], data: str | None, formats: set[str], has_design: bool, has_items: bool
+) -> list[Run]:
+    """The runs, with their rows where a format or an option needs them."""
     from lmdiag.results import Run, read_results
 
-    if format == "csv":
-        if items:
+    if formats and formats <= _OF_FIGURES:
+        if has_items:
             raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
-        report = Report([Run(path, read_results(path), {}) for path in paths], **shown)
-        return figures_as_csv([run.results for run in report.runs])
-    needs_rows = bool(items or design.stored())
-    runs = [_run_of_tables(path, data, needs_rows=needs_rows) for path in paths]
-    report = Report(runs, design, **shown)
-    if format == "text":
-        if items:
-            raise BadInput("text has the tables: choose --format markdown, latex or html for items")
-        return tables_as_text([run.results for run in report.runs], report.all_tables)
-    chosen = choose(report.runs, items)
-    first = overview(report.figures)
-    first = first._replace(remarks=[*first.remarks, *against_chance(report.figures)])
-    return render_tables(format, [first, *report.all_tables], chosen, width)
+        return [Run(path, read_results(path), {}) for path in paths]
+    needs_rows = has_items or has_design or not formats or not formats <= _OF_FIGURES | _OF_TABLES
+    return [_run_of_tables(path, data, needs_rows=needs_rows) for path in paths]
 
 
 def _run_of_tables(path: Path, data: str | None, *, needs_rows: bool) -> Run:
@@ -328,7 +238,7 @@ def items_command(
     runs: tuple[Path, ...],
     /,
     *,
-    out: Path,
+    out: tuple[Path, ...],
     per: Literal["row", "region", "word"] = "row",
     task: str = "",
     data: options.DataOfRuns = None,
@@ -338,17 +248,19 @@ def items_command(
 
     Args:
         runs: run directories; their items are in one table
-        out: file to write; its name must end in .csv, .tsv or .parquet
+        out: files to write; their names must end in .csv, .tsv or .parquet
         per: a row per row of the data, or per region or word of its sentences
         task: one of the tasks of the runs (default: all)
     """
     from lmdiag.analysis.items import items_of
     from lmdiag.table_files import WRITTEN_SUFFIXES, write_table
 
-    options.check_new_file(out, WRITTEN_SUFFIXES, overwrite=overwrite)
+    for file in out:
+        options.check_new_file(file, WRITTEN_SUFFIXES, overwrite=overwrite)
     table = items_of(options.runs_in(runs, data), task=task, per=per)
-    write_table(table, out)
-    print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(out))}")
+    for file in out:
+        write_table(table, file)
+        print(f"{len(table):,} rows and {len(table.columns)} columns in {visible(str(file))}")
 
 
 def analyse_command(
@@ -361,9 +273,8 @@ def analyse_command(
     table: Annotated[options.TablesOfItems, options.TABLE] = _TABLE_OF_ITEMS,
     task: str = "",
     data: options.DataOfRuns = None,
-    chart: Path | None = None,
     overwrite: options.Overwrite = False,
-    as_json: options.Json = False,
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
     """Analyses and prints.
 
@@ -374,25 +285,13 @@ def analyse_command(
             left side of the formula, else surprisal)
         formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)"
         task: one of the tasks of the runs
-        chart: write the condition means as a figure into this file (.svg, .pdf or .png)
     """
+    showing.check(overwrite=overwrite)
     from lmdiag.analysis.items import is_table_file
-    from lmdiag.report.charts.conditions import condition_plot
-    from lmdiag.report.charts.output import image_file
-    from lmdiag.report.terminal import output_console
 
-    if chart:
-        options.check_new_file(chart, [f".{kind}" for kind in _IMAGES], overwrite=overwrite)
     tables = [path for path in runs if is_table_file(path)]
     sources = [*tables, *options.runs_in([path for path in runs if path not in tables], data)]
     analysed = lmdiag.analyse(
         sources, task=task, response=response, formula=formula, **design.given(), **table.stored()
     )
-    if chart:
-        plot = condition_plot("conditions", analysed)
-        write_atomically(chart, image_file(plot.spec, chart.suffix[1:], 8.0))
-        say(f"lmdiag: saved the means of conditions in {chart}")
-    if as_json:
-        print(json.dumps(analysed.to_json(), allow_nan=False))
-    else:
-        analysed.show(output_console())
+    showing.show(analysed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -35,7 +34,7 @@ def surprisal_command(
     /,
     *,
     model: Annotated[tuple[str, ...], Parameter(consume_multiple=False)],
-    output: Path | None = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "--out"))] = None,
     columns: tuple[str, ...] = (),
     language: str = "en",
     entropy: bool = False,
@@ -136,10 +135,7 @@ def fit_command(
     surprisal: tuple[str, ...] = (),
     model: tuple[str, ...] = (),
     profile: Literal["wilcox2023", "kuribayashi2024", "michaelov2024"] | None = None,
-    format: Literal["table", "csv", "latex", "markdown"] = "table",
-    as_json: options.Json = False,
-    report: Path | None = None,
-    figures: Path | None = None,
+    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
     residuals: Path | None = None,
     output: Path = Path("results"),
     overwrite: options.Overwrite = False,
@@ -157,19 +153,14 @@ def fit_command(
             -> sentences -> numbers (default: the column surprisal, if no model is asked)
         model: models that are asked: Hub ids, local folders, demo:masked or demo:causal
         profile: published procedure; options below change it
-        format: what is printed
-        report: write a page with charts, e.g. fit.html
-        figures: write every chart as an SVG file into this directory
         residuals: write a csv file with a row per model and word: surprisal, response, residual,
             delta
         output: directory that keeps the models' answers: what was interrupted resumes
     """
-    for file, suffix in ((report, ".html"), (residuals, ".csv")):
-        if file:
-            options.check_new_file(file, (suffix,), overwrite=overwrite)
-    from lmdiag.report import human as human_report
-    from lmdiag.report.charts.output import write_images
-    from lmdiag.report.terminal import output_console, print_section
+    showing.check(overwrite=overwrite)
+    if residuals:
+        options.check_new_file(residuals, (".csv",), overwrite=overwrite)
+    from lmdiag.report.human import words_as_csv
 
     result = lmdiag.fit(
         human,
@@ -181,19 +172,7 @@ def fit_command(
         **vars(reading.batching),
         **vars(table) | vars(procedure),
     )
-    for file, content in (
-        (report, human_report.human_page),
-        (residuals, human_report.words_as_csv),
-    ):
-        if file:
-            write_atomically(file, content(result).encode())
-            say(f"Saved in {file}")
-    if figures:
-        paths = write_images(human_report.human_plots(result), figures, "svg", 8.0)
-        say(f"Saved {len(paths)} figures in {figures}")
-    if as_json:
-        print(json.dumps(result.to_json()))
-    elif format == "table":
-        print_section(human_report.fit_section(result), output_console())
-    else:
-        sys.stdout.write(human_report.as_text(result, format))
+    if residuals:
+        write_atomically(residuals, words_as_csv(result).encode())
+        say(f"Saved in {residuals}")
+    showing.show(result)

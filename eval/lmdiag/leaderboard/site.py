@@ -23,7 +23,7 @@ from lmdiag.hub.publish import SITE_INDEX, is_on_hub
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.entries import Entry, RankedEntry
 from lmdiag.report.charts.output import svg
-from lmdiag.report.page import environment, frame
+from lmdiag.report.formats.page import environment, frame
 from lmdiag.results import REPORT
 from lmdiag.results.published import human_facts
 from lmdiag.text import change_texts, shortened, visible

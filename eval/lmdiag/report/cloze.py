@@ -1,4 +1,4 @@
-"""Cloze norms beside what models expect: tables, the chart, and the page."""
+"""What is shown of cloze norms beside what models expect: tables, the chart, and items."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import axis_of
 from lmdiag.report.comparisons import comparison_grids, notes
-from lmdiag.report.grid import Grid, GridRow, Section, cell_of, figure_grid, text_grid
+from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
 from lmdiag.report.labels import difference_title
-from lmdiag.report.page import environment, frame
+from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section
 from lmdiag.results import Figure
 from lmdiag.text import visible
 from lmdiag.types import UNCASED
@@ -25,7 +25,8 @@ from lmdiag.types import UNCASED
 _MOST_ITEMS = 300
 _MOST_MARKS = 4_000
 _MOST_WORDS = 10
-"""Items of a page, marks of a chart, and words of a list of an item."""
+_MOST_LISTED = 5
+"""Items of a page, marks of a chart, words of a list of an item, and of a table of words."""
 
 
 # ---- tables -------------------------------------------------------------------------------------
@@ -54,7 +55,7 @@ def pair_grids(analysis: ClozeAnalysis) -> Iterator[Grid]:
             yield grid._replace(title=f"{difference_title(base, other)}, over the same items")
 
 
-def word_grids(analysis: ClozeAnalysis, model: str, most: int) -> Iterator[Grid]:
+def word_grids(analysis: ClozeAnalysis, model: str) -> Iterator[Grid]:
     """Yields the words of people that a model ranks lowest, and its words that nobody said."""
     lists = {
         "words that people say and the model ranks lowest": analysis.missed(model),
@@ -62,7 +63,7 @@ def word_grids(analysis: ClozeAnalysis, model: str, most: int) -> Iterator[Grid]
     }
     for title, words in lists.items():
         rows = []
-        for word in words.head(most).to_dict("records"):
+        for word in words.head(_MOST_LISTED).to_dict("records"):
             cells = {"item": visible(str(word["item"]))}
             if "cloze" in word:
                 cells["cloze"] = numbers.probability(word["cloze"])
@@ -85,15 +86,25 @@ def cloze_lines(analysis: ClozeAnalysis) -> Iterator[str]:
         yield from notes(analysis.comparisons)
 
 
-def cloze_section(analysis: ClozeAnalysis) -> Section:
-    """Returns what a terminal shows."""
-    lists = [
+def cloze_output(analysis: ClozeAnalysis) -> Output:
+    """Returns what is shown of cloze norms: tables, lists of words, the chart and the items."""
+    words = [
         grid._replace(title=f"{visible(model)}: {grid.title}")
         for model in analysis.models
-        for grid in word_grids(analysis, model, 5)
+        for grid in word_grids(analysis, model)
     ]
-    tables = [model_grid(analysis), *pair_grids(analysis), *lists]
-    return Section("", tables, [*cloze_lines(analysis)])
+    n_items = len(analysis.items) // len(analysis.models)
+    facts = [f"{n_items:,} items", *map(visible, analysis.models)]
+    section = Section(
+        "", [model_grid(analysis), *pair_grids(analysis), *words], [*cloze_lines(analysis)],
+        plots=Deferred(lambda: cloze_plots(analysis)),
+        lists=Deferred(lambda: [_item_list(analysis, n_items)]),
+    )  # fmt: skip
+    return Output(
+        kind="cloze norms", title="What people say and what models expect",
+        facts=[Fact(visible(Path(analysis.name).name), facts)], sections=[section],
+        frame=lambda: analysis.words, document=analysis.to_json,
+    )  # fmt: skip
 
 
 # ---- charts -------------------------------------------------------------------------------------
@@ -166,14 +177,7 @@ def _bars(words: DataFrame, column: str) -> list[tuple[Any, ...]]:
     return [*words[["word", column, "is_said"]][:_MOST_WORDS].itertuples(index=False, name=None)]
 
 
-def cloze_page(analysis: ClozeAnalysis) -> str:
-    """Returns the page."""
-    return environment().get_template("cloze.html.j2").render(
-        title="What people say and what models expect", name=Path(analysis.name).name,
-        models=analysis.models, grid=model_grid(analysis),
-        n_items=len(analysis.items) // len(analysis.models),
-        pairs=[*pair_grids(analysis)],
-        lists={model: [*word_grids(analysis, model, 10)] for model in analysis.models},
-        items=listed_items(analysis), plots=cloze_plots(analysis),
-        remarks=[*cloze_lines(analysis)], **frame("report", charts=True),
-    )  # fmt: skip
+def _item_list(analysis: ClozeAnalysis, n_items: int) -> ItemList:
+    """The items as the page lists them."""
+    content = {"listed": listed_items(analysis), "models": analysis.models, "n_items": n_items}
+    return ItemList("cloze_list", content)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.comparison import Comparison, compare_runs, refuse_different
+from lmdiag.comparison import Comparison, Comparisons, compare_runs, refuse_different
 from lmdiag.measures import MeasureName
 from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, Section, with_heading
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, with_heading
+from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.selections import LabelledRun
 from lmdiag.report.tables import HeadlineRow
 from lmdiag.results import FigureKey, Run, cited_signature
+from lmdiag.results.models import weights_text
 from lmdiag.text import visible
 
 _DIFFERENCE = "difference"
@@ -64,22 +67,32 @@ def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> 
     ]
 
 
-def comparison_sections(
-    comparisons: Sequence[Comparison], names: Sequence[str], signatures: Sequence[str]
-) -> list[Section]:
-    """Returns a table per pair of models for a paper, and how it was computed."""
+def comparisons_output(comparisons: Comparisons) -> Output:
+    """Returns what is shown of comparisons: a table and charts per pair of models."""
+    names = [*map(visible, comparisons.names)]
     sections = []
     for number, of_pair in groupby(comparisons, key=lambda c: c.number):
+        pair = RunPair(names[0], names[number], {c.key: c for c in of_pair}, number)
         rows = list[GridRow]()
-        for title, compared in _by_setting(of_pair, is_short=True):
-            (grid,) = comparison_grids(compared, visible(names[0]), visible(names[number]))
-            rows += with_heading(title, grid.rows)
-        title = labels.difference_title(names[0], names[number])
-        sections.append(Section(title, [grid._replace(title=title, rows=tuple(rows))]))
+        grids = []
+        for title, compared in _by_setting(pair.comparisons.values(), is_short=True):
+            grids = comparison_grids(compared, pair.base, pair.new)
+            rows += with_heading(title, grids[0].rows)
+        title = labels.difference_title(pair.base, pair.new)
+        tables = [grid._replace(title=title, rows=tuple(rows)) for grid in grids[-1:]]
+        plots = Deferred(partial(getattr, pair, "plots"))
+        sections.append(Section(title if len(names) > 2 else "", tables, plots=plots))
     if sections:
-        cited = [*dict.fromkeys(map(cited_signature, signatures))]
+        cited = [*dict.fromkeys(map(cited_signature, comparisons.signatures))]
         sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
-    return sections
+    protocols = [run.results.protocol for run in comparisons.runs]
+    weights = [visible(weights_text(run.results.model)) for run in comparisons.runs]
+    facts = [Fact(name, [line] if line else []) for name, line in zip(names, weights, strict=True)]
+    return Output(
+        kind="comparison", title=f"{names[0]} and {', '.join(names[1:])}", facts=facts,
+        findings=labels.asked_differently(protocols, names), sections=sections,
+        frame=comparisons.to_frame, document=comparisons.to_json,
+    )  # fmt: skip
 
 
 def _by_setting(

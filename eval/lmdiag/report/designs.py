@@ -16,7 +16,8 @@ from lmdiag.comparison import unlike_first
 from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
-from lmdiag.report.grid import CellText, Grid, Section, text_grid
+from lmdiag.report.grid import CellText, Grid, text_grid
+from lmdiag.report.output import Deferred, Output, Section
 from lmdiag.stimuli.design import design_of, item_columns
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
@@ -45,10 +46,9 @@ def _whole(value: Any) -> str:
 _three = partial(numbers.decimals, digits=3)
 _TEST = {
     "n": _Column("n", _whole), "estimate": _Column("difference", is_figure=True),
-    "t": _Column("t"), "df": _Column("df", _whole), "p": _Column("p", numbers.p_value),
+    "t_df": _Column("t (df)", str), "p": _Column("p", numbers.p_value), "d_z": _Column("d_z"),
     "p_sign_flip": _Column("p exact", numbers.p_value),
     "p_holm": _Column("p Holm", numbers.p_value), "n_tests": _Column("tests", _whole),
-    "d_z": _Column("d_z"),
 }  # fmt: skip
 _CELL = {"n": _Column("n", _whole), "mean": _Column("mean", is_figure=True)}
 _TERM = {
@@ -131,6 +131,28 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     return Section("", grids, remarks, plots=plots)
 
 
+def analysis_output(analysis: Analysis) -> Output:
+    """Returns what is shown of an analysis: its tables and the chart of the means."""
+
+    def plots() -> Iterator[Plot]:
+        from lmdiag.report.charts.conditions import condition_plot  # loads altair
+
+        if len(analysis.cells):
+            yield condition_plot("conditions", analysis)
+
+    fits = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
+    remarks = [*analysis_remarks(analysis)]
+    warnings = [remark for remark in remarks if remark.endswith(fits)]
+    others = [remark for remark in remarks if remark not in warnings]
+    conditions = " x ".join(analysis.conditions)
+    title = f"{analysis.response_text()}{f' by {visible(conditions)}' if conditions else ''}"
+    return Output(
+        kind="analysis", title=title[:1].upper() + title[1:], warnings=warnings,
+        sections=[Section("", [*analysis_grids(analysis)], others, plots=Deferred(plots))],
+        frame=analysis.to_frame, document=analysis.to_json,
+    )  # fmt: skip
+
+
 def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
     """Yields the tables of an analysis: effects, cells, and each mixed model."""
     of = analysis.response_text()
@@ -138,12 +160,13 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
     gaps = "Differences between models in effects"
     for title, tests in (("Effects", analysis.effects), (gaps, analysis.differences)):
         if len(tests):
+            tests = _with_t(tests)
             caption = f"{title} on {of} over items, with 95% interval"
             yield _grid(analysis, caption, "effect", tests["label"], tests, _TEST)
     if len(tests := analysis.by_level):
         labels = tests["label"] + ", " + tests["level"]
         caption = f"Effects on {of} by {visible(analysis.by)}, with 95% interval"
-        yield _grid(analysis, caption, f"effect, {analysis.by}", labels, tests, _TEST)
+        yield _grid(analysis, caption, f"effect, {analysis.by}", labels, _with_t(tests), _TEST)
     if len(cells := analysis.cells):
         levels = cells[[*cell_columns(names).values()]]
         labels = (", ".join(filter(None, of)) for of in levels.itertuples(index=False, name=None))
@@ -154,6 +177,12 @@ def analysis_grids(analysis: Analysis) -> Iterator[Grid]:
         terms = fit.terms.drop(columns=["ci_low", "ci_high"]).reset_index()
         caption = f"{title}: {visible(fit.formula)}"
         yield _grid(analysis, caption, "term", terms["term"], terms, _TERM)
+
+
+def _with_t(tests: DataFrame) -> DataFrame:
+    """The tests with t and its degrees of freedom as one text."""
+    columns = zip(tests["t"], tests["df"], strict=True)
+    return tests.assign(t_df=[f"{numbers.decimals(t)} ({_whole(df)})" for t, df in columns])
 
 
 def _grid(

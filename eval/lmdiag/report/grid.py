@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from lmdiag.report import numbers
-from lmdiag.report.charts import Plot
 from lmdiag.results import CHANCE_LEGEND, Figure
 from lmdiag.results.published import PublishedFigure
 from lmdiag.text import visible
@@ -35,16 +34,23 @@ def wrapped(text: str, width: int, *, break_words: bool = True) -> list[str]:
 class CellText(NamedTuple):
     """A figure as text, and its interval in brackets; "" without one.
 
-    `figure` is what it shows and `published` the published figure beside it, None in other texts.
+    `figure` is what it shows and `published` the published figure beside it, None in other texts;
+    `link` is the address of a page, relative to the one that shows the text.
     """
 
     value: str
     interval: str = ""
     figure: Figure | None = None
     published: PublishedFigure | None = None
+    link: str = ""
 
     def __str__(self) -> str:
         return f"{self.value} {self.interval}".strip()
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of a text of several lines."""
+        return self.value.splitlines()
 
     @property
     def n(self) -> int | None:
@@ -181,27 +187,6 @@ def fitted(grid: Grid, width: float, needed: Callable[[Grid], float], least: flo
                 return [shaped._replace(room=room and room + free)]
     parts = [part for half in grid.halves() for part in fitted(half, width, needed, least)]
     return parts or [shaped]
-
-
-class Section(NamedTuple):
-    """Tables, charts and texts with one heading, as pages and all formats show them.
-
-    Attributes:
-        title: of a diagnostic, or the name of own data.
-        tables, further: in order; a page folds the further ones, a terminal leaves them out.
-        remarks: what a reader has to know: notes, signs, human facts, words that were left out.
-        signatures: of the runs, where no run is named beside the tables.
-        task: name of the config; "" if the tables are not those of a diagnostic.
-        plots: above the tables of a page.
-    """
-
-    title: str
-    tables: Sequence[Grid] = ()
-    remarks: Sequence[str] = ()
-    further: Sequence[Grid] = ()
-    signatures: Sequence[str] = ()
-    task: str = ""
-    plots: Sequence[Plot] = ()
 
 
 def with_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:

@@ -1,4 +1,4 @@
-"""Fits to human measures: a table in several formats, charts, and a page."""
+"""What is shown of fits to human measures: tables and charts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
-from lmdiag.report.formats import render_tables
-from lmdiag.report.grid import Grid, Section, text_grid
+from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
-from lmdiag.report.page import environment, frame
+from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.text import csv_cell, visible
 
 _Row = dict[str, Any]
@@ -130,14 +129,21 @@ def method_lines(fit: HumanFit) -> Iterator[str]:
     yield from (f"{model.name}: {model.warning}" for model in fit.models if model.warning)
 
 
-def fit_section(fit: HumanFit) -> Section:
-    """Returns what a terminal shows: the tables of the page, without those that have no rows."""
-    tables = [fit_grid(fit)._replace(title=""), coefficient_grid(fit)]
-    if len(fit.comparisons):
-        tables.append(_comparison_grid(fit))
+def fit_output(fit: HumanFit) -> Output:
+    """Returns what is shown of a fit: its tables, without those that have no rows, and charts."""
+    tables = [fit_grid(fit), coefficient_grid(fit), _comparison_grid(fit)]
     if any(model.left_out for model in fit.models):
         tables.append(_left_out_grid(fit))
-    return Section("", tables, [*method_lines(fit)], signatures=[fit.signature])
+    plots = Deferred(lambda: human_plots(fit))
+    section = Section("", tables, [*method_lines(fit)], signatures=[fit.signature], plots=plots)
+    about = (
+        "Log-likelihood of the model with surprisals less that of the baseline, on the same rows."
+    )
+    return Output(
+        kind="human measures", title=f"{visible(sides(fit.full)[0])} and surprisal",
+        facts=[Fact(visible(fit.table.name), [*map(visible, _by_source(fit))])],
+        sections=[section._replace(about=[about])], frame=fit.to_frame, document=fit.to_json,
+    )  # fmt: skip
 
 
 def _by_source(fit: HumanFit) -> dict[str, ModelFit]:
@@ -153,13 +159,6 @@ def _distinct_models(fit: HumanFit) -> list[ModelFit]:
 
 def _interval(of: Any, digits: int) -> str:
     return f"[{decimals(of.ci_low, digits)}, {decimals(of.ci_high, digits)}]"
-
-
-def as_text(fit: HumanFit, form: str) -> str:
-    """Returns the table as csv (all digits), LaTeX or Markdown."""
-    if form == "csv":
-        return str(fit.to_frame().map(csv_cell).to_csv(index=False, lineterminator="\n"))
-    return render_tables(form, [Section("", [fit_grid(fit)])])
 
 
 def words_as_csv(fit: HumanFit) -> str:
@@ -336,15 +335,3 @@ def _binned(rows: DataFrame, aside: float) -> DataFrame:
             low, high = stats.mean_interval(values.to_numpy())
             means.append((start + aside, values.mean(), low, high, len(values)))
     return DataFrame(means, columns=["surprisal", "value", "low", "high", "n"])
-
-
-def human_page(fit: HumanFit) -> str:
-    """Returns the page of a fit."""
-    return environment().get_template("human.html.j2").render(
-        title=f"{visible(sides(fit.full)[0])} and surprisal", fit=fit, grid=fit_grid(fit),
-        coefficients=coefficient_grid(fit),
-        sources=_by_source(fit), plots=human_plots(fit),
-        compared=_comparison_grid(fit), left_out=_left_out_grid(fit),
-        remarks=list(method_lines(fit)),
-        **frame("report", charts=True),
-    )  # fmt: skip

@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.analysis.items import measure_columns
 from lmdiag.measures import EMPTY_REGION_BITS, fold_word, sentence_parts
 from lmdiag.measures.scores import number_text
 from lmdiag.perturb import NONE, perturb
 from lmdiag.report import numbers
 from lmdiag.report.labels import run_labels
+from lmdiag.results.items import measure_columns
 from lmdiag.text import suggest
 from lmdiag.types import GAP_SPACES, BadInput, Fold, Query, WordSpan
 

@@ -9,9 +9,10 @@ from lmdiag.comparison import differing_knobs
 from lmdiag.measures import match_rule
 from lmdiag.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_remark
 from lmdiag.report import numbers
+from lmdiag.report.output import Fact
 from lmdiag.results import Results
 from lmdiag.results.models import model_label, model_labels, short_commit
-from lmdiag.text import visible
+from lmdiag.text import shortened, visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
 
@@ -26,6 +27,18 @@ def model_facts(model: ModelInfo) -> list[str]:
     commit = short_commit(model.commit)
     facts = (model.kind, size, model.dtype, model.quantization, f"commit {commit}")
     return [fact for fact in facts if fact]
+
+
+def model_fact(results: Results) -> Fact:
+    """Returns what was asked of which model."""
+    model = results.model
+    *facts, commit = model_facts(model)
+    facts = [*facts, "cased" if model.cased else "uncased", commit]
+    source = f"data {results.data.source} · {results.n_contexts} {asked(results)}"
+    known = framing_facts(results.protocol).items()
+    framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
+    lines = (" · ".join(facts), source, framing, *remarks_on_model(results))
+    return Fact(visible(model_label(model)), [line for line in lines if line])
 
 
 def asked(results: Results) -> str:
@@ -159,7 +172,7 @@ def asked_differently(protocols: Sequence[QueryOptions], names: Sequence[str]) -
     parts = [differing_knobs(protocols[0], protocol) for protocol in protocols]
     return [
         f"{names[0]} and {name} were asked differently: {'; '.join(different.values())}"
-        for name, different in zip(names, parts, strict=False)
+        for name, different in zip(names, parts, strict=True)
         if different
     ]
 

@@ -1,4 +1,4 @@
-"""`multiverse.html`: a specification curve of each headline figure; and the tables of a multiverse.
+"""What is shown of a multiverse: tables, and a specification curve of each headline figure.
 
 Source: Simonsohn, Simmons and Nelson (2020), Specification curve analysis.
 """
@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from pandas import DataFrame
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics import Diagnostic
 from lmdiag.multiverse import ALPHA, Headline, Multiverse, counts_of, effects_of
 from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
-from lmdiag.report.grid import Grid, text_grid
+from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import difference_title
-from lmdiag.report.page import environment, frame
-from lmdiag.results import REPORT, Figure, FigureKey, cited_signature
+from lmdiag.report.output import Deferred, Fact, Output, Section
+from lmdiag.results import REPORT, Figure, cited_signature
 from lmdiag.results.models import short_commit
 from lmdiag.text import visible
 
@@ -30,28 +30,20 @@ _LONGEST_CHOICE = 40
 """Characters of a choice; of a longer prompt the beginning and the end are shown."""
 
 
-def render(multiverse: Multiverse) -> str:
-    """Returns the page of a multiverse."""
+def multiverse_output(multiverse: Multiverse) -> Output:
+    """Returns what is shown of a multiverse: ranges, differences, curves and protocols."""
     models = multiverse.models
-    members = multiverse.members
-    knobs = multiverse.choices(*models)
-    defaults = {model: multiverse.numbers_of(model)[0] for model in models}
-    plots: dict[Any, list[Plot]] = {headline.key: [] for headline in multiverse.figures}
-    for key, plot in multiverse_plots(multiverse):
-        plots[key].append(plot)
-    facts = {
-        model: f"{members[number].kind} · commit {short_commit(members[number].commit)} · "
-        f"{protocols_line(multiverse, model)}"
-        for model, number in defaults.items()
-    }
-    return environment().get_template("multiverse.html.j2").render(
-        title=" and ".join(map(visible, models)),
-        facts=facts, sections=multiverse_sections(multiverse), plots=plots,
-        knobs=[*knobs], members=members, defaults=[*defaults.values()],
-        choice_label=choice_label, report=REPORT,
-        signatures=[cited_signature(member.signature) for member in members],
-        prompts=[choice for choice in knobs.get("prompt", ()) if "{" in choice],
-        **frame("report", charts=bool(multiverse.figures)),
+    facts = []
+    for model in models:
+        default = multiverse.members[multiverse.numbers_of(model)[0]]
+        lines = [default.kind, f"commit {short_commit(default.commit)}"]
+        facts.append(Fact(visible(model), [*lines, protocols_line(multiverse, model)]))
+    signatures = [cited_signature(member.signature) for member in multiverse.members]
+    return Output(
+        kind="multiverse", title=" and ".join(map(visible, models)), facts=facts,
+        sections=[*_sections(multiverse), _protocols(multiverse)],
+        method=[*_method(multiverse), f"Signatures of the runs: {', '.join(signatures)}"],
+        frame=multiverse.to_frame, document=multiverse.to_json, files=["multiverse.json"],
     )  # fmt: skip
 
 
@@ -70,33 +62,68 @@ def protocols_line(multiverse: Multiverse, model: str) -> str:
     return ": ".join(filter(None, (f"{count} protocol{'s' * (count != 1)}", choices)))
 
 
-class MultiverseSection(NamedTuple):
-    """A diagnostic with its headline figures and tables.
-
-    Attributes:
-        diagnostic: its declaration.
-        figures: its headline figures.
-        ranges: a table per model: the range of each figure, and how far each knob moves it.
-        differences: a table per further model: in how many protocols it is ahead of the first.
-    """
-
-    diagnostic: Diagnostic
-    figures: list[Headline]
-    ranges: list[Grid]
-    differences: list[Grid]
-
-
-def multiverse_sections(multiverse: Multiverse) -> list[MultiverseSection]:
-    """Returns the diagnostics of a multiverse."""
-    sections = []
+def _sections(multiverse: Multiverse) -> Iterator[Section]:
+    """A section per diagnostic: a table of ranges per model, and of differences per further one."""
     for task, headlines in groupby(multiverse.figures, key=lambda headline: headline.task):
         figures = [*headlines]
         diagnostic = diagnostics.get(task, multiverse.forms.get(task, ""))
         ranges = [_range_grid(multiverse, figures, model) for model in multiverse.models]
         gaps = [_gap_grid(multiverse, figures, new) for new in multiverse.models[1:]]
-        gaps = [grid for grid in gaps if grid.rows]
-        sections.append(MultiverseSection(diagnostic, figures, ranges, gaps))
-    return sections
+        yield Section(
+            diagnostic.title, [*ranges, *gaps], task=task, short_title=diagnostic.short_title,
+            about=[diagnostic.about],
+            plots=Deferred(partial(multiverse_plots, multiverse, figures)),
+        )  # fmt: skip
+
+
+def _protocols(multiverse: Multiverse) -> Section:
+    """The runs, with links to their reports."""
+    knobs = [*multiverse.choices(*multiverse.models)]
+    defaults = {multiverse.numbers_of(model)[0] for model in multiverse.models}
+    rows = []
+    for number, member in enumerate(multiverse.members):
+        is_default = " (default)" if number in defaults else ""
+        cells = {knob: CellText(choice_label(member.choices.get(knob, ""))) for knob in knobs}
+        path = visible(member.path)
+        cells["run"] = CellText(f"{path}{is_default}", link=f"{member.path}/{REPORT}")
+        rows.append(((member.model,), cells))
+    title = "Protocols"
+    grid = text_grid(
+        "Each protocol is a run of its own, with a report", ("model",), rows, [*knobs, "run"]
+    )
+    prompts = [x for x in multiverse.choices(*multiverse.models).get("prompt", ()) if "{" in x]
+    notes = [f"Prompt: {visible(prompt)}" for prompt in prompts]
+    return Section(title, [grid], notes=notes)
+
+
+def _method(multiverse: Multiverse) -> Iterator[str]:
+    """How to read the tables and curves."""
+    if multiverse.choices(*multiverse.models):
+        yield (
+            "Default: the protocol of lmdiag run without options. Below each knob: how far it "
+            "moves the figure, the largest difference between the means of two of its choices over "
+            "all choices of the other knobs."
+        )
+    if len(multiverse.models) > 1:
+        yield (
+            "Differences are taken within items, each model minus the first one: McNemar's score "
+            "test where each item is right or wrong, sign-flip test of a mean over items, "
+            "permutation test of a median or a correlation; adjusted by Holm's method over the "
+            "protocols of a figure and pair of models."
+        )
+        yield (
+            "Models are compared where they share the choices of every knob that is open for both; "
+            "a knob that is open for one of them takes each of its values."
+        )
+    yield (
+        "A specification curve (Simonsohn, Simmons & Nelson 2020) shows a figure in all protocols "
+        "in ascending order; the dots below each point are its choices. The knob that moves the "
+        "figure most comes first, in colour."
+    )
+    yield (
+        "Intervals are 95% intervals: Wilson's for proportions, Student's for means, Fisher's z "
+        "for correlations."
+    )
 
 
 def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str) -> Grid:
@@ -118,7 +145,8 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str)
             }
             rows.append(((headline.label,), cells))
     title = visible(model) if len(multiverse.models) > 1 else ""
-    return text_grid("", (title,), rows, knobs)
+    caption = "Range over the protocols, and how far each knob moves the figure"
+    return text_grid(caption, (title,), rows, knobs)
 
 
 def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> Grid:
@@ -130,26 +158,27 @@ def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> 
             counts = map(str, counts_of(differences.values()).values())
             rows.append(((headline.label,), dict(zip(headings, counts, strict=True))))
     title = difference_title(multiverse.models[0], new)
-    return text_grid("", (title,), rows)
+    caption = "Number of protocols in which the model is ahead of the first one, behind, equal"
+    return text_grid(caption, (title,), rows)
 
 
 _LARGE_POINT = "Lines are 95% intervals; the large point is the default protocol"
 
 
-def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]:
-    """Yields all charts with the address of their figure.
+def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Iterator[Plot]:
+    """Yields the charts of some figures.
 
     A curve for each model, and one of the differences from the first model of each other one.
     """
     models = multiverse.models
-    for headline in multiverse.figures:
+    for headline in figures:
         parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part)
         name = "-".join(parts)
         label = visible(headline.label)
         curves = {model: multiverse.curve(headline, model) for model in models}
-        figures = [figure for curve in curves.values() for _, figure in curve]
-        percent = all(figure.is_percent for figure in figures)
-        bounds = [bound for x in figures for bound in (x.value, x.ci_low, x.ci_high)]
+        values = [figure for curve in curves.values() for _, figure in curve]
+        percent = all(figure.is_percent for figure in values)
+        bounds = [bound for x in values for bound in (x.value, x.ci_low, x.ci_high)]
         ends = [bound for bound in bounds if bound is not None]
         for number, (model, curve) in enumerate(curves.items()):
             if curve:
@@ -160,7 +189,7 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]
                 if any(row["chance"] is not None for row in rows):
                     caption += "; the dashed line is chance, and a hollow point is not "
                     caption += "distinguishable from chance"
-                yield headline.key, Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
+                yield Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
         for number, new in enumerate(models[1:], start=2):
             if rows := _difference_rows(multiverse, headline, new):
                 knobs = multiverse.choices(models[0]) | multiverse.choices(new)
@@ -168,7 +197,7 @@ def multiverse_plots(multiverse: Multiverse) -> Iterator[tuple[FigureKey, Plot]]
                 pair = difference_title(models[0], new)
                 caption = f"{label}, {pair}. {_LARGE_POINT}; a filled point has "
                 caption += "p < .05, not adjusted."
-                yield headline.key, Plot("curve", f"{name}-difference-{number}", caption, chart)
+                yield Plot("curve", f"{name}-difference-{number}", caption, chart)
 
 
 def _model_rows(

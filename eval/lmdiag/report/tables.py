@@ -17,12 +17,12 @@ from lmdiag.report.grid import (
     Grid,
     GridRow,
     Heading,
-    Section,
     cell_of,
     figure_grid,
     signs,
     with_heading,
 )
+from lmdiag.report.output import Section
 from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
 from lmdiag.results import Figure, FigureKey, cited_signature

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import files
-from lmdiag.perturb import NONE
+from lmdiag.perturb import NONE, is_shuffled, perturb
+from lmdiag.presentable import Presentable
 from lmdiag.protocol import Predictions, query_options
 from lmdiag.results.figures import figures
+from lmdiag.results.models import model_label, weights_text
 from lmdiag.results.predictions import SettingKey, read_run
 from lmdiag.results.results import (
     PREDICTIONS,
@@ -42,10 +45,9 @@ from lmdiag.results.signatures import combine, signature
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
-    import altair
     from pandas import DataFrame
 
-    from lmdiag.analysis.items import Per
+    from lmdiag.results.items import Per
     from lmdiag.stimuli import Stimuli
 
 IDENTITY = "run.json"
@@ -212,7 +214,7 @@ def _read(path: Path) -> Results:
 
 
 @dataclass(frozen=True, repr=False)
-class Run:
+class Run(Presentable):
     """A finished run, read back.
 
     Attributes:
@@ -311,22 +313,38 @@ class Run:
         frame.insert(4, "precision", model.quantization or model.dtype)
         return frame
 
-    def items(self, per: Per = "row") -> DataFrame:
+    def items(self, per: Per = "row", *, task: str = "", label: str = "") -> DataFrame:
         """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
 
         Args:
             per: "row" for a row per row of the data, "region" or "word" for those of sentences.
+            task: one of the tasks; "" for all.
+            label: of the model; "" for its usual one.
         """
-        from lmdiag.analysis.items import items_of
+        from pandas import concat
 
-        return items_of(self, per=per)
+        from lmdiag.results.items import ITEM_FACTS, item_rows, with_facts
 
-    def charts(self) -> dict[str, altair.TopLevelMixin]:
-        """Returns the charts of the report as altair charts, by name."""
-        from lmdiag.report.charts.output import notebook
-        from lmdiag.report.html import Report
-
-        return {plot.name: notebook(plot) for plot in Report(self).charts()}
+        if task and task not in self.stimuli:
+            choices = ", ".join(self.stimuli)
+            raise BadInput(f"{self.path} has no task {task!r}: choose from {choices}")
+        frames = []
+        model = self.results.model
+        of_run = label or model_label(model), self.results.signature, weights_text(model)
+        for name in [task] if task else self.stimuli:
+            for (setting, shuffle), predictions in self.predictions[name].items():
+                stimuli = self.stimuli[name]
+                if setting != NONE:
+                    stimuli = perturb(stimuli, setting, shuffle, self.results.protocol.seed)
+                number = shuffle if is_shuffled(name, setting) else math.nan
+                facts = dict(zip(ITEM_FACTS, (*of_run, name, setting, number), strict=True))
+                rows = item_rows(stimuli, predictions, self.scores_of(name, setting, shuffle), per)
+                frames.append(with_facts(rows, facts))
+        table = concat(frames, ignore_index=True)
+        if all(len(settings) == 1 for settings in self.results.tasks.values()):
+            table = table.drop(columns=["perturbation", "shuffle"])
+        whole = table.columns.intersection(["rank", "n_tokens", "shuffle"])
+        return table.astype(dict.fromkeys(whole, "Int64"))
 
 
 def load_run(path: str | Path, data: str | None = None) -> Run:

@@ -22,6 +22,7 @@ class Plot(NamedTuple):
         chart: with its data; colours are CSS variables (`var(--c1)`).
         is_further: whether it is one of many, which a page folds.
         heading: name of its model, where there are charts of several models.
+        is_repeated: whether a table of the page shows the same, which leaves it out.
     """
 
     kind: str
@@ -30,6 +31,7 @@ class Plot(NamedTuple):
     chart: altair.TopLevelMixin
     is_further: bool = False
     heading: str = ""
+    is_repeated: bool = False
 
     @property
     def title(self) -> str:

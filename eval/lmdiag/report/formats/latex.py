@@ -1,92 +1,54 @@
-"""Tables as Markdown and LaTeX, and all figures as csv.
+"""The tables of a result as LaTeX, which fit a width.
 
-Markdown and LaTeX are templates, `cards/tables.*.j2`, over the texts of `grid`. To add a text
-format, add its template and what escapes its texts. LaTeX tables fit a width: with several lines of
-headings, intervals below figures, or as several tables.
+The template is `cards/tables.latex.j2`. Tables fit with several lines of headings, intervals below
+figures, scaled to at least 0.85 of their size, or as several tables.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
-from jinja2 import Environment
-from markupsafe import Markup
-
-from lmdiag.files import resource_path
 from lmdiag.report.charts import name_part
+from lmdiag.report.formats.templates import template
 from lmdiag.report.grid import (
     HEADING,
-    CellText,
     Grid,
     GridRow,
-    Section,
     fitted,
     signs,
     with_heading,
     wrapped,
 )
-from lmdiag.report.items import Chosen
-from lmdiag.results import Results
-from lmdiag.results.figures import figures
-from lmdiag.text import csv_cell, visible
+from lmdiag.report.output import Output, Section
 
 
-def figures_as_csv(runs: Sequence[Results]) -> str:
-    """Returns the table of `lmdiag.results.figures.figures` at full precision."""
-    texts = figures(runs).map(lambda x: csv_cell(visible(x)) if isinstance(x, str) else x)
-    return str(texts.to_csv(index=False, lineterminator="\n"))
-
-
-def render_tables(
-    name: str, sections: Sequence[Section], chosen: Sequence[Chosen] = (), width: float = 8.0
-) -> str:
-    """Returns tables as `markdown` or `latex`, and the top words of chosen items.
-
-    LaTeX tables fit into `width` centimetres.
-    """
-
-    def escaped(value: object) -> Markup:
-        is_plain = isinstance(value, Markup) or (name == "markdown" and isinstance(value, CellText))
-        text = str(value)
-        return Markup(text if is_plain else _ESCAPING[name](visible(" ".join(text.split()))))
-
-    env = Environment(
-        "<%", "%>", "<<", ">>", "<%#", "#%>",
-        trim_blocks=True, lstrip_blocks=True, autoescape=True, finalize=escaped,
-    )  # fmt: skip
-    env.filters["literal"] = lambda text: Markup(visible(" ".join(text.split())))
-    template = env.from_string(resource_path("cards", f"tables.{name}.j2").read_text("utf-8"))
-    tables = _latex_tables(sections, width) if name == "latex" else ()
+def render(output: Output, width: float) -> str:
+    """Returns the tables, which fit into `width` centimetres."""
+    tables = [table for i, x in enumerate(output.sections, 1) for table in _tables(x, i, width)]
     environment = "table" if width <= _COLUMN else "table*"
-    text = template.render(sections=sections, chosen=chosen, tables=tables, environment=environment)
+    text = template("latex", _escaped).render(output=output, tables=tables, environment=environment)
     return f"{text.rstrip()}\n"
 
 
 # ---- what escapes texts --------------------------------------------------------------------------
 
-_MARKUP = re.compile(
-    r"[\\`*_{}\[\]<>#|$~]|&(?=#?\w+;)|(?<=http):|(?<=https):|(?<=www)\.", re.IGNORECASE
-)
-"""What Markdown takes for markup, an entity, or the start of an address that becomes a link."""
-
 _COMMANDS = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
-    "_": r"\_\allowbreak{}", "/": r"/\allowbreak{}", "{": r"\{", "}": r"\}",
+    "_": r"\_\allowbreak{}", "@": r"@\allowbreak{}", "/": r"/\allowbreak{}", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$",
     "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--", "|": r"\textbar{}\allowbreak{}",
     "†": r"$\dagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
     "●": r"$\bullet$", "…": r"\ldots{}",
 })  # fmt: skip
 
-_ESCAPING: dict[str, Callable[[str], str]] = {
-    "markdown": lambda text: _MARKUP.sub(r"\\\g<0>", text),
-    "latex": lambda text: text.translate(_COMMANDS),
-}
-"""Format with a template -> what escapes a text on one line."""
+
+def _escaped(text: str) -> str:
+    return text.translate(_COMMANDS)
+
 
 # ---- LaTeX tables that fit a width ---------------------------------------------------------------
 
@@ -100,36 +62,61 @@ _GAP = 6.0
 _LABEL = 64.0
 """Points between columns, and points that labels have at least where they are wrapped."""
 
+_ROUNDING = 1e-6
+_SMALLEST = 0.85
+"""The size to which a table is scaled before its columns are divided."""
+
 _SHORT_HEADING = 8
 """Characters in a line of a heading, at least, where labels are wrapped."""
+
+_BREAKS = re.compile(r"\s+|(?<=[-/_|@])")
+"""Matches where a line of a label may end."""
 
 _MOST_LINES = 38
 """Lines of a table; a longer one is divided."""
 
 
-def _latex_tables(sections: Sequence[Section], width: float) -> Iterator[dict[str, Any]]:
-    """The tables of sections for the template, each no wider than `width` centimetres."""
-    for section in sections:
-        grids = [*section.tables, *section.further]
-        for number, grid in enumerate(grids, start=1):
-            fitting = fitted(_grouped(grid), width * _POINTS, _needed, _LABEL)
-            parts = [part for table in fitting for part in _divided(table)]
-            title = section.title if section.task else ""
-            caption = ". ".join(filter(None, (title, grid.caption)))
-            name = f"{name_part(section.task or section.title) or 'table'}-{number}"
-            notes = signs([grid])
-            if section.signatures and number == len(grids):
-                notes = [*section.remarks, *section.signatures]
-            for i, part in enumerate(parts, start=1):
-                n = len(part.headings)
-                yield {
-                    "grid": part,
-                    "label_points": part.room and part.room - _GAP,
-                    "headings": [_heading_lines(part, column) for column in range(n)],
-                    "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
-                    "label": f"{name}-{i}" if len(parts) > 1 else name,
-                    "notes": notes if i == len(parts) else [],
-                }
+def _tables(section: Section, number: int, width: float) -> Iterator[dict[str, Any]]:
+    """The tables of a section for the template, each no wider than `width` centimetres."""
+    grids = section.grids
+    of_section = section.task or section.title or f"section-{number}"
+    for place, grid in enumerate(grids, start=1):
+        parts = [part for table in _fitting(grid, width * _POINTS) for part in _divided(table)]
+        title = section.title if section.task else ""
+        caption = ". ".join(filter(None, (title, grid.caption)))
+        name = f"{name_part(of_section) or 'table'}-{place}"
+        notes = signs([grid])
+        if not section.task and place == len(grids):
+            notes = [*section.remarks, *section.signatures]
+        for i, part in enumerate(parts, start=1):
+            n = len(part.headings)
+            yield {
+                "grid": part,
+                "scale": max(_SMALLEST, min(1.0, width * _POINTS / _needed(part))),
+                "label_points": part.room and part.room - _GAP,
+                "headings": [_heading_lines(part, column) for column in range(n)],
+                "caption": f"{caption} ({i} of {len(parts)})" if len(parts) > 1 else caption,
+                "label": f"{name}-{i}" if len(parts) > 1 else name,
+                "notes": notes if i == len(parts) else [],
+            }
+
+
+def _fitting(grid: Grid, points: float) -> Sequence[Grid]:
+    """The table, scaled if need be; or parts of its columns that each fit."""
+    grid = _grouped(grid)
+    longest = max((_longest_piece(row) for row in grid.rows), default=0.0)
+    least = min(max(_LABEL, longest), points / 2)
+    for size in (1.0, _SMALLEST):
+        parts = fitted(grid, points / size, _needed, least)
+        if len(parts) == 1 and _needed(parts[0]) <= points / size + _ROUNDING:
+            return parts
+    return fitted(grid, points, _needed, least)
+
+
+def _longest_piece(row: GridRow) -> float:
+    """The points of the longest part of a label that is not divided."""
+    longest = max((_points(piece) for piece in _BREAKS.split(row.labels[0])), default=0.0)
+    return longest + 10 * row.depth + _GAP
 
 
 def _points(text: str, size: float = 8.0) -> float:

@@ -1,4 +1,4 @@
-"""Tables of runs, comparisons, analyses and multiverses on a terminal."""
+"""The tables of a result on a terminal and in a notebook, and what is printed of a new run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import IO
 
@@ -17,27 +16,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lmdiag.analysis.designs import Analysis
-from lmdiag.comparison import Comparison
-from lmdiag.multiverse import Multiverse
-from lmdiag.protocol import QueryOptions
 from lmdiag.report import labels
 from lmdiag.report.charts import MOST_BESIDE
-from lmdiag.report.comparisons import comparison_grids, notes
-from lmdiag.report.designs import analysis_grids, analysis_remarks
-from lmdiag.report.grid import HEADING, PUBLISHED, Grid, Section, fitted, wrapped
+from lmdiag.report.grid import HEADING, PUBLISHED, Grid, fitted, wrapped
+from lmdiag.report.output import Output, Section
 from lmdiag.report.selections import ReportFigures
-from lmdiag.report.tables import overview, sections
-from lmdiag.results import CHANCE_SIGNS, Results, cited_signature
-from lmdiag.results.models import model_label
-from lmdiag.text import shortened, visible
+from lmdiag.report.tables import overview
+from lmdiag.results import CHANCE_SIGNS, Results
+from lmdiag.text import visible
 
 _MOST_ROWS = 500
-_MOST_EFFECTS = 100
-_MOST_PAIRS = 20
 _MOST_DESIGNS = 5
-"""What is printed: rows of a table, rows of an analysis (200 conditions have 19,900 differences),
-pairs of models, tasks of one run with their conditions."""
+"""What is printed: rows of a table (200 conditions have 19,900 differences), and tasks of one run
+with their conditions."""
 
 _CSV = "--format csv, or to_frame() in Python,"
 """What gives all rows."""
@@ -66,7 +57,10 @@ def print_run(
     A line per task says how its further tables are shown.
     """
     console = console or output_console()
-    _print_model(results, console)
+    fact = labels.model_fact(results)
+    console.print()
+    _print_lines([fact.name], console, "bold", wrap=True)
+    _print_lines(fact.lines, console, wrap=True)
     for design in designs[:_MOST_DESIGNS]:  # without tables, one line says why
         remarks = design.remarks[: None if design.tables else 1]
         print_section(design._replace(remarks=remarks), console)
@@ -102,96 +96,35 @@ def print_overview(results: Sequence[Results], console: Console) -> None:
     print_section(section, console)
 
 
-def tables_as_text(results: Sequence[Results], sections: Sequence[Section]) -> str:
-    """Returns all tables as a terminal shows them, further ones too, without colours."""
-    with_further = [x._replace(tables=[*x.tables, *x.further], further=[]) for x in sections]
-    _print_tables(results, with_further, output_console(file := io.StringIO()))
-    return "\n".join(line.rstrip() for line in file.getvalue().strip().splitlines()) + "\n"
+def render(output: Output, width: float) -> str:
+    """Returns all tables as a terminal shows them, without colours."""
+    print_output(output, output_console(file := io.StringIO()))
+    return "\n".join(line.rstrip() for line in file.getvalue().strip("\n").splitlines()) + "\n"
 
 
-def print_results(results: Results, console: Console | None = None) -> None:
-    """Prints all tables of a run, or of what was measured; standard output by default."""
-    _print_tables([results], sections(ReportFigures.of([results])), console or output_console())
+def recorded(output: Output) -> Console:
+    """Returns a console with what is shown in Python: lines of at most 100 characters."""
+    file = io.StringIO()  # in a notebook, rich would also display what is only recorded here
+    console = Console(file=file, record=True, width=100, highlight=False, force_jupyter=False)
+    print_output(output, console)
+    return console
 
 
-def _print_tables(
-    results: Sequence[Results], sections: Sequence[Section], console: Console
-) -> None:
-    """The overview of runs, or of one what was asked, then the tables of each task."""
-    headline_section = overview(ReportFigures.of(results))
-    printed = [headline_section, *sections]
-    if not results[0].data.source:  # of measures without a run, the signatures
-        printed = [*sections, Section("", [], headline_section.signatures)]
-    elif len(results) == 1:
-        _print_model(results[0], console)
-        printed[0] = headline_section._replace(title="")
-    for section in printed:
-        print_section(section, console)
-
-
-def _print_model(results: Results, console: Console) -> None:
-    """What was asked of which model."""
-    model = results.model
-    *facts, commit = labels.model_facts(model)
-    facts = [*facts, "cased" if model.cased else "uncased", commit]
-    source = f"data {results.data.source} · {results.n_contexts} {labels.asked(results)}"
-    known = labels.framing_facts(results.protocol).items()
-    framing = " · ".join(f"{name} {shortened(text, 80)}" for name, text in known)
-    console.print()
-    _print_lines([model_label(model)], console, "bold", wrap=True)
-    lines = (" · ".join(facts), source, framing, *labels.remarks_on_model(results))
-    _print_lines(filter(None, lines), console, wrap=True)
-
-
-def print_analysis(analysis: Analysis, console: Console) -> None:
-    """Prints the effects of conditions, the cells, and mixed models; a warning of a fit first."""
-    warnings = tuple(fit.warning for fit in analysis.mixed.values() if fit.warning)
-    remarks = [*analysis_remarks(analysis)]
-    _print_lines((remark for remark in remarks if remark.endswith(warnings)), console, "bold")
-    others = [remark for remark in remarks if not remark.endswith(warnings)]
-    print_section(
-        Section("", [*analysis_grids(analysis)], others), console, _MOST_EFFECTS, "--json"
-    )
-
-
-def print_comparisons(
-    comparisons: Sequence[Comparison],
-    names: Sequence[str],
-    weights: Sequence[str],
-    signatures: Sequence[str],
-    protocols: Sequence[QueryOptions],
-    console: Console,
-) -> None:
-    """Prints a table for each pair of models, task and setting, and how it was computed."""
-    n_named = min(len(names), 1 + _MOST_PAIRS)
-    facts = [f"{name}  {text}".rstrip() for name, text in zip(names, weights, strict=True)]
-    _print_lines(facts[:n_named], console, "bold", wrap=True)
-    _print_lines(labels.asked_differently(protocols[:n_named], names), console, "")
-    for number, compared in groupby(comparisons, key=lambda c: c.number):
-        if number >= n_named:
-            break
-        title = labels.difference_title(names[0], names[number])
-        grids = comparison_grids(compared, visible(names[0]), visible(names[number]))
-        print_section(Section(title, grids), console)
-    lines = [*notes(comparisons), *dict.fromkeys(map(cited_signature, signatures))]
-    if n_named < len(names):
-        lines.append(f"the first {_MOST_PAIRS} of {len(names) - 1:,} pairs; {_CSV} has all")
-    print_section(Section("", [], lines), console)
-
-
-def print_multiverse(multiverse: Multiverse, console: Console) -> None:
-    """Prints the range of each headline figure, and where the first model is ahead of others."""
-    from lmdiag.report.multiverse import multiverse_sections, protocols_line
-
-    for model in multiverse.models:
+def print_output(output: Output, console: Console | None = None) -> None:
+    """Prints facts, findings and all tables; standard output by default."""
+    console = console or output_console()
+    for fact in output.facts:
         console.print()
-        _print_lines([model], console, "bold", wrap=True)
-        _print_lines([protocols_line(multiverse, model)], console, "")
-    for section in multiverse_sections(multiverse):
-        grids = [*section.ranges, *section.differences]
-        print_section(Section(section.diagnostic.title, grids), console)
-    below = "below each knob: the largest difference of the means of two of its choices"
-    print_section(Section("", [], [below]), console)
+        _print_lines([fact.name], console, "bold", wrap=True)
+        _print_lines(fact.lines, console, wrap=True)
+    leading = [*output.findings, *output.warnings]
+    if leading:
+        if output.facts:
+            console.print()
+        _print_lines(leading, console, "bold")
+    for section in output.sections:
+        if section.grids or section.remarks or section.signatures:
+            print_section(section._replace(tables=section.grids, further=()), console)
 
 
 # ---- what all of them print ----------------------------------------------------------------------
@@ -205,14 +138,10 @@ def _print_lines(
         console.print(text, soft_wrap=not (wrap or console.record))
 
 
-def print_section(
-    section: Section, console: Console, most: int = _MOST_ROWS, complete: str = _CSV
-) -> None:
-    """Prints tables, each in as many parts as its width needs, and lines below them.
-
-    Of a table the first `most` rows are printed; `complete` is the option or method that gives all.
-    """
-    if section.title:
+def print_section(section: Section, console: Console) -> None:
+    """Prints tables, each in as many parts as its width needs, and lines below them."""
+    is_repeated = len(section.tables) == 1 and section.tables[0].title == section.title
+    if section.title and not is_repeated:
         console.print()
         _print_lines([section.title], console, "bold", wrap=True)
     lines = [*section.remarks]
@@ -221,11 +150,13 @@ def print_section(
         if grid.title or grid.unit:
             source = f"  {grid.source}" if grid.source else ""
             console.print(Text(visible(f"{grid.title}{grid.unit}")).append(source, style="dim"))
-        for table in _parts(grid._replace(rows=grid.rows[:most]), console):
+        for table in _parts(grid._replace(rows=grid.rows[:_MOST_ROWS]), console):
             console.print(table)
-        if len(grid.rows) > most:
+        if len(grid.rows) > _MOST_ROWS:
             title = f"{grid.title}: " if grid.title else ""
-            lines.append(f"{title}the first {most} of {len(grid.rows):,} rows; {complete} has all")
+            lines.append(
+                f"{title}the first {_MOST_ROWS} of {len(grid.rows):,} rows; {_CSV} has all"
+            )
     if lines := [*lines, *filter(None, section.signatures)]:
         console.print()
         _print_lines(lines, console)

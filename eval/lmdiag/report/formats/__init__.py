@@ -1,0 +1,108 @@
+"""The formats of results: `FORMATS` has one line for each, and each has a module with its function.
+
+A function takes an `Output` and a width in centimetres and returns the content of a file. To add a
+format, add a module and a line; see `lmdiag.report.output`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from lmdiag.files import clear_drafts, write_atomically
+from lmdiag.report.formats import html, images, latex, markdown, records, terminal, word
+from lmdiag.report.output import Output
+from lmdiag.text import suggest
+from lmdiag.types import BadInput
+
+Content: TypeAlias = str | bytes | Mapping[str, bytes]
+"""The content of a file; of several, by what is put in place of the ending of the file's name."""
+
+
+class Format(NamedTuple):
+    """A format of results.
+
+    Attributes:
+        suffix: ending of its files.
+        render: returns the content of a file.
+        printed: returns what is printed, where that is not the content of a file.
+    """
+
+    suffix: str
+    render: Callable[[Output, float], Content]
+    printed: Callable[[Output, float], str] | None = None
+
+
+FORMATS = {
+    "text": Format(".txt", terminal.render),
+    "html": Format(".html", html.render),
+    "markdown": Format(".md", markdown.render),
+    "latex": Format(".tex", latex.render),
+    "word": Format(".docx", word.render),
+    "csv": Format(".csv", partial(records.render_table, suffix=".csv"), records.render_csv),
+    "tsv": Format(".tsv", partial(records.render_table, suffix=".tsv")),
+    "parquet": Format(".parquet", partial(records.render_table, suffix=".parquet")),
+    "json": Format(".json", records.render_json),
+    "svg": Format(".svg", partial(images.render, kind="svg")),
+    "pdf": Format(".pdf", partial(images.render, kind="pdf")),
+    "png": Format(".png", partial(images.render, kind="png")),
+}
+"""Name of a format -> how results are written in it."""
+
+SUFFIXES = {format.suffix: name for name, format in FORMATS.items()}
+"""Ending of a file -> name of its format."""
+
+
+def format_of(file: Path) -> str:
+    """Returns the name of the format of a file; "" for a folder, which gets all charts.
+
+    Raises:
+        BadInput: no format has such an ending.
+    """
+    if not file.suffix or file.is_dir():
+        return ""
+    if file.suffix.lower() not in SUFFIXES:
+        hint = suggest(file.suffix, SUFFIXES)
+        choice = ", ".join(SUFFIXES)
+        raise BadInput(
+            f"{file}: the ending is the format: choose from {choice}, or name a folder{hint}"
+        )
+    return SUFFIXES[file.suffix.lower()]
+
+
+def printed(output: Output, name: str, width: float) -> str:
+    """Returns a result in a format that is text."""
+    format = FORMATS[name]
+    return str((format.printed or format.render)(output, width))
+
+
+def write_files(output: Output, files: Sequence[Path], width: float) -> list[Path]:
+    """Writes a result into files, and returns their paths; earlier files are replaced.
+
+    A folder gets every chart as svg, with its caption in a text file beside it.
+    """
+    contents = [(file, _content(output, file, width)) for file in files]
+    written = []
+    for file, content in contents:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        clear_drafts(file.parent)
+        for path, part in content.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, part)
+            written.append(path)
+    return written
+
+
+def _content(output: Output, file: Path, width: float) -> dict[Path, bytes]:
+    """The files that are written for a name."""
+    name = format_of(file)
+    if not name:
+        return {file / part: content for part, content in images.folder(output, width).items()}
+    content = FORMATS[name].render(output, width)
+    if isinstance(content, str):
+        return {file: content.encode()}
+    if isinstance(content, bytes):
+        return {file: content}
+    return {file.with_name(f"{file.stem}{end}"): part for end, part in content.items()}

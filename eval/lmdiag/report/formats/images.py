@@ -1,0 +1,29 @@
+"""The charts of a result as images."""
+
+from __future__ import annotations
+
+from lmdiag.report.charts.output import image_file
+from lmdiag.report.output import Output
+from lmdiag.types import BadInput
+
+
+def render(output: Output, width: float, kind: str) -> dict[str, bytes]:
+    """Returns the chart; several by the endings of their names, which have the name of the chart.
+
+    `kind` is svg, pdf or png (300 dots per inch), `width` in centimetres.
+    """
+    plots = output.plots
+    if not plots:
+        raise BadInput(f"this {output.kind} has no chart: leave out .{kind}")
+    if len(plots) == 1:
+        return {f".{kind}": image_file(plots[0].spec, kind, width)}
+    return {f"-{plot.name}.{kind}": image_file(plot.spec, kind, width) for plot in plots}
+
+
+def folder(output: Output, width: float) -> dict[str, bytes]:
+    """Returns each chart as svg by its file name, with its caption as a text file beside it."""
+    files = {}
+    for plot in output.plots:
+        files[f"{plot.name}.svg"] = image_file(plot.spec, "svg", width)
+        files[f"{plot.name}.txt"] = f"{plot.caption}\n".encode()
+    return files

@@ -1,0 +1,23 @@
+"""The tidy table of a result as csv and Parquet, and its JSON document."""
+
+from __future__ import annotations
+
+import json
+
+from lmdiag.report.output import Output
+from lmdiag.table_files import csv_text, table_content
+
+
+def render_table(output: Output, width: float, suffix: str) -> bytes:
+    """Returns the tidy table as the content of a file with this ending."""
+    return table_content(output.frame(), suffix)
+
+
+def render_csv(output: Output, width: float) -> str:
+    """Returns the tidy table as it is printed."""
+    return csv_text(output.frame())
+
+
+def render_json(output: Output, width: float) -> str:
+    """Returns the JSON document on one line."""
+    return f"{json.dumps(output.document(), allow_nan=False)}\n"

@@ -1,0 +1,162 @@
+"""`Output`: the one record by which every result is shown.
+
+A result becomes an `Output` by one function for its type (`lmdiag.report.display.output_of` has the
+list), and an `Output` becomes a file or a text by one function for each format
+(`lmdiag.report.formats.FORMATS`). So
+
+- a new kind of result is a function that returns an `Output`, and a line in `display`;
+- a new format is a module with `render(output, width)`, and a line in `FORMATS`.
+
+Every format shows, in this order: title and facts, findings, warnings, sections. A section has a
+title, lines above its tables, charts, tables, remarks, and items. Formats leave out what they
+cannot show: a terminal charts and items, csv all but `frame`.
+
+Charts and items take long to make, so they are `Deferred` until a format asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+
+from lmdiag.report.charts import Plot
+from lmdiag.report.grid import Grid
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+T = TypeVar("T")
+
+
+class Deferred(Sequence[T]):
+    """A sequence that is made when it is first read."""
+
+    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+        self._make = make
+        self._made: list[T] | None = None
+
+    @property
+    def _parts(self) -> list[T]:
+        if self._made is None:
+            self._made = [*self._make()]
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self._parts[index]
+
+
+class Section(NamedTuple):
+    """Tables, charts and texts with one heading.
+
+    Attributes:
+        title: of a diagnostic, or the name of own data; "" for the only section of a result.
+        tables, further: in order; a page folds the further ones.
+        remarks: what a reader has to know: notes, signs, human facts, words that were left out.
+        signatures: of the runs, where no run is named beside the tables.
+        task: name of the config; "" if the tables are not those of a diagnostic.
+        plots: above the tables.
+        short_title: in the menu of a page; "" for the title.
+        about: paragraphs below the title of a page.
+        notes: lines below these paragraphs.
+        lists: of items, a page shows them below the tables; see `ItemList`.
+        anchor: of the section in a page; "" for its number.
+        layout, content: macro of `cards/layouts.html.j2` by which a page shows the section in
+            place of its charts and tables, and what returns what the macro takes.
+    """
+
+    title: str
+    tables: Sequence[Grid] = ()
+    remarks: Sequence[str] = ()
+    further: Sequence[Grid] = ()
+    signatures: Sequence[str] = ()
+    task: str = ""
+    plots: Sequence[Plot] = ()
+    short_title: str = ""
+    about: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    lists: Sequence[ItemList] = ()
+    anchor: str = ""
+    layout: str = ""
+    content: Callable[[], Mapping[str, Any]] = dict
+
+    @property
+    def grids(self) -> list[Grid]:
+        """All tables that have rows."""
+        return [grid for grid in (*self.tables, *self.further) if grid.rows]
+
+
+class ItemList(NamedTuple):
+    """Items that a page lists.
+
+    Attributes:
+        kind: macro of `cards/items.html.j2` that shows them.
+        content: what the macro takes.
+    """
+
+    kind: str
+    content: Mapping[str, Any]
+
+
+class Fact(NamedTuple):
+    """What is known of a model or of data: a name, and lines beside and below it.
+
+    `look` is the number of the model's colour in all charts, from 1; 0 for none.
+    """
+
+    name: str
+    lines: Sequence[str] = ()
+    look: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What is shown of a result, by every format.
+
+    Attributes:
+        kind: what it is in a word or two, e.g. "comparison".
+        title: e.g. the names of the models.
+        facts: on each model and on the data.
+        signatures: of the runs.
+        findings: sentences that say what was found, shown first.
+        warnings: what must be read before the figures.
+        sections: in order.
+        details: how each run was made, for the end of a page: name -> fact -> text.
+        method: how to read the figures, for the end of a page.
+        frame: returns the tidy table, for csv and Parquet.
+        document: returns the JSON document.
+        files: that the figures are read from, named at the end of a page.
+    """
+
+    kind: str
+    title: str
+    facts: Sequence[Fact] = ()
+    signatures: Sequence[str] = ()
+    findings: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    sections: Sequence[Section]
+    details: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    method: Sequence[str] = ()
+    frame: Callable[[], DataFrame]
+    document: Callable[[], Any]
+    files: Sequence[str] = ()
+
+    @property
+    def plots(self) -> list[Plot]:
+        """The charts of all sections."""
+        return [plot for section in self.sections for plot in section.plots]
+
+    @property
+    def lines(self) -> list[str]:
+        """What formats without a masthead show first: facts, findings and warnings, in lines."""
+        facts = [": ".join((fact.name, " · ".join(fact.lines))) for fact in self.facts]
+        return [*facts, *self.findings, *self.warnings]
