@@ -32,6 +32,7 @@ from lmdiag.results.results import (
     read_record,
     with_digest,
 )
+from lmdiag.results.score_checks import check_figures
 from lmdiag.results.scores import (
     MeasureScores,
     ScoreTable,
@@ -156,17 +157,24 @@ def digests(path: Path, names: Iterable[str] = (PREDICTIONS, SCORES)) -> dict[st
 def check_files(path: Path, results: Results) -> None:
     """Checks that results were computed from the files beside them; `BadInput` if not.
 
+    The digests tell whether the files were changed, `check_figures` whether the scores give the
+    figures: anybody can write a digest.
+
     Scores that are not there (in runs of earlier versions) are made anew by `Run.scores`.
     """
     if not (path / PREDICTIONS).exists():
         raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
-    names = [PREDICTIONS, *[SCORES] * _has_scores(path, results)]
+    has_scores = _has_scores(path, results)
+    names = [PREDICTIONS, *[SCORES] * has_scores]
     for name, digest in digests(path, names).items():
         if results.files.get(name) != digest:
             raise BadInput(
                 f"{path / name} is not the file that this run wrote (its SHA-256 differs from "
                 "the one in results.json): run again with --overwrite"
             )
+    if has_scores:
+        with advice_to_overwrite():
+            check_figures(path / SCORES, results, read_scores(path / SCORES))
 
 
 def _has_scores(path: Path, results: Results) -> bool:

@@ -14,14 +14,14 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lmdiag.files import replacing
+from lmdiag.files import parse_json, read_parquet, replacing
 from lmdiag.measures import MeasureName, is_human
-from lmdiag.measures.scores import Floats, Scores, objects, positions
+from lmdiag.measures.scores import Floats, Scores, Statistic, objects, positions
 from lmdiag.perturb import NONE, perturb
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.predictions import SettingKey
@@ -189,29 +189,79 @@ class _StoredScores(UserDict[str, Any]):
 
 
 def read_scores(path: Path) -> ScoreTable:
-    """Returns the content of `scores.parquet`; `BadInput` if it is missing or damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    """Returns the content of `scores.parquet`.
 
-    try:
-        with pq.ParquetFile(path, read_dictionary=[*_TEXTS]) as file:
-            table = file.read()  # pq.read_table would import pyarrow.dataset
-        if table.schema.names != schema_of_scores().names:
-            raise ValueError(f"its columns are {', '.join(table.schema.names)}")
-    except (pa.ArrowException, OSError, ValueError) as error:
-        problem = f"{path} cannot be read ({shortened(error)})"
-        raise BadInput(f"{problem}: run again with --overwrite") from None
-    keys = table.select(_BLOCK).to_pandas()
-    starts = np.flatnonzero((keys != keys.shift()).any(axis=1)).tolist()
+    `BadInput` if it is missing or damaged, a value has another type or range than `Scores` says, or
+    a measure has an item twice.
+    """
+    table = read_parquet(path, repeated=_TEXTS)
+    expected = [*zip(schema_of_scores().names, _types_read(), strict=True)]
+    if [(field.name, field.type) for field in table.schema] != expected:
+        columns = ", ".join(f"{field.name} ({field.type})" for field in table.schema)
+        raise BadInput(f"{path} does not have the columns of scores: {shortened(columns)}")
+    blocks = table.select([*_BLOCK, "statistic", "over"]).to_pandas()
+    starts = np.flatnonzero((blocks != blocks.shift()).any(axis=1)).tolist()
+    if problem := _problem(table, starts):
+        raise BadInput(f"{path} does not have the values of scores: {problem}")
     stored: dict[str, dict[SettingKey, _StoredScores]] = {}
-    for start, end in pairwise([*starts, len(keys)]):
-        task, setting, shuffle, measure = keys.iloc[start]
+    ends = pairwise([*starts, len(blocks)])
+    for (start, end), key in zip(ends, blocks.iloc[starts].to_numpy(), strict=True):
+        task, setting, shuffle, measure, *_ = key
         task_scores = stored.setdefault(task, {})
         measures = task_scores.setdefault((setting, int(shuffle)), _StoredScores())
         if measure in measures:
             raise BadInput(f"{path} has {measure} twice in one setting")
         measures[measure] = table.slice(start, end - start)
     return stored
+
+
+def _types_read() -> list[pa.DataType]:
+    """The types of the columns as `read_scores` reads them."""
+    import pyarrow as pa
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    return [text if field.name in _TEXTS else field.type for field in schema_of_scores()]
+
+
+def _problem(table: pa.Table, starts: Sequence[int]) -> str:
+    """What is wrong with the values of a table, whose measures begin at some rows; "" if nothing.
+
+    Proportions are 0 or 1, shares and chances from 0 to 1; what is missing is null, never NaN.
+    """
+    frame = table.to_pandas()
+    can_be_null = ("levels", *_NUMBERS)
+    lacking = [name for name in frame if name not in can_be_null and frame[name].hasnans]
+    if lacking:
+        return f"{lacking[0]} is missing in a row"
+    if nan := [name for name in _NUMBERS if table[name].null_count < frame[name].isna().sum()]:
+        return f"{nan[0]} is NaN in a row"
+    value, statistic = frame["value"].to_numpy(), frame["statistic"].to_numpy()
+    is_whole = np.isin(value, (0, 1)) | np.isnan(value)
+    is_share = np.isnan(value) | ((value >= 0) & (value <= 1))
+    block = np.zeros(len(frame), dtype=np.intp)
+    block[list(starts)] = 1
+    repeated = frame[["item"]].assign(block=block.cumsum()).duplicated()
+    wrong = {
+        "a shuffle is below 0": frame["shuffle"] < 0,
+        "a statistic is unknown": ~np.isin(statistic, get_args(Statistic)),
+        "a proportion is neither 0 nor 1": (statistic == "proportion") & ~is_whole,
+        "a share is not from 0 to 1": (statistic == "share") & ~is_share,
+        "a chance is not from 0 to 1": ~frame["chance"].dropna().between(0, 1),
+        "an item is there twice in one measure": repeated,
+    }
+    levels = frame["levels"].dropna().unique()
+    if not all(map(_are_levels, levels)):
+        return "levels are not an object of lists of texts"
+    return next((problem for problem, rows in wrong.items() if rows.any()), "")
+
+
+def _are_levels(text: str) -> bool:
+    """Whether a text is a JSON object, break-down -> list of levels."""
+    content = parse_json(text, "levels")
+    return isinstance(content, dict) and all(
+        isinstance(levels, list) and all(isinstance(level, str) for level in levels)
+        for levels in content.values()
+    )
 
 
 def _scores_of(name: str, rows: pa.Table) -> Scores:
