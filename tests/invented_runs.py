@@ -125,7 +125,9 @@ class InventedModel(FakeModel):
     def reply(self, question, top):
         if isinstance(question, Sentence):
             return self._read(question)
-        draw = random.Random(f"{self._seed} {question.query}")
+        context, right_context, *_ = question.query
+        asked = f"Query({context=}, {right_context=})"  # the expected tables are of these seeds
+        draw = random.Random(f"{self._seed} {asked}")
         labels = dict.fromkeys((*question.words, "other"), False)
         good = self._words.get(question.query, labels)  # labels: of a choice
         logits = {word: draw.gauss(self._skill if good[word] else 0.0, 1.0) for word in good}
