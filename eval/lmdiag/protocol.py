@@ -161,7 +161,8 @@ _WORDS: tuple[tuple[Kind, Asks], ...]
 _WORDS = ("causal", "word"), ("masked", "word"), ("mntp", "word"), ("seq2seq", "word")
 _BOTH_SIDES = _WORDS[1:]
 _CAUSAL: tuple[tuple[Kind, Asks], ...] = ("causal", "word"), ("causal", "sentence")
-_ALL: tuple[tuple[Kind, Asks], ...] = (*_WORDS, ("causal", "sentence"), ("masked", "sentence"))
+_ALL: tuple[tuple[Kind, Asks], ...]
+_ALL = *_WORDS, ("causal", "sentence"), ("masked", "sentence"), ("mntp", "sentence")
 
 KNOBS = {
     knob.option: knob

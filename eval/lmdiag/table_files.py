@@ -348,6 +348,9 @@ def read_memory(data: Any) -> RawTable:
     It is a pandas DataFrame (its index is ignored), a `datasets.Dataset`, a pyarrow Table, a
     mapping of column names to values, or an iterable of mappings, one per row.
     """
+    if type(data).__name__ in ("DatasetDict", "IterableDatasetDict"):
+        splits = ", ".join(map(str, data))
+        raise BadInput(f"{MEMORY}: a DatasetDict has splits ({splits}): give one, as data[SPLIT]")
     if hasattr(data, "iloc"):  # pandas: missing values become None
         names = [*map(str, data.columns)]
         if repeated := [name for name in names if names.count(name) > 1]:

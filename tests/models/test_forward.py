@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import CLOSE
 from tokenizer_files import byte_level, wordpiece
+from transformers import GraniteMoeHybridConfig, GraniteMoeHybridForCausalLM
 
 from lmdiag.models import LoadOptions, load
 from lmdiag.models.answers import best
@@ -356,3 +357,25 @@ def test_unit_word_is_refused_with_quantized_weights():
     network.is_quantized = True
     with pytest.raises(BadInput, match="use --dtype float32 without --quantization"):
         asked(network, TOKENIZER, "masked", unit="word")
+
+
+def test_a_cache_is_refused_through_further_arguments():
+    """GraniteMoeHybrid's forward takes `use_cache` in `**kwargs`, and passes it on."""
+    config = {
+        "vocab_size": len(BYTES), "hidden_size": 32, "intermediate_size": 48,
+        "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2,
+        "num_local_experts": 0,
+        "layer_types": ["mamba", "mamba"], "mamba_n_heads": 4, "mamba_d_head": 16,
+        "mamba_expand": 2, "mamba_n_groups": 1, "mamba_d_state": 8,
+        "shared_intermediate_size": 48, "max_position_embeddings": 200,
+    }  # fmt: skip
+    torch.manual_seed(0)
+    network = GraniteMoeHybridForCausalLM(GraniteMoeHybridConfig(**config))
+    model = asked(network.eval().requires_grad_(False), BYTES, "causal")
+    assert "use_cache" in model.reader.accepted
+    [answer] = ask(model, Question(Query("a robin is a"), ("tree",)))
+    whole = BYTES("a robin is a tree").input_ids
+    start = len(BYTES("a robin is a").input_ids)
+    exact = network.double()(input_ids=torch.tensor([whole]), use_cache=False).logits[0]
+    nats = [exact[at - 1].log_softmax(-1)[whole[at]] for at in range(start, len(whole))]
+    assert answer.words["tree"].log_prob == pytest.approx(float(sum(nats)), abs=CLOSE)

@@ -148,6 +148,15 @@ def test_a_model_of_the_hub_is_pinned_to_its_commit(api, family_dir, monkeypatch
     assert "is not in the cache" in refusal("org/another")
 
 
+def test_weights_that_are_not_in_the_cache(api, family_dir, monkeypatch):
+    api.create_repo("org/tiny-gpt2")
+    api.upload_folder(repo_id="org/tiny-gpt2", folder_path=family_dir("gpt2"))
+    transformers.AutoConfig.from_pretrained("org/tiny-gpt2")
+    transformers.AutoTokenizer.from_pretrained("org/tiny-gpt2")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert "its weights are not in the cache" in refusal("org/tiny-gpt2")
+
+
 def test_weights_that_are_larger_than_the_free_memory(bert, monkeypatch):
     memory = Mock(available=(bert / "model.safetensors").stat().st_size)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: memory)

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 import tokenizer_files
 
+from lmdiag.models import LoadOptions, load
 from lmdiag.models.loading.load import load_parts
 from models.toys import edit, refusal
 
@@ -216,3 +217,21 @@ def test_the_hub_refuses(status, header, reason, told, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_TOKEN", "hf_secretsecretsecret")
     assert told in refusal("org/model", revision="step1000")
+
+
+@pytest.mark.parametrize("kind", ["auto", "masked", "causal", "mntp"])
+def test_masked_diffusion_models(kind, bert):
+    """As LLaDA and Dream: their own code has no masked head, and they are not causal."""
+    classes = {"AutoConfig": "own.MyConfig", "AutoModelForCausalLM": "own.MyModel"}
+    (bert / "own.py").write_text(
+        "from transformers import BertConfig, BertForMaskedLM\n"
+        "class MyConfig(BertConfig):\n    model_type = 'my-diffusion'\n"
+        "class MyModel(BertForMaskedLM):\n    config_class = MyConfig\n"
+    )
+    edit(bert, "config.json", model_type="my-diffusion", auto_map=classes, mask_token_id=4)
+    line = refusal(bert, trust_remote_code=True, kind=kind)
+    assert "is a masked diffusion model" in line
+    assert "AutoModelForMaskedLM; lmdiag reads those that have it, with --kind masked" in line
+    edit(bert, "config.json", auto_map=classes | {"AutoModelForMaskedLM": "own.MyModel"})
+    if kind == "masked":
+        assert load(str(bert), LoadOptions(kind=kind, trust_remote_code=True)).info.kind == kind

@@ -132,10 +132,10 @@ def with_controls():
     [
         (BERT, {"bird": "bird", "##s": "##s", ".": ".", "[MASK]": "[MASK]", "[UNK]": "[UNK]"}),
         (GPT2, {"Ġbird": "bird", "bird": "##bird", ".": "##.", "<|end|>": "<|end|>"}),
-        (GPT2, {"Ġ": "Ġ", "Ċ": "Ċ"}),  # nothing to be seen: its name
+        (GPT2, {"Ġ": "␣", "Ċ": "Ċ"}),  # a space; nothing to be seen: its name
         (GPT2, {"Ã": "##Ã"}),  # half a character: its name
         (byte_level("Ã ©", "Ġ Ã©"), {"Ã©": "##é", "ĠÃ©": "é"}),
-        (LLAMA, {"▁bird": "bird", "bird": "##bird", "▁": "▁", "</s>": "</s>"}),
+        (LLAMA, {"▁bird": "bird", "bird": "##bird", "▁": "␣", "</s>": "</s>"}),
         (sentencepiece("▁the", "<0x41>", "<0xE2>", "<0x0A>"),
          {"<0x41>": "##A", "<0xE2>": "##<0xE2>", "<0x0A>": "<0x0A>"}),
         (ending("a</w>", "ab</w>"), {"a</w>": "a", "a": "a##", "ab</w>": "ab"}),

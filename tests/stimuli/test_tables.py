@@ -3,6 +3,7 @@
 import openpyxl
 import pandas as pd
 import pytest
+from datasets import Dataset, DatasetDict
 from invented_runs import make_run
 from sentence_files import suite
 
@@ -334,3 +335,9 @@ def test_items_are_as_they_are_written(tmp_path, suffix):
     )
     assert [*dict.fromkeys(found.items["item"])] == items
     assert found.effects["n"].tolist() == [6]
+
+
+def test_a_dataset_dict_names_its_splits():
+    rows = Dataset.from_list([{"sentence": "A dog barks."}])
+    with pytest.raises(BadInput, match=r"a DatasetDict has splits \(train, test\): give one, as"):
+        stimuli.load(DatasetDict({"train": rows, "test": rows}))

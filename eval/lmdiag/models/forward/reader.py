@@ -345,8 +345,8 @@ class Reader:
 def _accepted(model: PreTrainedModel) -> frozenset[str]:
     """Returns the names of the arguments that a model's forward takes.
 
-    One with `**kwargs` passes them on to that of its base class or, in a model's own code, to a
-    model inside it.
+    One with `**kwargs` passes them on to that of its base class, to the model below its head or, in
+    a model's own code, to a model inside it.
     """
     names: set[str] = set()
     is_own_code = not type(model).__module__.startswith("transformers.")
@@ -356,6 +356,7 @@ def _accepted(model: PreTrainedModel) -> frozenset[str]:
         if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters.values()):
             break
         names |= _USUAL if is_own_code else set()
+        names |= {"use_cache"} & inspect.signature(model.base_model.forward).parameters.keys()
     return frozenset(names)
 
 

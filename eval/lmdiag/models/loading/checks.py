@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     )
 
 
+_MASKED = "AutoModelForMaskedLM"
+"""Class of transformers, by which a model's own code names its masked head."""
+
+
 def check_model_files(checkpoint: Checkpoint, options: LoadOptions) -> None:
     """Refuses a checkpoint whose configuration or weight index cannot or must not be read."""
     head = f"model {checkpoint.id}"
@@ -118,6 +122,35 @@ def _check_weight_file(head: str, by: str, name: Any, options: LoadOptions) -> N
         raise BadInput(
             f"{head}, which are not safetensors; reading pickled weights can run code: "
             "add --allow-pickle if you trust their source"
+        )
+
+
+def check_cached(checkpoint: Checkpoint) -> None:
+    """Refuses a model of the Hub whose weights are not in the cache, without a network."""
+    from huggingface_hub import constants
+
+    config = checkpoint.file("config.json")
+    if checkpoint.revision is None or config is None or not constants.HF_HUB_OFFLINE:
+        return
+    if not any([*config.parent.glob("*.safetensors"), *config.parent.glob("*.bin")]):
+        raise BadInput(
+            f"model {checkpoint.id}: its weights are not in the cache, and HF_HUB_OFFLINE forbids "
+            "the network: load it once without HF_HUB_OFFLINE"
+        )
+
+
+def check_not_diffusion(model_id: str, config: PretrainedConfig) -> None:
+    """Refuses a masked diffusion model that transformers cannot load as a masked one.
+
+    Its own code has no class with a masked head, and its configuration names the mask token.
+    """
+    own_classes = getattr(config, "auto_map", None) or {}
+    has_mask = getattr(config, "mask_token_id", None) is not None
+    if own_classes and has_mask and _MASKED not in own_classes:
+        raise BadInput(
+            f"model {model_id} is a masked diffusion model, as LLaDA and Dream are: it fills masks "
+            f"in any order, and its code has no {_MASKED}; lmdiag reads those that have it, with "
+            "--kind masked, or mntp if they answer one place before the mask"
         )
 
 

@@ -24,8 +24,10 @@ from transformers.utils import logging as transformers_logging
 
 from lmdiag.models.loading.checkpoint import Checkpoint, resolve
 from lmdiag.models.loading.checks import (
+    check_cached,
     check_memory,
     check_model_files,
+    check_not_diffusion,
     check_tokenizer,
     check_weights,
     warn_of_version,
@@ -89,7 +91,9 @@ def load_parts(model_id: str, options: LoadOptions | None = None) -> Parts:
         kind = detect(model_id, config) if options.kind == "auto" else options.kind
         if config.model_type in _KINDS["masked"][1]:  # sees both sides unless it is a "decoder"
             config.is_decoder = kind == "causal"
+        check_not_diffusion(model_id, config)
         tokenizer, reading = _load_tokenizer(checkpoint, options, kind)
+        check_cached(checkpoint)
         check_memory(checkpoint, options, device)
         model, report = _load_weights(checkpoint, config, kind, options, device)
     unused = check_weights(model_id, kind, model, tokenizer, report)

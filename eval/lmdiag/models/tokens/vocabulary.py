@@ -22,6 +22,9 @@ CONTINUES = "##"
 _SPACE = "▁"
 """Shown before an item that puts a space where a word at the blank has none."""
 
+_LONE_SPACE = "␣"
+"""Stands for each space of an item of spaces alone."""
+
 _MARKUP = re.compile(r"<.*>|\[.*\]", re.DOTALL)
 """Names of control tokens such as <|im_start|>, <think> and [INST]."""
 
@@ -186,7 +189,11 @@ class Vocabulary:
                 it, since they put a space where none stands.
         """
         item = self.item(token)
-        if bare and (item.surface or b"").startswith(b" ") and not item.text.startswith(_SPACE):
+        if (
+            bare
+            and (item.surface or b"").startswith(b" ")
+            and not item.text.startswith((_SPACE, _LONE_SPACE))
+        ):
             return _SPACE + item.text
         whole = item.surface is None or item.starts or bare
         return item.text if whole else CONTINUES + item.text
@@ -210,6 +217,8 @@ class Vocabulary:
         text = item.text.strip()
         if text and text.isprintable():
             return item._replace(text=text)
+        if item.surface and not item.surface.strip(b" "):
+            return item._replace(text=_LONE_SPACE * len(item.surface), starts=True)
         # Nothing of the text can be seen: the name of the item stands for it.
         name = name.replace(" ", _SPACE).replace("\n", "\\n").replace("\t", "\\t")
         return item._replace(text=name, starts=True)
