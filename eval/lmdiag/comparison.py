@@ -119,6 +119,34 @@ class Comparisons(Presentable, list[Comparison]):
         reference, *others = self.names
         return f"<{len(self)} comparisons of {reference} with {', '.join(others)}>"
 
+    def losses(self, points: float | None = None) -> list[str]:
+        """Returns a line for each figure in percent that is lower in a new run than in the base.
+
+        Args:
+            points: percentage points by more than which it is lower; None for those whose adjusted
+                p is below .05.
+
+        Raises:
+            BadInput: points are not a number from 0 to 100, or no figure is in percent.
+        """
+        if points is not None and not 0 <= points <= 100:
+            raise BadInput(f"a loss of {points:g} points: give a number from 0 to 100")
+        in_percent = [row for row in self if row.statistic in ("proportion", "share")]
+        if not in_percent:
+            raise BadInput("no figure in percent is compared, so that none can be a loss")
+        lost = [
+            row
+            for row in in_percent
+            if row.difference < 0
+            and (row.p_adjusted < 0.05 if points is None else -100 * row.difference > points + 1e-9)
+        ]
+        return [
+            f"{row.key.measure} of {row.task}{f' ({row.level})' if row.level else ''}: "
+            f"{100 * row.base:.1f} to {100 * row.new:.1f} ({self.names[row.number]}), "
+            f"adjusted p = {row.p_adjusted:.3g}"
+            for row in lost
+        ]
+
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per comparison.
 

@@ -167,3 +167,40 @@ def test_pages_and_tables_refuse_items_that_there_are_not(command):
     assert {line.split(",")[4] for line in table.splitlines()[1:]} == {"accuracy@1", "accuracy@5"}
     latex = command("compare", *command.runs, "--format", "latex")[1]
     assert latex.count(r"\toprule") == 1
+
+
+def test_a_loss_fails_the_command(command):
+    """By points, or by the adjusted p; nothing lower is no loss."""
+    good = make_run(command.folder / "good", command.data, id="org/good", skill=9.0)
+    bad = make_run(command.folder / "bad", command.data, id="org/bad", skill=0.0)
+    compared = [x for x in lmdiag.compare(good, bad) if x.statistic == "proportion"]
+    largest = max(-100 * x.difference for x in compared)
+    rejected = [x for x in compared if x.difference < 0 and x.p_adjusted < 0.05]
+    code, out, err = command("compare", good, bad, "--fail-on-loss")
+    assert (code, err.count("lmdiag: loss: ")) == (1, len(rejected))
+    assert out == command("compare", good, bad)[1]
+    assert command("compare", good, bad, "--fail-on-loss", largest - 1)[0] == 1
+    assert command("compare", good, bad, "--fail-on-loss", largest)[::2] == (0, "")
+    assert command("compare", bad, good, "--fail-on-loss", 0)[::2] == (0, "")
+    assert "give a number from 0 to 100" in command.refused(
+        "compare", good, bad, "--fail-on-loss=-1"
+    )
+
+
+def test_unfinished_runs_are_named(command):
+    """By every command on a folder of runs; a folder that has no other is refused."""
+    output = command.folder / "jobs"
+    for name in ("a", "b"):
+        make_run(output / name / "diagnostics-token", command.data, id=f"org/{name}")
+    begun = output / "c" / "diagnostics-token"
+    begun.mkdir(parents=True)
+    (begun / "run.json").write_text("{}")
+    for arguments in (
+        ("compare", output), ("report", output, "--format", "csv"), ("report", output),
+        ("items", output, "--out", command.folder / "jobs.csv"),
+    ):  # fmt: skip
+        code, _, err = command(*arguments)
+        assert (code, err.count("not finished")) == (0, 1)
+        assert f"left out, not finished: {begun}; repeat the command that began it" in err
+    for folder in (begun, begun.parent):
+        assert "is finished" in command.refused("report", folder)

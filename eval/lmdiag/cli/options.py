@@ -423,9 +423,21 @@ def loaded_models(
 
 def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
     """Returns the runs in run directories and in folders of them."""
-    from lmdiag.results import load_run, run_folders
+    from lmdiag.results import load_run
 
-    return [load_run(path, data) for path in run_folders(paths)]
+    return [load_run(path, data) for path in finished_runs(paths)]
+
+
+def finished_runs(paths: Sequence[Path]) -> list[Path]:
+    """Returns the run directories in paths, see `run_folders`; a line names unfinished ones."""
+    from lmdiag.results import CONTINUES, run_folders, unfinished_runs
+
+    folders = run_folders(paths)
+    begun = [path for path in unfinished_runs(paths) if path not in folders]
+    if begun and {*folders} - {*paths}:
+        names = first_few([*map(str, begun)])
+        say(f"lmdiag: left out, not finished: {names}; {CONTINUES}")
+    return folders
 
 
 def text_or_file(text: str) -> str:

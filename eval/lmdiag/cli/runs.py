@@ -123,9 +123,10 @@ def compare_command(
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
     seed: options.Seed = 0,
+    fail_on_loss: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=(0, 1))] = None,
     overwrite: options.Overwrite = False,
     showing: Annotated[options.ShowingWide, options.OUTPUT] = options.ShowingWide(),
-) -> None:
+) -> int:
     """Compares and prints.
 
     Differences are new minus base.
@@ -137,6 +138,8 @@ def compare_command(
         measures: measures to compare, e.g. accuracy or sensitivity@0.01, or all (default: the
             headline figures)
         seed: random seed of signs and permutations
+        fail_on_loss: end with exit code 1 if a figure in percent of the new run is lower by more
+            than so many points; without a number, if it is lower with an adjusted p below .05
     """
     showing.check(overwrite=overwrite)
     from lmdiag.comparison import not_compared
@@ -145,7 +148,11 @@ def compare_command(
     compared = lmdiag.compare(*loaded, seed=seed, across=across, tasks=tasks, measures=measures)
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
+    losses = None if fail_on_loss is None else compared.losses(*fail_on_loss)
     showing.show(compared)
+    for line in losses or ():
+        say(f"lmdiag: loss: {line}")
+    return 1 if losses else 0
 
 
 def report_command(
@@ -175,7 +182,7 @@ def report_command(
     """
     from lmdiag.multiverse import MULTIVERSE, MULTIVERSE_PAGE, Multiverse
     from lmdiag.report.runs import Report
-    from lmdiag.results import REPORT, run_folders
+    from lmdiag.results import REPORT
 
     showing.check(overwrite=True)
     folder = runs[0]
@@ -189,7 +196,7 @@ def report_command(
         result = Multiverse.read(folder)
         page = folder / MULTIVERSE_PAGE
     else:
-        paths = run_folders(runs)
+        paths = options.finished_runs(runs)
         page = (paths[0] if len(paths) == 1 else Path()) / REPORT
         read = _runs_of_report(paths, data, showing.formats, bool(design.stored()), bool(items))
         result = Report(read, design, across, tasks, measures, items)

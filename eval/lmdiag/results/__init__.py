@@ -19,7 +19,16 @@ from lmdiag.results.results import (
     UnscoredWord,
     of_setting,
 )
-from lmdiag.results.run import Run, RunDirectory, digests, load_run, read_results, run_folders
+from lmdiag.results.run import (
+    CONTINUES,
+    Run,
+    RunDirectory,
+    digests,
+    load_run,
+    read_results,
+    run_folders,
+    unfinished_runs,
+)
 from lmdiag.results.signatures import (
     cited_signature,
     combine,
@@ -31,9 +40,9 @@ from lmdiag.results.signatures import (
 )
 
 __all__ = [
-    "CHANCE_LEGEND", "CHANCE_SIGNS", "PREDICTIONS", "REPORT", "RESULTS", "SCORES", "DataInfo",
-    "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "SettingResults",
+    "CHANCE_LEGEND", "CHANCE_SIGNS", "CONTINUES", "PREDICTIONS", "REPORT", "RESULTS", "SCORES",
+    "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "SettingResults",
     "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "run_folder", "run_folders",
-    "signature",
+    "signature", "unfinished_runs",
 ]  # fmt: skip

@@ -43,6 +43,7 @@ from lmdiag.results.scores import (
     write_scores,
 )
 from lmdiag.results.signatures import combine, signature
+from lmdiag.text import first_few
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
 
 IDENTITY = "run.json"
 """Whose run an unfinished one is."""
+
+CONTINUES = "repeat the command that began it, without --overwrite; saved answers are kept"
+"""How to go on with a run that is not finished."""
 
 LOCK = ".lock"
 """Held while a run is under way."""
@@ -196,6 +200,21 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
     return folders
 
 
+def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
+    """Returns the directories of runs that were begun and not finished, in paths and below them."""
+    found = set()
+    for path in paths:
+        if files.is_folder(path):
+            with files.readable(path):
+                begun = [
+                    file for depth in ("", "*/", "*/*/") for file in path.glob(depth + IDENTITY)
+                ]
+            found.update(
+                file.parent for file in begun if not files.is_file(file.with_name(RESULTS))
+            )
+    return sorted(found)
+
+
 def read_results(path: Path) -> Results:
     """Returns the results of a run directory: the one way to open it.
 
@@ -206,6 +225,9 @@ def read_results(path: Path) -> Results:
         folder = run_folders([path])[0]
         if folder != path:
             raise BadInput(f"{path} has several runs: name one of them, as {folder}")
+        if begun := unfinished_runs([path]):
+            names = first_few([*map(str, begun)])
+            raise BadInput(f"no run in {path} is finished ({names}): {CONTINUES}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     results = _read(path)
     check_files(path, results)
