@@ -76,7 +76,14 @@ from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.table_files import MEMORY
 from lmdiag.text import as_parameters, first_few
-from lmdiag.types import FOUND_DESIGN, BadInput, Coding, DesignOptions, TableOptions
+from lmdiag.types import (
+    FOUND_DESIGN,
+    WHOLE_SENTENCE,
+    BadInput,
+    Coding,
+    DesignOptions,
+    TableOptions,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -655,6 +662,9 @@ def analyse(
     value = response or formula.partition("~")[0].strip(" `") or "surprisal"
     options = TableOptions.of(reading)
     per: Per = "region" if design.get("region") else "row"
+    if design.get("region") == WHOLE_SENTENCE:
+        per = "sentence"
+        design.pop("region")
     label_of_run = iter(labels)
     read = [
         _read_source(

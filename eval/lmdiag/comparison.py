@@ -263,6 +263,7 @@ def _selected(
     return [
         (name, selection.by, level)
         for selection in selections
+        if selection.unless not in scores
         for name in in_patterns(scores, selection.measures)
         for level in selection.levels or scores[name].levels_of(selection.by)
         if level in scores[name].levels_of(selection.by)

@@ -308,7 +308,8 @@ class TableOptions(Options):
     separator: str = ""
     """what separates the regions of a sentence (default: |)"""
     critical: str = ""
-    """column with the position (from 1) or the word of the critical word of a sentence"""
+    """column with the position (from 1; from 0 by COLUMN:0) or the word of the critical word of a
+    sentence, whose surprisal is then the response"""
     sheet: str = ""
     """sheet of an Excel file: its name, or its number from 1 (default: the first with some text)"""
 
@@ -346,6 +347,10 @@ Coding = Literal["sum", "treatment", "difference"]
 before it. Two levels are -0.5 and 0.5; with "treatment", 0 and 1."""
 
 
+WHOLE_SENTENCE = "sentence"
+"""What stands for the whole sentence in the place of a region."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DesignOptions(Options):
     """How the items of a user's own data are analysed; what is not given is found in the data."""
@@ -355,7 +360,8 @@ class DesignOptions(Options):
     item: tuple[str, ...] = ()
     """columns that name the items, several where numbers begin anew (default: item)"""
     region: str = ""
-    """number or name of the region whose surprisal is the response; all: each by itself"""
+    """number or name of the region whose surprisal is the response; all: each by itself; sentence:
+    the whole sentence (default: the critical word of --critical, else the sentence)"""
     levels: tuple[str, ...] = ()
     """order of the levels of columns, COLUMN=a,b,c (default: alphabetical; numbers by size)"""
     coding: Coding = "sum"

@@ -11,11 +11,12 @@ from sentence_files import BITS, suite
 
 import lmdiag
 from lmdiag import stimuli
+from lmdiag.comparison import _headlines
 from lmdiag.evaluation import evaluate
 from lmdiag.protocol import Protocol
-from lmdiag.results.items import measure_columns
+from lmdiag.results.items import items_of_predictions, measure_columns
 from lmdiag.results.scores import item_scores, without_curves
-from lmdiag.types import UNCASED, SentenceAnswer, WordSpan
+from lmdiag.types import UNCASED, BadInput, SentenceAnswer, WordSpan
 
 NAT = math.log(2)
 """Nats in a bit."""
@@ -117,6 +118,44 @@ def test_the_same_sentences_or_tokens_are_nothing_to_compare():
         assert found.equal_contrasts == found.to_json()["equal_contrasts"] == equal
         sensitivity = found.measures["sensitivity"]
         assert (sensitivity.n, sensitivity.value) == (n, right / n)
+
+
+def test_the_critical_word_is_the_response():
+    """Of the first figures, of items and of analyses; the whole sentence on request."""
+    rows = stimuli.load(
+        {"item": ["1", "1", "2", "2"], "condition": ["x", "y"] * 2, "at": ["1", "2", "1", "1"],
+         "sentence": ["One two three", "One two three", "A b", "A b c"]},
+        critical="at:0",
+    )  # fmt: skip
+    predictions = of(rows, [(1, 2, 6), (1, 3, 4), (1, 5), (1, 7, 8)])
+    with pytest.raises(BadInput, match="position 2 is not between 0 and 1, the last word"):
+        stimuli.load({"sentence": ["One two"], "at": ["2"]}, critical="at:0")
+    found = measured(rows, predictions)
+    assert found["critical_surprisal"].values == pytest.approx([2, 4, 5, 7])
+    headlines = [name for name, *_ in _headlines(rows.diagnostic, found)]
+    assert {*headlines} == {"critical_surprisal"}
+    table = items_of_predictions(predictions, rows)
+    assert [*table["text"]] == ["two", "three", "b", "b"]
+    assert [*table["surprisal"]] == pytest.approx([2, 4, 5, 7])
+    # y - x: (4 - 2 + 7 - 5) / 2 = 2; of the whole sentence (8 - 9 + 16 - 6) / 2 = 4.5
+    found = lmdiag.analyse(predictions, rows, conditions="condition")
+    assert found.response_text() == "surprisal of the critical word"
+    assert found.effects["estimate"].tolist() == pytest.approx([2])
+    whole = lmdiag.analyse(predictions, rows, region="sentence", conditions="condition").effects
+    assert whole["estimate"].tolist() == pytest.approx([4.5])
+
+
+@pytest.mark.parametrize(
+    ("name", "positions"),
+    [("at", ["0", "1"]), ("crit0idx", ["1", "1"]), ("zero_based", ["1", "2"])],
+)
+def test_positions_that_seem_to_count_from_zero(name, positions):
+    """Both readings of the first row are shown; one of them is chosen."""
+    data = {"sentence": ["One two three", "A b c"], name: positions}
+    with pytest.raises(BadInput, match=rf"--critical {name}:0 reads .*; --critical {name}:1 reads"):
+        stimuli.load(data, critical=name)
+    rows = stimuli.load(data, critical=f"{name}:0")
+    assert (rows.regions or [])[1][0]["start"] == 2 * int(positions[1])
 
 
 def test_surprisal_per_word_where_nothing_is_compared():

@@ -21,6 +21,7 @@ from lmdiag.analysis.effects import (
 )
 from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
+from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
 from lmdiag.stimuli.conditions import Uses, level_texts, uses_of, why_no_conditions
 from lmdiag.text import column_like, first_few, in_order, visible
@@ -98,7 +99,7 @@ class Analysis(Presentable):
     def response_text(self) -> str:
         """Returns the response and what it is of, e.g. "surprisal of region 2"."""
         of = f" of {self.part}" if self.part and self.response != "correct" else ""
-        texts = {"": of, rows.EACH_REGION: " in each region", "critical": " of the critical word"}
+        texts = {"": of, rows.EACH_REGION: " in each region", CRITICAL: " of the critical word"}
         region = texts.get(self.region, f" of region {self.region}")
         return visible(self.response.replace("_", " ") + region)
 
@@ -185,6 +186,7 @@ def analyse_table(
     table = rows.unperturbed(table, item, named)
     rows.check_one_measure(table)
     table = rows.of_region(table, region, [*named, *variables])
+    region = region or rows.region_of_all(table)
     table = rows.with_model_and_item(table)
     table, infinite = rows.with_response(table, response)
     notes = [infinite]

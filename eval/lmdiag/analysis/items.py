@@ -24,7 +24,8 @@ def items_of(
     Args:
         source: a run, a run directory, a table, or a file of one; or several of them.
         task: of the runs; "" for all.
-        per: "row" for a row per row of the data; of sentences also "region" or "word".
+        per: "row" for a row per row of the data, of which sentences with a critical word have the
+            surprisal of this word; of sentences also "sentence", "region" or "word".
         labels: of the runs; by default those of `labels_of`.
 
     Returns:

@@ -10,7 +10,7 @@ import numpy as np
 from pandas import DataFrame, Series, to_numeric
 from scipy.special import logit
 
-from lmdiag.measures import Trials, registered
+from lmdiag.measures import CRITICAL, Trials, registered
 from lmdiag.perturb import NONE
 from lmdiag.results.items import PARTS, PREDICTED
 from lmdiag.stimuli.conditions import (
@@ -115,6 +115,12 @@ def of_region(table: DataFrame, region: str, named: Sequence[str]) -> DataFrame:
         regions = ", ".join(map(shortened, names.unique()[:20]))
         raise BadInput(f"choose a region with --region from {regions}")
     return table
+
+
+def region_of_all(table: DataFrame) -> str:
+    """Returns the region of all rows if it is the critical word; "" otherwise."""
+    has_parts = {*PARTS} <= {*table}
+    return CRITICAL if has_parts and (table["name"] == CRITICAL).all() else ""
 
 
 def with_model_and_item(table: DataFrame) -> DataFrame:

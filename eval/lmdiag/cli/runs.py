@@ -246,7 +246,7 @@ def items_command(
     /,
     *,
     out: tuple[Path, ...],
-    per: Literal["row", "region", "word"] = "row",
+    per: Literal["row", "sentence", "region", "word"] = "row",
     task: str = "",
     data: options.DataOfRuns = None,
     overwrite: options.Overwrite = False,
@@ -256,7 +256,8 @@ def items_command(
     Args:
         runs: run directories; their items are in one table
         out: files to write; their names must end in .csv, .tsv or .parquet
-        per: a row per row of the data, or per region or word of its sentences
+        per: a row per row of the data (with the critical word of --critical), or per whole
+            sentence, region or word
         task: one of the tasks of the runs (default: all)
     """
     from lmdiag.analysis.items import items_of

@@ -108,6 +108,7 @@ class FigureSelection:
         by: break-down; "" for the figures over all items.
         levels: of the break-down, in order; none of them for all.
         label: heading; "" for the usual name.
+        unless: a measure in whose place they stand: they are none where the rows have it.
         is_overview: whether they are in the first table of the leaderboard, which the first of all
             figures there orders.
     """
@@ -116,6 +117,7 @@ class FigureSelection:
     by: str = ""
     levels: tuple[str, ...] = ()
     label: str = ""
+    unless: str = ""
     is_overview: bool = False
 
 

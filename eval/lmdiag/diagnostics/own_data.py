@@ -30,13 +30,15 @@ WHOLE_SENTENCES = Diagnostic(
     about=(
         "Whole sentences. Sensitivity, where good and bad sentences are compared: the good one is "
         "more probable, by the sum over its words, or by the mean over its tokens. Surprisal per "
-        "word."
+        "word, or of the critical word."
     ),
     breakdowns=("condition",),
     charts=(Chart("figures", "Sensitivity", measures=("sensitivity*",)), Chart("scatter")),
     headlines=(
-        FigureSelection(("sensitivity*", "surprisal_per_word")),
-        FigureSelection(("surprisal_per_word",), "condition"),
+        FigureSelection(("sensitivity*", "critical_surprisal")),
+        FigureSelection(("critical_surprisal",), "condition"),
+        FigureSelection(("surprisal_per_word",), unless="critical_surprisal"),
+        FigureSelection(("surprisal_per_word",), "condition", unless="critical_surprisal"),
     ),
 )
 

@@ -14,7 +14,13 @@ from lmdiag.measures.accuracy import with_expected
 from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS
 from lmdiag.measures.contrasts import probability_difference, sensitivity
 from lmdiag.measures.norms import cloze_correlations, human_shares
-from lmdiag.measures.regions import EMPTY_REGION_BITS, part_bits, sentence_parts
+from lmdiag.measures.regions import (
+    CRITICAL,
+    EMPTY_REGION_BITS,
+    critical_region,
+    part_bits,
+    sentence_parts,
+)
 from lmdiag.measures.registry import (
     REGISTRY,
     MeasureName,
@@ -37,8 +43,9 @@ from lmdiag.measures.scores import (
 )
 
 __all__ = [
-    "AGREEMENT_LAYOUT", "CUTOFFS", "EMPTY_REGION_BITS", "PSEUDO", "REGISTRY", "Columns", "Labels",
-    "MeasureName", "Scores", "Statistic", "Trials", "cloze_correlations", "fold_word", "folds_for",
-    "human_shares", "is_human", "match_rule", "measures_of", "part_bits", "probability_difference",
-    "quartiles", "register", "registered", "sensitivity", "sentence_parts", "with_expected",
+    "AGREEMENT_LAYOUT", "CRITICAL", "CUTOFFS", "EMPTY_REGION_BITS", "PSEUDO", "REGISTRY", "Columns",
+    "Labels", "MeasureName", "Scores", "Statistic", "Trials", "cloze_correlations",
+    "critical_region", "fold_word", "folds_for", "human_shares", "is_human", "match_rule",
+    "measures_of", "part_bits", "probability_difference", "quartiles", "register", "registered",
+    "sensitivity", "sentence_parts", "with_expected",
 ]  # fmt: skip

@@ -19,6 +19,15 @@ EMPTY_REGION_BITS = 0.0
 """Surprisal of a region of a test suite that has no words."""
 
 
+CRITICAL = "critical"
+"""Name of the region of the critical word, which `--critical` makes."""
+
+
+def critical_region(regions: Iterable[Mapping[str, Any]] | None) -> Mapping[str, Any]:
+    """Returns the region of the critical word among those of a sentence; {} without one."""
+    return next((x for x in regions or () if x["name"] == CRITICAL), {})
+
+
 class SentencePart(NamedTuple):
     """A word or a region of a sentence.
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from lmdiag.frequencies import log_frequencies
+from lmdiag.measures.regions import critical_region, part_bits
 from lmdiag.measures.registry import register
 from lmdiag.measures.scores import (
     Floats,
@@ -45,6 +46,25 @@ def surprisal_per_word(trials: Trials) -> list[Scores]:
         return []
     bits = _bits(trials) / np.array([len(words) or math.nan for words in _scored_words(trials)])
     return [build("surprisal_per_word", trials.ids, bits, "mean", trials.levels)]
+
+
+@register(
+    "sentences", critical_surprisal="mean surprisal of the critical word, bits", one_kind=PSEUDO
+)
+def critical_surprisal(trials: Trials) -> list[Scores]:
+    """Returns the surprisal of the critical word of each sentence, in bits: a mean over rows.
+
+    Only where sentences have a region `critical` (`--critical`); a row where it has no probability
+    is left out.
+    """
+    regions = trials.rows.get("regions", ())
+    if not trials.has("words") or not all(map(critical_region, regions)) or not len(regions):
+        return []
+    pairs = zip(regions, trials.predictions["words"], strict=True)
+    spans = [(critical_region(of_row), words) for of_row, words in pairs]
+    bits = [part_bits(words, span["start"], span["end"]) for span, words in spans]
+    values = np.where(np.isinf(bits), np.nan, bits)
+    return [build("critical_surprisal", trials.ids, values, "mean", trials.levels)]
 
 
 @register("sentences", slor="SLOR, bits per word", one_kind=PSEUDO)

@@ -11,7 +11,7 @@ from pandas import DataFrame, isna
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import PARTS_OF, UNITS, Analysis, analyse_table, cell_columns
-from lmdiag.analysis.items import items_of, labels_of
+from lmdiag.analysis.items import Per, items_of, labels_of
 from lmdiag.comparison import unlike_first
 from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
@@ -20,7 +20,7 @@ from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.output import Deferred, Output, Section
 from lmdiag.stimuli.design import design_of, item_columns
 from lmdiag.text import visible
-from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
+from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from lmdiag.results import Run
@@ -99,7 +99,9 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     if runs[0].stimuli[task].diagnostic.asks == "sentence":
         labels = labels_of(runs)
         arguments["not_compared"] = [labels[number] for number in unlike_first(runs)]
-    chosen = analyse_table(items_of(runs, task=task), **arguments)
+    per: Per = "sentence" if region == WHOLE_SENTENCE else "row"
+    region = "" if region == WHOLE_SENTENCE else region
+    chosen = analyse_table(items_of(runs, task=task, per=per), **arguments)
     n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
     name = name_part(task)
     asks = runs[0].stimuli[task].diagnostic.asks

@@ -192,9 +192,12 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
 
 def _sections(report: Report) -> Iterator[Section]:
     """All sections in order."""
-    yield from _conditions(report)
+    if not report.figures.are_first:
+        yield from _conditions(report)
     yield from _trends(report)
     yield _headline(report)
+    if report.figures.are_first:
+        yield from _conditions(report)
     if len(report.runs) > 1:
         yield _differences(report)
     for number, section in enumerate(report.sections, start=1):

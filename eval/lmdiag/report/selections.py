@@ -111,6 +111,11 @@ class ReportFigures:
         """The tasks that any of the runs has."""
         return [*dict.fromkeys(task for source in self.sources for task in source.results.tasks)]
 
+    @property
+    def are_first(self) -> bool:
+        """Whether they stand before conditions: of suites, the share of predictions that hold."""
+        return all(self.diagnostic(task).has_regions for task in self.tasks)
+
     def having(self, task: str) -> list[LabelledRun]:
         """Returns the runs that have a task."""
         return [source for source in self.sources if task in source.results.tasks]
@@ -189,7 +194,9 @@ def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     Where no run has those that the diagnostic declares, they are the usual ones. The column `human`
     has the human baseline as a record, None where the data do not contain it.
     """
-    parts = [figures.select(task, headline) for headline in figures.diagnostic(task).headlines]
+    measures = {*figures.table["measure"][figures.table["task"] == task]}
+    declared = [x for x in figures.diagnostic(task).headlines if x.unless not in measures]
+    parts = [figures.select(task, headline) for headline in declared]
     if all(part.empty for part in parts):
         parts = [figures.select(task, headline) for headline in diagnostics.get("").headlines]
     parts += [figures.select(task, headline) for headline in CHOICE_HEADLINES]

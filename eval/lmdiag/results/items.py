@@ -11,9 +11,11 @@ import numpy as np
 from pandas import DataFrame
 
 from lmdiag.measures import (
+    CRITICAL,
     EMPTY_REGION_BITS,
     MeasureName,
     Scores,
+    critical_region,
     folds_for,
     is_human,
     sentence_parts,
@@ -28,7 +30,9 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     from lmdiag.stimuli import Stimuli
 
-Per = Literal["row", "region", "word"]
+Per = Literal["row", "sentence", "region", "word"]
+"""What a row is of: a row of the data, with the surprisal of its critical word where it has one; a
+whole sentence; a region or a word of it."""
 
 PREDICTED = ("surprisal", "probability", "entropy", "rank", "n_tokens", "state", "top_word")
 """Columns of what the model predicted, of rows with a blank; rows of sentences have no rank and no
@@ -52,7 +56,7 @@ def items_of_predictions(
     Args:
         predictions: in the order of the rows.
         stimuli: the rows that were asked, perturbed where the predictions are.
-        per: "row", "region" or "word".
+        per: see `Per`.
         scored: whether rows have the value of each measure.
     """
     if list(stimuli.columns()["id"]) != list(predictions.id):
@@ -95,8 +99,14 @@ def item_rows(
     stimuli: Stimuli, predictions: Predictions, scores: Mapping[str, Scores], per: Per
 ) -> DataFrame:
     """Returns the columns of the data, the predictions and, of whole rows, the measures."""
-    measures = dict(measure_columns(stimuli, scores)) if per == "row" else {}
-    taken = (*ITEM_FACTS, *PREDICTED, *measures, *(PARTS if per != "row" else ()))
+    is_whole = per in ("row", "sentence")
+    measures = dict(measure_columns(stimuli, scores)) if is_whole else {}
+    has_critical = per == "row" and any(predictions.words or ())
+    has_critical &= bool(critical_region((stimuli.regions or [[]])[0]))
+    if has_critical:
+        measures.pop("critical_surprisal", None)  # it is the column surprisal
+    has_parts = not is_whole or has_critical
+    taken = (*ITEM_FACTS, *PREDICTED, *measures, *(PARTS if has_parts else ()))
     data = DataFrame()
     for name, values in stimuli.columns().items():
         if name not in _NOT_WRITTEN and any(value not in ("", None, []) for value in values):
@@ -105,7 +115,11 @@ def item_rows(
             data[f"{name}_data" if name in taken else name] = cells
     if within := stimuli.diagnostic.item_within:
         data["item"] = data[within] + "-" + data["item"].map(str)
-    if per != "row":
+    if has_critical:
+        parts = _parts(stimuli, predictions, "region")
+        parts = parts[parts["name"] == CRITICAL].reset_index(drop=True).drop(columns="row")
+        return data.join(parts).assign(**measures)
+    if not is_whole:
         parts = _parts(stimuli, predictions, per)
         return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN

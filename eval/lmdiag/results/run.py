@@ -347,7 +347,8 @@ class Run(Presentable):
         """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
 
         Args:
-            per: "row" for a row per row of the data, "region" or "word" for those of sentences.
+            per: "row" for a row per row of the data, of which sentences with a critical word have
+                the surprisal of this word; "sentence", "region" or "word" for those of sentences.
             task: one of the tasks; "" for all.
             label: of the model; "" for its usual one.
         """

@@ -33,7 +33,7 @@ from lmdiag.stimuli.proposals import critical_columns, filler_levels, split_of
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.shown import first_rows
 from lmdiag.text import column_like, first_few, shortened, suggest, visible
-from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
+from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -89,7 +89,9 @@ def check_columns(stimuli: Mapping[str, Stimuli], design: DesignOptions) -> None
         if column_like(name, names) not in names:
             close = suggest(name, names)
             raise BadInput(f"no column {name!r}{close}: choose from {', '.join(names)}")
-    if design.region and all(rows.regions is None for rows in stimuli.values()):
+    if design.region not in ("", WHOLE_SENTENCE) and all(
+        rows.regions is None for rows in stimuli.values()
+    ):
         raise BadInput(f"--region {design.region}: the rows have no regions")
 
 

@@ -34,6 +34,8 @@ SENTENCE_ENDS = ".!?…。！？\"'”’)"
 
 # names of the critical word and the words after it
 _CRITICAL = ("critical", "spill_1", "spill_2")
+# names of columns of positions that count from 0
+_FROM_ZERO = re.compile(r"0[-_ ]?(idx|ind|base)|zero|(idx|index)[-_ ]?0").search
 # folded names of columns that may have the word after a fragment
 _CONTINUATION = re.compile(
     r"(target|critical|crit|final|last)word|word|target|completion|continuation|ending"
@@ -326,22 +328,26 @@ def _other_separator(sentences: Iterable[Any], separator: str) -> str:
 def with_critical(table: RawTable, named: str) -> RawTable:
     """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
 
-    A column is named that has its position among the words, from 1, or the word itself. `BadInput`:
-    a position beyond the sentence, a word that is not in it or several times.
+    A column is named that has its position among the words, from 1 (from 0 by `COLUMN:0`), or the
+    word itself. `BadInput`: positions that seem to count from 0, a position beyond the sentence, a
+    word that is not in it or several times.
     """
     if not named:
         return table
-    column = table.column_of(named, "--critical")
+    name, start = critical_column(named, table.columns)
+    column = table.column_of(name, "--critical")
     if "regions" in table.columns:
         remedy = "the sentences have regions: name one by --region"
         raise BadInput(f"{table.name}: --critical: {remedy}")
+    if start is None:
+        _refuse_unclear_start(table, column)
     regions = []
     wrong = {}
     pairs = zip(table.columns["sentence"], table.columns[column], strict=True)
     for row, (text, value) in enumerate(pairs):
         text = text.strip() if isinstance(text, str) else ""
         try:
-            critical = critical_span(text, value)
+            critical = critical_span(text, value, 1 if start is None else start)
         except ValueError as error:
             wrong[row] = f"--critical: the column {column}: {error}"
             continue
@@ -353,19 +359,51 @@ def with_critical(table: RawTable, named: str) -> RawTable:
     return table.having({"regions": regions}, note)
 
 
-def critical_span(text: str, value: object) -> tuple[int, int]:
-    """Returns start and end in characters of a word, named by itself or its position from 1.
+def critical_column(named: str, columns: Collection[str]) -> tuple[str, int | None]:
+    """Returns the column of the critical word, and where its positions start, None if not given.
 
-    `ValueError`: there is no such word, or several.
+    >>> critical_column("position:0", ["position"]), critical_column("position", ["position"])
+    (('position', 0), ('position', None))
+    """
+    name, mark, start = named.rpartition(":")
+    is_given = bool(mark) and start in ("0", "1") and named not in columns
+    return (name, int(start)) if is_given else (named, None)
+
+
+def _refuse_unclear_start(table: RawTable, column: str) -> None:
+    """Refuses positions of which one is 0, or whose column is called so, with both readings."""
+    values = [str(value).strip().removesuffix(".0") for value in table.columns[column]]
+    is_position = all(value.isdecimal() for value in values)
+    if not (is_position and values and ("0" in values or _FROM_ZERO(column.casefold()))):
+        return
+    text = str(table.columns["sentence"][0]).strip()
+    readings = []
+    for start in (0, 1):
+        try:
+            first, end = critical_span(text, values[0], start)
+            reading = shortened(f"{text[:first]}[{text[first:end]}]{text[end:]}", 150)
+        except ValueError:
+            reading = "no word of the first row"
+        readings.append(f"--critical {column}:{start} reads {reading}")
+    problem = f"--critical {column}: its positions seem to count from 0"
+    raise BadInput(f"{table.name}: {problem}: {'; '.join(readings)}; give one of the two")
+
+
+def critical_span(text: str, value: object, start_at: int = 1) -> tuple[int, int]:
+    """Returns start and end in characters of a word, named by itself or its position.
+
+    Positions count from `start_at`. `ValueError`: there is no such word, or several.
     """
     named = str(value if value is not None else "").strip().removesuffix(".0")
     words = _words_of(text)
     if not named:
         raise ValueError("is empty: name the word or its position")
     if named.isdecimal():
-        if not 1 <= int(named) <= len(words):
-            raise ValueError(f"position {named} is not between 1 and {len(words)}, the last word")
-        return words[int(named) - 1]
+        last = len(words) - 1 + start_at
+        if not start_at <= int(named) <= last:
+            between = f"is not between {start_at} and {last}, the last word"
+            raise ValueError(f"position {named} {between}")
+        return words[int(named) - start_at]
     is_joined = re.search(f"[{WITHOUT_SPACES}]", named)
     pattern = re.escape(named) if is_joined else rf"(?<!\w){re.escape(named)}(?!\w)"
     found = [*re.finditer(pattern, text)] or [*re.finditer(pattern, text, re.IGNORECASE)]

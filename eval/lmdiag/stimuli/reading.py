@@ -22,7 +22,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
-from lmdiag.stimuli.forms import in_form
+from lmdiag.stimuli.forms import critical_column, in_form
 from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.proposals import check_layout, level_parts
@@ -163,7 +163,7 @@ def first_steps(
         with problems.kept():
             table = _filtered(table, condition)
     made = {"condition", "item"} if options.wide else set()
-    for option, name in _named_columns(options):
+    for option, name in _named_columns(options, table.columns):
         if name and name not in made:
             with problems.kept():
                 table.column_of(name, option)
@@ -185,12 +185,13 @@ def first_steps(
     return table
 
 
-def _named_columns(options: TableOptions) -> list[tuple[str, str]]:
+def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tuple[str, str]]:
     """The columns that the options of the later steps name, after the name of the option."""
     named = [("--wide", name) for name in options.wide]
     named += [("--contrast", name) for name in options.contrast]
     named += [("--split", split.partition("=")[0]) for split in options.split]
-    return [*named, ("--good", options.good.partition("=")[0]), ("--critical", options.critical)]
+    critical, _ = critical_column(options.critical, columns)
+    return [*named, ("--good", options.good.partition("=")[0]), ("--critical", critical)]
 
 
 # ---- filter --------------------------------------------------------------------------------------

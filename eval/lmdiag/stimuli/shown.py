@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lmdiag.stimuli.forms import joined
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.text import shortened
+from lmdiag.types import GAP_SPACES, Query
 
 _LONGEST = 300
 
@@ -45,9 +45,11 @@ def _read(stimuli: Stimuli, row: int) -> str:
     """The text of a row, with the part that is scored in brackets, or its regions between bars."""
     columns = stimuli.columns()
     if stimuli.asks_words:
-        texts = [columns[name][row] for name in ("context", "target", "right_context")]
-        text, regions = joined(enumerate(texts), {}, stimuli.source)
-        return _marked(text, [(regions[1]["start"], regions[1]["end"])])
+        spaces = columns["gap_spaces"][row] if "gap_spaces" in columns else ""
+        query = Query(columns["context"][row], columns["right_context"][row], *GAP_SPACES[spaces])
+        target = columns["target"][row]
+        before, after = query.around(target)
+        return f"{before}[{target}]{after}"
     text = columns["sentence"][row]
     if stimuli.regions is None:
         return str(text)

@@ -61,6 +61,10 @@ def print_run(
     console.print()
     _print_lines([fact.name], console, "bold", wrap=True)
     _print_lines(fact.lines, console, wrap=True)
+    figures = ReportFigures.of([results])
+    first = overview(figures)._replace(title="")
+    if figures.are_first:
+        print_section(first, console)
     for design in designs[:_MOST_DESIGNS]:  # without tables, one line says why
         remarks = design.remarks[: None if design.tables else 1]
         print_section(design._replace(remarks=remarks), console)
@@ -68,8 +72,8 @@ def print_run(
         console.print()
         line = f"the conditions of {len(designs) - _MOST_DESIGNS} more tasks: by the commands below"
         _print_lines([line], console)
-    figures = ReportFigures.of([results])
-    print_section(overview(figures)._replace(title=""), console)
+    if not figures.are_first:
+        print_section(first, console)
     where = visible(shlex.quote(str(path)))
     console.print()
     for task in figures.tasks:
