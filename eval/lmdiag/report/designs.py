@@ -11,13 +11,14 @@ from pandas import DataFrame, isna
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import PARTS_OF, UNITS, Analysis, analyse_table, cell_columns
-from lmdiag.analysis.items import Per, items_of, labels_of
+from lmdiag.analysis.items import items_of, labels_of
 from lmdiag.comparison import unlike_first
 from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.output import Deferred, Output, Section
+from lmdiag.results.items import Per
 from lmdiag.stimuli.design import design_of, item_columns
 from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
