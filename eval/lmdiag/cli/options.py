@@ -430,13 +430,13 @@ def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
 
 def finished_runs(paths: Sequence[Path]) -> list[Path]:
     """Returns the run directories in paths, see `run_folders`; a line names unfinished ones."""
-    from lmdiag.results import CONTINUES, run_folders, unfinished_runs
+    from lmdiag.results import HOW_TO_CONTINUE, run_folders, unfinished_runs
 
     folders = run_folders(paths)
     begun = [path for path in unfinished_runs(paths) if path not in folders]
     if begun and {*folders} - {*paths}:
         names = first_few([*map(str, begun)])
-        say(f"lmdiag: left out, not finished: {names}; {CONTINUES}")
+        say(f"lmdiag: left out, not finished: {names}; {HOW_TO_CONTINUE}")
     return folders
 
 

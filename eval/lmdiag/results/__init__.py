@@ -20,7 +20,7 @@ from lmdiag.results.results import (
     of_setting,
 )
 from lmdiag.results.run import (
-    CONTINUES,
+    HOW_TO_CONTINUE,
     Run,
     RunDirectory,
     digests,
@@ -40,7 +40,8 @@ from lmdiag.results.signatures import (
 )
 
 __all__ = [
-    "CHANCE_LEGEND", "CHANCE_SIGNS", "CONTINUES", "PREDICTIONS", "REPORT", "RESULTS", "SCORES",
+    "CHANCE_LEGEND", "CHANCE_SIGNS", "HOW_TO_CONTINUE", "PREDICTIONS", "REPORT", "RESULTS",
+    "SCORES",
     "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "SettingResults",
     "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "run_folder", "run_folders",

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 IDENTITY = "run.json"
 """Whose run an unfinished one is."""
 
-CONTINUES = "repeat the command that began it, without --overwrite; saved answers are kept"
+HOW_TO_CONTINUE = "repeat the command that began it, without --overwrite; saved answers are kept"
 """How to go on with a run that is not finished."""
 
 LOCK = ".lock"
@@ -227,7 +227,7 @@ def read_results(path: Path) -> Results:
             raise BadInput(f"{path} has several runs: name one of them, as {folder}")
         if begun := unfinished_runs([path]):
             names = first_few([*map(str, begun)])
-            raise BadInput(f"no run in {path} is finished ({names}): {CONTINUES}")
+            raise BadInput(f"no run in {path} is finished ({names}): {HOW_TO_CONTINUE}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     results = _read(path)
     check_files(path, results)
