@@ -8,6 +8,7 @@ import contextlib
 import copy
 import json
 import logging
+import os
 import random
 import shutil
 import signal
@@ -36,6 +37,7 @@ from shown import page_of, print_tables, sections_as, shown_as
 
 import lmdiag
 from lmdiag import cli, evaluation, results, stimuli
+from lmdiag.analysis.cloze import read_norms
 from lmdiag.cli.options import text_or_file
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models import LoadOptions, load
@@ -46,10 +48,21 @@ from lmdiag.protocol import Protocol
 from lmdiag.questions import Setting, distinct_questions
 from lmdiag.report.runs import Report
 from lmdiag.results.predictions import read_external
+from lmdiag.results.score_checks import check_figures
+from lmdiag.results.scores import read_scores
 from lmdiag.runs.asking import ask
 from lmdiag.runs.journal import Journal
+from lmdiag.table_files import TABLE_SUFFIXES, read_table
 from lmdiag.text import shortened
-from lmdiag.types import Answer, BadInput, Sentence, SentenceAnswer, WordScore, WordSpan
+from lmdiag.types import (
+    Answer,
+    BadInput,
+    Sentence,
+    SentenceAnswer,
+    TableOptions,
+    WordScore,
+    WordSpan,
+)
 
 SECONDS = 5.0
 """Processor time that a case may take."""
@@ -69,6 +82,12 @@ PREDICTIONS = [
     {"id": row["id"], "log_prob": -1.0 - i, "top_words": ["bread", "stone"], "rank": i + 1}
     for i, row in enumerate(ROWS)
 ]
+OPTIONS = (
+    {"columns": ["context=context", "target=target"]}, {"filter": ["condition=good"]},
+    {"wide": ["context", "right_context"]}, {"split": ["id=-:number,kind"]},
+    {"good": "condition=good", "contrast": ["item"]}, {"gap": "ate"}, {"separator": "/"},
+)  # fmt: skip
+"""How a table is read; see `TableOptions`."""
 CARD = "---\nlicense: mit\nconfigs:\n- config_name: own\n  data_files: own/*.parquet\n---\n# Data\n"
 REQUEST = request("org/model")
 REPLY = {"choices": [{"logprobs": {
@@ -104,6 +123,10 @@ def write_valid(folder, demo_dir):
     write_set(folder, "NEG-1500-SIMP-GEN", 3).rename(folder / "neg1500_gen.txt")
     for task, suffix in (("own", ".jsonl"), ("pairs", ".jsonl"), ("suites", ".json")):
         make_run(folder / f"run-{task}", folder / f"{task}{suffix}")
+        shutil.copytree(folder / f"run-{task}", folder / f"run-{task}/unchanged")
+    said = [(i, f"The {i} man saw the", word) for i in range(3) for word in ("dog", "cat", "dog ")]
+    responses = pd.DataFrame(said, columns=["item", "context", "response"])
+    responses.to_csv(folder / "cloze.csv", index=False)
     claimed = write_request(folder / "board", REQUEST).with_suffix(".json")
     shutil.copy(make_run(folder / "claimed", demo_dir) / "results.json", claimed)
     frame.assign(surprisal=frame.index * 1.5).to_excel(folder / "own.xlsx", index=False)
@@ -264,6 +287,41 @@ def read_run(folder):
         page_of([run])
 
 
+def read_scores_of_run(file):
+    """Reads scores as a run with a digest of them would be opened."""
+    run = results.read_results(file.with_name("unchanged"))
+    check_figures(file, run, read_scores(file))
+
+
+def read_cloze(file):
+    """Reads responses, as text and as a table that names its columns in another way."""
+    read_norms(file)
+    with contextlib.suppress(BadInput):
+        read_norms(file, TableOptions(filter=("item!=1",)), response="response", keep_case=True)
+
+
+def read_with_options(file):
+    """Reads a table by each option that divides, chooses or renames columns and rows."""
+    for options in OPTIONS:
+        with contextlib.suppress(BadInput):
+            stimuli.load(str(file), file.stem, **options)
+
+
+def read_pipe(file):
+    """Reads a named pipe, and a link to a device, in place of a table of each suffix."""
+    content = file.read_bytes()
+    for suffix in TABLE_SUFFIXES:
+        for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero")):
+            other = file.with_name(f"other{suffix}")
+            make(other)
+            try:
+                with contextlib.suppress(BadInput):
+                    read_table(other)
+                    raise AssertionError(f"{other} was read beside {len(content)} bytes")
+            finally:
+                other.unlink()
+
+
 def read_board(folder):
     """Reads requests and the claimed figures beside them."""
     for entry in read_requests([str(folder)]):
@@ -294,6 +352,10 @@ OF_MODEL = (
 )  # fmt: skip
 READERS = [
     ("own.csv", read_stimuli, "", 2),
+    ("own.csv", read_with_options, "", 1),
+    ("own.csv", read_pipe, "", 1),
+    ("cloze.csv", read_cloze, "", 2),
+    *((f"run-{task}/scores.parquet", read_scores_of_run, "", 3) for task in ("own", "suites")),
     ("own.jsonl", read_stimuli, "", 2),
     ("own.parquet", read_stimuli, "", 4),
     ("data/README.md", read_stimuli, "data", 2),

@@ -25,11 +25,13 @@ _RECORDS = ("run", "figure", "reported")
 def figures(runs: Iterable[Results]) -> DataFrame:
     """Returns the figures of runs as one table with a row per figure.
 
-    The columns are `model`, `revision` and `commit`; the address of the figure: `task`, `setting`,
-    `measure`, `by` and `level` ("" for a measure over all items); `value` with `n`, `ci_low` and
-    `ci_high` (95% interval), `chance`, `versus_chance` and `p_chance`; `sd` and `n_shuffles` of a
-    shuffled setting; `published`, the figure of the paper, in percent; and `signature`. Proportions
-    are in [0, 1]. What is not defined is missing (NaN or None).
+    The columns are `model`, `revision`, `commit`, `step` (that of a training checkpoint whose
+    revision or folder names one) and `precision` (the quantization, or else the data type of the
+    weights); the address of the figure: `task`, `setting`, `measure`, `by` and `level` ("" for a
+    measure over all items); `value` with `n`, `ci_low` and `ci_high` (95% interval), `chance`,
+    `versus_chance` and `p_chance`; `sd` and `n_shuffles` of a shuffled setting; `published`, the
+    figure of the paper, in percent; and `signature`. Proportions are in [0, 1]. What is not defined
+    is missing (NaN or None).
     """
     return figure_records(runs).drop(columns=[*_RECORDS])
 
@@ -51,18 +53,21 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
             reported = published.get(key)
             rows.append({
                 "model": name, "revision": run.model.revision, "commit": run.model.commit,
+                "step": run.model.training_step,
+                "precision": run.model.quantization or run.model.dtype,
                 **key._asdict(),
                 **{column: getattr(figure, column) for column in VALUES},
                 "n_shuffles": figure.runs, "published": reported and reported.value,
                 "signature": run.tasks[key.task][key.setting].signature,
                 "run": number, "figure": figure, "reported": reported,
             })  # fmt: skip
-    columns = ("model", "revision", "commit", *FigureKey._fields, *VALUES)
+    of_model = ("model", "revision", "commit", "step", "precision")
+    columns = (*of_model, *FigureKey._fields, *VALUES)
     further = ("n_shuffles", "published", "signature", *_RECORDS)
     # objects: texts in Arrow's arrays make each of the many selections slow
     table = DataFrame(rows, columns=[*columns, *further], dtype=object)
     numbers = ("value", "ci_low", "ci_high", "chance", "p_chance", "sd", "published")
-    counts = dict.fromkeys(("n", "n_shuffles"), "Int64")
+    counts = dict.fromkeys(("step", "n", "n_shuffles"), "Int64")
     return table.astype(dict.fromkeys(numbers, "float64") | counts)
 
 

@@ -332,16 +332,8 @@ class Run(Presentable):
         return f"<Run of {self.results.model.id}: {tasks}; {self.results.signature}; {self.path}>"
 
     def to_frame(self) -> DataFrame:
-        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`.
-
-        After `commit` stand `step`, that of a training checkpoint whose revision or folder names
-        one, and `precision`: the quantization, or else the data type of the weights.
-        """
-        frame = figures([self.results])
-        model = self.results.model
-        frame.insert(3, "step", model.training_step)
-        frame.insert(4, "precision", model.quantization or model.dtype)
-        return frame
+        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
+        return figures([self.results])
 
     def items(self, per: Per = "row", *, task: str = "", label: str = "") -> DataFrame:
         """Returns the items as a pandas table; see `lmdiag.analysis.items.items_of`.
