@@ -353,7 +353,7 @@ OF_MODEL = (
 READERS = [
     ("own.csv", read_stimuli, "", 2),
     ("own.csv", read_with_options, "", 1),
-    ("own.csv", read_pipe, "", 1),
+    *[("own.csv", read_pipe, "", 1)] * hasattr(os, "mkfifo"),
     ("cloze.csv", read_cloze, "", 2),
     *((f"run-{task}/scores.parquet", read_scores_of_run, "", 3) for task in ("own", "suites")),
     ("own.jsonl", read_stimuli, "", 2),
