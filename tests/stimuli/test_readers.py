@@ -1,0 +1,122 @@
+"""Every reader of a user's table against every check, as scikit-learn tests all estimators.
+
+A reader takes a file and options, and returns the identifiers of its rows as it read them.
+"""
+
+import pandas as pd
+import pytest
+
+from lmdiag import stimuli
+from lmdiag.analysis.cloze import read_norms
+from lmdiag.analysis.human import read_human
+from lmdiag.analysis.procedures import Procedure
+from lmdiag.runs.surprisals import read_texts
+from lmdiag.stimuli.columns import ANALYSED_COLUMNS
+from lmdiag.stimuli.design import design_of
+from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.types import BadInput, TableOptions
+
+NAMES = ("1.1", "1.10", "01", "1", "1e1", "10")
+"""Identifiers that are equal as numbers."""
+
+KINDS = ["exp"] * 5 + ["filler"]
+
+
+def load_stimuli(path, **options):
+    return stimuli.load(str(path), **options).columns()["item"]
+
+
+def cloze(path, **options):
+    return [*read_norms(path, TableOptions.of(options)).columns()["item"]]
+
+
+def fit(path, **options):
+    chosen = Procedure(response="rt")
+    return [*read_human(path, chosen=chosen, options=TableOptions.of(options)).texts("text")]
+
+
+def analyse(path, **options):
+    table, _ = read_frame_rows(path, TableOptions.of(options), ANALYSED_COLUMNS)
+    return [*table["item"]]
+
+
+def surprisal(path, **options):
+    return [*read_texts(path, TableOptions.of(options)).names]
+
+
+SENTENCES = [f"The dog {verb} here." for verb in ("sat", "ran", "ate", "lay", "hid", "sang")]
+READERS = {
+    load_stimuli: {"item": NAMES, "sentence": SENTENCES},
+    cloze: {"item": NAMES, "context": SENTENCES, "response": ["now"] * 6},
+    fit: {"text": NAMES, "position": ["1"] * 6, "word": ["Dogs"] * 6, "rt": [*"345678"]},
+    analyse: {"item": NAMES, "condition": [*"xyxyxy"], "surprisal": [*"345678"]},
+    surprisal: {"text": NAMES, "position": ["1"] * 6, "word": ["Dogs"] * 6},
+}
+"""Reader -> the columns of a table that it reads."""
+
+WRITERS = {
+    "comma.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "semicolon.csv": lambda frame, path: frame.to_csv(path, index=False, sep=";"),
+    "R.csv": lambda frame, path: frame.to_csv(path, quoting=1),
+    "tab.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "UTF-16.csv": lambda frame, path: frame.to_csv(path, index=False, encoding="utf-16"),
+    "book.xlsx": lambda frame, path: frame.to_excel(path, index=False),
+    "lines.jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
+    "table.parquet": lambda frame, path: frame.to_parquet(path, index=False),
+}
+
+
+def written(reader, folder, name="comma.csv", **more):
+    path = folder / name
+    WRITERS[name](pd.DataFrame({**READERS[reader], "kind": KINDS, **more}), path)
+    return path
+
+
+readers = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+
+
+@readers
+@pytest.mark.parametrize("name", WRITERS)
+def test_identifiers_are_read_as_they_are_written(reader, name, tmp_path):
+    assert sorted(reader(written(reader, tmp_path, name))) == sorted(NAMES)
+
+
+@readers
+def test_a_filter_keeps_rows_with_their_names(reader, tmp_path):
+    kept = reader(written(reader, tmp_path), filter="kind=exp")
+    assert sorted(kept) == sorted(NAMES[:5])
+
+
+@readers
+def test_all_problems_are_in_one_message(reader, tmp_path):
+    with pytest.raises(BadInput) as caught:
+        reader(written(reader, tmp_path), filter=("kind=none", "absent=1"))
+    message = str(caught.value)
+    assert message.startswith(str(tmp_path / "comma.csv"))
+    assert "no row has 'none' in kind" in message
+    assert "no column 'absent'" in message
+
+
+@readers
+def test_a_short_row_is_an_error_with_file_and_line(reader, tmp_path):
+    path = written(reader, tmp_path)
+    path.write_text(path.read_text() + "only,\n")
+    with pytest.raises(BadInput, match=r"comma\.csv:8: "):
+        reader(path)
+
+
+def test_a_column_is_a_condition_only_where_texts_differ_with_it():
+    """The same texts at each level are a list, whatever the column is called."""
+    rows = {
+        "item": [str(n) for n in range(8) for _ in range(4)],
+        "tense": ["past", "now"] * 16,
+        "half": ["a", "a", "b", "b"] * 8,
+        "row": [str(n) for n in range(32)],
+    }
+    rows["sentence"] = [
+        f"Dog {item} {'slept' if tense == 'past' else 'sleeps'} here."
+        for item, tense in zip(rows["item"], rows["tense"], strict=True)
+    ]
+    design = design_of(stimuli.load(rows))
+    assert [*design.levels] == ["tense"]
+    assert design.others["half"] == "not a condition (same texts at several levels)"
