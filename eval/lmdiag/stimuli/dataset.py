@@ -157,6 +157,8 @@ def find(data: str, revision: str | None = None) -> Dataset:
         return _directory(data, path)
     if files.has_file(path):
         return Dataset(data, path.parent, {_task_of(data, path): [escape(path.name)]})
+    if os.path.lexists(path):  # a named pipe, a device, or a link to nothing
+        files.check_file(path)
     repo, named = split_revision(data)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", repo) and Path(repo).suffix.lower() not in _SUFFIXES:
         return _hub(repo, named or revision)
