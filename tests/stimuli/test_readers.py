@@ -105,6 +105,12 @@ def test_a_short_row_is_an_error_with_file_and_line(reader, tmp_path):
         reader(path)
 
 
+@pytest.mark.parametrize("sentence", [r"A \textbf{dog} sat.", "A <b>dog</b> sat.", "A<br>dog."])
+def test_markup_in_sentences_is_no_separator(sentence):
+    with pytest.raises(BadInput, match=r"markup stands in every sentence, as .*: remove it"):
+        stimuli.load({"sentence": [sentence, f"Now {sentence}"]})
+
+
 def test_a_column_is_a_condition_only_where_texts_differ_with_it():
     """The same texts at each level are a list, whatever the column is called."""
     rows = {

@@ -34,6 +34,8 @@ SENTENCE_ENDS = ".!?…。！？\"'”’)"
 
 # names of the critical word and the words after it
 _CRITICAL = ("critical", "spill_1", "spill_2")
+# HTML's tags and LaTeX's commands
+_MARKUP = re.compile(r"</?[a-z][a-z0-9]*(\s[^<>]*)?/?>|\\[a-z]+\{", re.IGNORECASE).search
 # names of columns of positions that count from 0
 _FROM_ZERO = re.compile(r"0[-_ ]?(idx|ind|base)|zero|(idx|index)[-_ ]?0").search
 # folded names of columns that may have the word after a fragment
@@ -306,6 +308,10 @@ def _other_separator(sentences: Iterable[Any], separator: str) -> str:
     numbers = [re.match(r"[(\[]?\d+[.)\]]+\s+(?=\S)", text) for text in texts]
     if len(texts) > 1 and all(numbers):
         what = f"a number stands before every sentence, as in {shortened(texts[0], 40)!r}"
+        return f"the column sentence: {what}, and would be read as text: remove it"
+    markup = [_MARKUP(text) for text in texts]
+    if len(texts) > 1 and all(markup) and markup[0]:
+        what = f"markup stands in every sentence, as {markup[0][0]!r}"
         return f"the column sentence: {what}, and would be read as text: remove it"
     marks = sorted("*/_^@#~\\", key=lambda mark: -sum(text.count(mark) for text in texts))
     for mark in marks if len(texts) > 1 else ():
