@@ -18,12 +18,13 @@ from lmdiag.diagnostics.base import (
     Column,
     Diagnostic,
     FigureSelection,
+    Finding,
     TableShape,
 )
 
 __all__ = [
     "CHOICE_HEADLINES", "CORE", "SENTENCES", "Chart", "Column", "Diagnostic", "FigureSelection",
-    "TableShape", "built_in", "declared", "get", "word_columns",
+    "Finding", "TableShape", "built_in", "declared", "get", "word_columns",
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, TableShape
+from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, Finding, TableShape
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Labels
@@ -91,6 +91,11 @@ AGREEMENT = Diagnostic(
         Chart("scatter"),
     ),
     headlines=(FigureSelection(("mw", "ew", "tse")),),
+    finding=Finding(
+        "prefers the verb that agrees with its subject",
+        "prefers the verb that does not agree with its subject",
+        ("tse", "sensitivity"),
+    ),
     leaderboard=(
         FigureSelection(("tse",), label="TSE", is_overview=True),
         FigureSelection(("ew",), label="EW"),

@@ -159,6 +159,25 @@ class TableShape:
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What a page says first of a figure with a chance level.
+
+    Attributes:
+        above, below: what a model does where the figure is above, or below, its chance level; the
+            name of the model stands before it, and `items` and the figure behind it.
+        measures: the first one that a run has is taken.
+        by: break-down of the figure; "" for the one over all items.
+        items: level -> words for its items; "" for the title of the diagnostic.
+    """
+
+    above: str
+    below: str
+    measures: tuple[str, ...] = ("sensitivity",)
+    by: str = ""
+    items: Mapping[str, str] = field(default_factory=lambda: {"": ""})
+
+
+@dataclass(frozen=True)
 class ExtendedSets:
     """A small set and larger ones that ask the same, which are shown in one table and one chart.
 
@@ -220,6 +239,7 @@ class Diagnostic:
         perturbations: in the order of the paper's tables.
         tables, charts: in the order of the report; measures without a table are in a further one.
         headlines: figures that stand for the diagnostic in a report.
+        finding: what a page says first.
         extended_sets: larger and smaller sets that ask the same, this one included.
         leaderboard: its columns; measures and levels are named in full.
         in_data_set: whether the rows are in the data set that lmdiag publishes; the leaderboard
@@ -254,6 +274,7 @@ class Diagnostic:
     tables: tuple[TableShape, ...] = ()
     charts: tuple[Chart, ...] = (Chart("figures"), Chart("scatter"))
     headlines: tuple[FigureSelection, ...] = ()
+    finding: Finding = Finding("prefers the good completion", "prefers the bad completion")
     extended_sets: ExtendedSets | None = None
     leaderboard: tuple[FigureSelection, ...] = ()
     in_data_set: bool = True

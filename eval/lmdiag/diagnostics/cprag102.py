@@ -13,6 +13,7 @@ from lmdiag.diagnostics.base import (
     Column,
     Diagnostic,
     FigureSelection,
+    Finding,
     Perturbation,
     Stimulus,
     TableShape,
@@ -98,6 +99,9 @@ CPRAG102 = Diagnostic(
         Chart("shuffles", "Accuracy with sentence 1 shuffled", measures=("accuracy@*",)),
     ),
     headlines=(FigureSelection(("accuracy@*", "sensitivity*")),),
+    finding=Finding(
+        "prefers the word that people expect", "prefers another word to the one that people expect"
+    ),
     leaderboard=(
         FigureSelection(("accuracy@1",)),
         FigureSelection(("accuracy@5", "sensitivity"), is_overview=True),

@@ -22,6 +22,7 @@ from lmdiag.diagnostics.base import (
     Diagnostic,
     ExtendedSets,
     FigureSelection,
+    Finding,
     TableShape,
     crossed,
     levels_of,
@@ -119,6 +120,15 @@ NEG136 = Diagnostic(
             FigureSelection(("sensitivity",), "natural", (level,), f"sensitivity, NAT {name}")
             for level, name in _NATURAL.items()
         ),
+    ),
+    finding=Finding(
+        "prefers the true completion",
+        "prefers the false completion",
+        by="subset/polarity",
+        items={
+            "simp/affirmative": "in affirmative sentences",
+            "simp/negative": "in negated sentences",
+        },
     ),
     extended_sets=ExtendedSets(
         {

@@ -6,7 +6,9 @@ distinct values is a break-down, `condition` included.
 
 from __future__ import annotations
 
-from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, TableShape
+from lmdiag.diagnostics.base import Chart, Column, Diagnostic, FigureSelection, Finding, TableShape
+
+_OF_SENTENCES = Finding("prefers the good sentence", "prefers the bad sentence")
 
 WORDS_AT_BLANKS = Diagnostic(
     name="custom",
@@ -40,6 +42,7 @@ WHOLE_SENTENCES = Diagnostic(
         FigureSelection(("surprisal_per_word",), unless="critical_surprisal"),
         FigureSelection(("surprisal_per_word",), "condition", unless="critical_surprisal"),
     ),
+    finding=_OF_SENTENCES,
 )
 
 _UNUSED = (
@@ -88,6 +91,7 @@ MINIMAL_PAIRS = Diagnostic(
         Chart("levels", _TITLES["UID"], by="UID", measures=_OF_PAIRS[:1]),
     ),
     headlines=(FigureSelection(_OF_PAIRS),),
+    finding=_OF_SENTENCES,
     verbatim=frozenset({"language", "UID", "linguistics_term", "phenomenon"}),
 )
 

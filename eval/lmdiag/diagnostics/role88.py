@@ -20,6 +20,7 @@ from lmdiag.diagnostics.base import (
     Diagnostic,
     ExtendedSets,
     FigureSelection,
+    Finding,
     Perturbation,
     Stimulus,
     TableShape,
@@ -116,6 +117,10 @@ ROLE88 = Diagnostic(
     ),
     headlines=_FIGURES,
     extended_sets=ExtendedSets({"role88": "ROLE-88", "role1500": "ROLE-1500"}, _FIGURES),
+    finding=Finding(
+        "gives verbs more probability where the roles fit them",
+        "gives verbs more probability where the roles are reversed",
+    ),
     leaderboard=(
         FigureSelection(("accuracy@1",)),
         FigureSelection(("accuracy@5", "sensitivity"), is_overview=True),
@@ -160,6 +165,7 @@ ROLE1500 = Diagnostic(
     ),
     headlines=_FIGURES,
     extended_sets=ROLE88.extended_sets,
+    finding=ROLE88.finding,
     in_data_set=False,
     level_labels={"pair": {"reversal": "nouns exchanged, another verb", "other": "other pairs"}},
     published_rows=3000,

@@ -1,0 +1,356 @@
+"""What was found, in one or two sentences: the beginning of a page.
+
+A sentence claims what a test says and nothing else: a model "prefers" something where the figure
+is above its chance level, and values are "higher" where p (adjusted, where there are several
+tests) is below .05. All else cannot be told from chance. Undefined figures are passed over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from lmdiag.analysis.designs import UNITS, Analysis
+from lmdiag.diagnostics import Finding
+from lmdiag.report import numbers
+from lmdiag.results import Figure, FigureKey, Results
+from lmdiag.results.models import model_label
+from lmdiag.results.published import REFERENCES, reference_figures
+from lmdiag.results.results import VersusChance
+from lmdiag.text import visible
+
+_ALPHA = 0.05
+
+_ORDER: tuple[VersusChance, ...] = ("above", "below", "not distinguishable")
+"""The order in which a sentence names figures."""
+
+_NAMED = 3
+"""Figures of a comparison that a sentence names in each direction."""
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Returns texts as a list in a sentence.
+
+    >>> joined(["a", "b", "c"])
+    'a, b and c'
+    """
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+# ---- a model against chance ---------------------------------------------------------------------
+
+
+class _Clause(NamedTuple):
+    """What a model does on one diagnostic, and the published models that do the same."""
+
+    text: str
+    same: tuple[str, ...]
+    is_alone: bool
+
+
+def run_findings(results: Results) -> list[str]:
+    """Returns what a model prefers, by its figures against chance: a sentence or more.
+
+    Diagnostics with one figure share the first sentence; one with several has its own.
+    """
+    clauses = [clause for task in results.tasks if (clause := _clause(results, task))]
+    shared = [clause for clause in clauses if not clause.is_alone]
+    groups = [shared] if shared else []
+    groups += [[clause] for clause in clauses if clause.is_alone]
+    subject = visible(model_label(results.model))
+    sentences = []
+    for group in groups:
+        same = [name for name in group[0].same if all(name in clause.same for clause in group)]
+        text = joined([clause.text for clause in group])
+        sentences.append(f"{subject} {text}{_as_published(same)}.")
+        subject = "It"
+    return sentences
+
+
+def _clause(results: Results, task: str) -> _Clause | None:
+    """What a model does on a diagnostic; None without a figure that has a chance level."""
+    diagnostic = results.diagnostic(task)
+    finding = diagnostic.finding
+    measure = next((name for name in finding.measures if results.measure(task, "none", name)), "")
+    figures: dict[FigureKey, Figure] = {}
+    for level in finding.items:
+        key = FigureKey(task, "none", measure, finding.by, level)
+        figure = results.figure(key)
+        if figure and figure.versus_chance:
+            figures[key] = figure
+    if not figures:
+        return None
+    texts = []
+    chance = None
+    for verdict in _ORDER:
+        items = []
+        for key, figure in figures.items():
+            if figure.versus_chance == verdict:
+                where = finding.items[key.level] or f"on {visible(diagnostic.short_title)}"
+                level = "" if figure.chance == chance else f", chance {_percent(figure.chance)}"
+                items.append(f"{where} ({_percent(figure.value)}{level})")
+                chance = figure.chance
+        if items:
+            texts.append(f"{_verb(finding, verdict)} {joined(items)}")
+    same = _same_verdicts(results, task, figures)
+    return _Clause(joined(texts), same, len(figures) > 1)
+
+
+def _verb(finding: Finding, verdict: VersusChance) -> str:
+    verbs = {"above": finding.above, "below": finding.below}
+    return verbs.get(verdict, "cannot be told from chance")
+
+
+def _same_verdicts(
+    results: Results, task: str, figures: Mapping[FigureKey, Figure]
+) -> tuple[str, ...]:
+    """Models of the paper whose published figures lie on the same sides of chance."""
+    published = reference_figures(results, task)
+    same = []
+    for model, name in REFERENCES.items():
+        reported = [published.get((model, key)) for key in figures]
+        verdicts = [
+            # the count that was rounded to a percentage
+            Figure(round(x.value / 100 * x.n) / x.n, x.n, chance=figure.chance).versus_chance
+            for x, figure in zip(reported, figures.values(), strict=True)
+            if x is not None
+        ]
+        is_other = results.model.id.rpartition("/")[2] != model
+        if is_other and verdicts == [figure.versus_chance for figure in figures.values()]:
+            same.append(name)
+    return tuple(same)
+
+
+def _as_published(names: Sequence[str]) -> str:
+    verb = "do" if len(names) > 1 else "does"
+    return f", as the published {joined(names)} {verb}" if names else ""
+
+
+def _percent(share: float | None) -> str:
+    return f"{numbers.number(share, 'share')}%"
+
+
+# ---- the conditions of a design -----------------------------------------------------------------
+
+
+class _Effect(NamedTuple):
+    """An effect of one model: its row in `Analysis.effects`, and its levels in words.
+
+    Attributes:
+        row: estimate, ci_low, ci_high, t, df, p or p_holm.
+        second, first: levels of a main effect, whose estimate is second less first; "" of an
+            interaction.
+    """
+
+    row: Any
+    second: str
+    first: str
+
+    @property
+    def p(self) -> float:
+        """Adjusted where a condition has more than two levels."""
+        return float(self.row.p_holm if self.is_adjusted else self.row.p)
+
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether p is adjusted over the pairs of levels."""
+        return not math.isnan(getattr(self.row, "p_holm", math.nan))
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the test of the effect rejects."""
+        return self.p < _ALPHA
+
+
+def analysis_findings(analysis: Analysis) -> list[str]:
+    """Returns the effects of the conditions on the response, at most two sentences for a model.
+
+    An interaction comes first where its test rejects, then the effects whose tests reject, by p. Of
+    several models, a sentence says for which of them this is so.
+    """
+    if analysis.effects.empty:
+        return []
+    by_model = dict(_effects(analysis))
+    if len(by_model) == 1:
+        (effects,) = by_model.values()
+        clear = [effect for effect in effects if effect.is_clear]
+        if not clear:
+            return [_no_effect(analysis, effects)] if effects else []
+        return [_effect_sentence(analysis, effect) for effect in clear[:2]]
+    return _sentences_of_models(analysis, by_model)
+
+
+def _effects(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
+    """Yields each model with its effects: interactions first, then by p."""
+    levels = {}
+    for condition, names in analysis.conditions.items():
+        for first, second in combinations(names, 2):
+            pair = f"[{second} - {first}]" if len(names) > 2 else ""
+            levels[condition + pair] = (str(second), str(first))
+    keys = [key for key in ("suite", "model") if key in analysis.effects]
+    for names, table in analysis.effects.groupby(keys, sort=False):
+        effects = [_Effect(row, *levels.get(row.effect, ("", ""))) for row in table.itertuples()]
+        effects = [effect for effect in effects if not math.isnan(effect.p)]
+        effects.sort(key=lambda effect: (bool(effect.second) or not effect.is_clear, effect.p))
+        yield " ".join(names), effects
+
+
+def _effect_sentence(analysis: Analysis, effect: _Effect) -> str:
+    """A clear effect of one model with its interval and its test."""
+    row = effect.row
+    response = visible(analysis.response_text())
+    bounds = [row.ci_low, row.ci_high]
+    if effect.second:
+        bounds = sorted(map(abs, bounds))  # of a clear effect, on one side of 0
+    interval = ", ".join(_amount(analysis, bound) for bound in bounds)
+    p = numbers.p_value(effect.p)
+    p = p if p.startswith("<") else f"= {p}"
+    how = " (Holm)" if effect.is_adjusted else ""
+    test = f"[{interval}], t({row.df:g}) = {numbers.decimals(row.t)}, p {p}{how}"
+    if not effect.second:
+        factors = joined(visible(row.effect).split(":"))
+        size = _size(analysis, row.estimate)
+        return f"The effects of {factors} on {response} depend on each other: {size} {test}."
+    levels = f"in {visible(effect.second)} than in {visible(effect.first)}"
+    size = _size(analysis, abs(row.estimate))
+    return f"{_capital(response)} is {size} {_direction(effect)} {levels} {test}."
+
+
+def _no_effect(analysis: Analysis, effects: Sequence[_Effect]) -> str:
+    """Says that no effect is clear, with the smallest p of several."""
+    response = visible(analysis.response_text())
+    p = numbers.p_value(min(effect.p for effect in effects))
+    smallest = "smallest p" if len(effects) > 1 else "p"
+    factors = joined([visible(name) for name in analysis.conditions])
+    return f"No effect of {factors} on {response} can be told from chance ({smallest} = {p})."
+
+
+def _sentences_of_models(
+    analysis: Analysis, by_model: Mapping[str, Sequence[_Effect]]
+) -> list[str]:
+    """The effects that are clear in most models; for which of them they are."""
+    response = visible(analysis.response_text())
+    by_effect: dict[str, dict[str, _Effect]] = {}
+    for model, effects in by_model.items():
+        for effect in effects:
+            by_effect.setdefault(effect.row.effect, {})[model] = effect
+    n_clear = {
+        name: sum(effect.is_clear for effect in of_models.values())
+        for name, of_models in by_effect.items()
+    }
+    ordered = sorted(by_effect, key=lambda name: -n_clear[name])
+    clear = [name for name in ordered if n_clear[name]]
+    if not clear:
+        factors = joined([visible(name) for name in analysis.conditions])
+        return [
+            f"No effect of {factors} on {response} can be told from chance in any of the "
+            f"{len(by_model)} models."
+        ]
+    return [_sentence_of_models(analysis, by_effect[name]) for name in clear[:2]]
+
+
+def _sentence_of_models(analysis: Analysis, effects: Mapping[str, _Effect]) -> str:
+    """One effect of several models: its direction, and its size in each group of models."""
+    response = visible(analysis.response_text())
+    groups: dict[str, list[str]] = {}
+    for model, effect in effects.items():
+        direction = _direction(effect) if effect.is_clear else "unclear"
+        size = _amount(analysis, effect.row.estimate)
+        groups.setdefault(direction, []).append(f"{visible(model)} ({size})")
+    unclear = groups.pop("unclear", [])
+    some = next(iter(effects.values()))
+    parts = []
+    for direction, models in groups.items():
+        of_all = "both models" if len(effects) == 2 else f"all {len(effects)} models"
+        which = f"{of_all}: " if len(models) == len(effects) else ""
+        if some.second:
+            relation = f"{direction} in {visible(some.second)} than in {visible(some.first)}"
+            parts.append(f"is {relation} for {which}{joined(models)}")
+        else:
+            parts.append(f"for {which}{joined(models)}")
+    rest = f"; for {joined(unclear)} this cannot be told from chance" if unclear else ""
+    unit = f" (each p < .05;{unit})" if (unit := _unit(analysis)) else " (each p < .05)"
+    if some.second:
+        return f"{_capital(response)} {joined(parts)}{rest}{unit}."
+    factors = joined(visible(some.row.effect).split(":"))
+    return (
+        f"The effects of {factors} on {response} depend on each other {joined(parts)}{rest}{unit}."
+    )
+
+
+def _direction(effect: _Effect) -> str:
+    return "higher" if effect.row.estimate > 0 else "lower"
+
+
+def _unit(analysis: Analysis) -> str:
+    """The unit of the response behind a number, with a blank before it; "" without one."""
+    unit = UNITS.get(analysis.response, "")
+    return " percentage points" if unit == "share" else f" {unit}".rstrip()
+
+
+def _amount(analysis: Analysis, value: float) -> str:
+    """A difference of the response, in percentage points where it is a share."""
+    is_share = UNITS.get(analysis.response) == "share"
+    return numbers.number(value, "share") if is_share else numbers.decimals(value)
+
+
+def _size(analysis: Analysis, value: float) -> str:
+    return _amount(analysis, value) + _unit(analysis)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# ---- two models on the same items ---------------------------------------------------------------
+
+
+class Difference(NamedTuple):
+    """A figure of one model less the same figure of another one.
+
+    Attributes:
+        label: of the figure, with its diagnostic where there are several.
+        text: the difference as tables show it, with its sign and unit.
+        value: of the difference.
+        p: adjusted over all figures; NaN where the models do not differ in any item.
+    """
+
+    label: str
+    text: str
+    value: float
+    p: float
+
+
+def comparison_findings(new: str, base: str, differences: Iterable[Difference]) -> list[str]:
+    """Returns in which figures a model is higher or lower than another one, by adjusted p."""
+    tested = [*differences]
+    if not tested:
+        return []
+    names = f"{visible(new)} and {visible(base)}"
+    n = len(tested)
+    figures = f"the {n} compared figures" if n > 1 else tested[0].label
+    if all(math.isnan(x.p) for x in tested):
+        return [f"{names} do not differ in any item of {figures}."]
+    clear = [x for x in tested if x.p < _ALPHA]
+    if not clear:
+        any_of = "any of " if n > 1 else ""
+        return [f"No difference between {names} can be told from chance in {any_of}{figures}."]
+    parts = []
+    for word, group in (
+        ("higher", [x for x in clear if x.value > 0]),
+        ("lower", [x for x in clear if x.value < 0]),
+    ):
+        if group:
+            group.sort(key=lambda x: x.p)
+            named = [f"{x.label} ({x.text})" for x in group[:_NAMED]]
+            if len(group) > _NAMED:
+                named.append(f"{len(group) - _NAMED} more")
+            parts.append(f"{word} than {visible(base)} in {joined(named)}")
+    sentences = [f"{visible(new)} is {joined(parts)} (adjusted p < .05)."]
+    if rest := n - len(clear):
+        are = "figure cannot" if rest == 1 else "figures cannot"
+        sentences.append(f"The difference in the other {rest} {are} be told from chance.")
+    return sentences

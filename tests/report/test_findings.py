@@ -1,0 +1,183 @@
+"""The sentences with which pages begin: each says what its tests say."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmdiag
+from lmdiag.report.findings import (
+    Difference,
+    analysis_findings,
+    comparison_findings,
+    run_findings,
+)
+from lmdiag.results import Figure, Results
+from lmdiag.results.results import SettingResults, read_record
+
+SAVED = Path(__file__).parents[1] / "data" / "results.json"
+THIRD = 1 / 3
+
+
+def share(right, n, chance=0.5, **by):
+    """The figure of `right` of n items; its sign follows from the exact binomial test."""
+    return Figure(right / n, n, chance=chance, statistic="proportion", by=by)
+
+
+def simp(affirmative, negative):
+    levels = {"simp/affirmative": share(affirmative, 18), "simp/negative": share(negative, 18)}
+    return share(40, 68, **{"subset/polarity": levels})
+
+
+def found(model="org/model", n_rows=136, **sensitivities):
+    """What is found of a model with these sensitivities, task -> figure."""
+    saved = read_record(Results, SAVED)
+    facts = saved.data.tasks["neg136"]
+    tasks = {
+        name: {"none": SettingResults({"sensitivity": figure} if figure else {}, [], "")}
+        for name, figure in sensitivities.items()
+    }
+    data = replace(saved.data, tasks={name: replace(facts, n=n_rows) for name in tasks})
+    model = replace(saved.model, id=model, name="model")
+    return run_findings(replace(saved, model=model, data=data, tasks=tasks))
+
+
+@pytest.mark.parametrize(
+    ("affirmative", "negative", "said"),
+    [
+        # BERT base and large: 18 and 0 of 18
+        (17, 1, "prefers the true completion in affirmative sentences (94.4%, chance 50.0%) and "
+         "prefers the false completion in negated sentences (5.6%), as the published BERT base and "
+         "BERT large do."),
+        # 13 of 18: p = .096
+        (17, 13, "prefers the true completion in affirmative sentences (94.4%, chance 50.0%) and "
+         "cannot be told from chance in negated sentences (72.2%)."),
+        (18, 18, "prefers the true completion in affirmative sentences (100.0%, chance 50.0%) and "
+         "in negated sentences (100.0%)."),
+        (9, 9, "cannot be told from chance in affirmative sentences (50.0%, chance 50.0%) and in "
+         "negated sentences (50.0%)."),
+    ],
+)  # fmt: skip
+def test_a_diagnostic_with_several_figures_has_a_sentence(affirmative, negative, said):
+    assert found(neg136=simp(affirmative, negative)) == [f"model {said}"]
+
+
+def test_diagnostics_with_one_figure_share_a_sentence():
+    assert found(cprag102=share(30, 34, THIRD), role88=share(20, 44), neg136=simp(18, 0)) == [
+        "model prefers the word that people expect on CPRAG-102 (88.2%, chance 33.3%) and cannot "
+        "be told from chance on ROLE-88 (45.5%, chance 50.0%).",
+        "It prefers the true completion in affirmative sentences (100.0%, chance 50.0%) and "
+        "prefers the false completion in negated sentences (0.0%), as the published BERT base and "
+        "BERT large do.",
+    ]
+    below = "model prefers another word to the one that people expect on CPRAG-102"
+    assert found(cprag102=share(3, 34, THIRD)) == [f"{below} (8.8%, chance 33.3%)."]
+
+
+def test_published_models_are_named_on_their_rows_alone_and_not_beside_themselves():
+    (of_others,) = found(n_rows=20, neg136=simp(18, 0))
+    assert "published" not in of_others
+    (itself,) = found("google-bert/bert-base-uncased", neg136=simp(18, 0))
+    assert itself.endswith(", as the published BERT large does.")
+
+
+def test_figures_without_a_value_are_passed_over():
+    undefined = replace(share(0, 18), value=None)
+    levels = {"subset/polarity": {"simp/affirmative": share(18, 18), "simp/negative": undefined}}
+    (said,) = found(neg136=share(40, 68, **levels))
+    assert "in affirmative sentences (100.0%, chance 50.0%), as" in said
+    assert "negated" not in said
+    assert found(cprag102=undefined) == found(cprag102=None) == found() == []
+
+
+# ---- conditions ---------------------------------------------------------------------------------
+
+
+def design(effect=0.0, interaction=0.0, *, levels=("amb", "unamb"), n=24, seed=0, model=None):
+    """A table of items by two conditions, with an effect of the first one in bits."""
+    rng = np.random.default_rng(seed)
+    names = ["item", "ambiguity", "length"]
+    index = pd.MultiIndex.from_product([range(n), levels, ["long", "short"]], names=names)
+    table = index.to_frame(index=False)
+    is_first = table["ambiguity"] == levels[0]
+    is_both = is_first & (table["length"] == "long")
+    noise = rng.normal(0, 0.5, len(table))
+    table["surprisal"] = 10 + effect * is_first + interaction * is_both + noise
+    return table if model is None else table.assign(model=model)
+
+
+def test_a_clear_effect_has_its_size_interval_and_test():
+    analysis = lmdiag.analyse(design(3.0))
+    row = analysis.effects.set_index("effect").loc["ambiguity"]
+    (said,) = analysis_findings(analysis)
+    assert said == (
+        f"Surprisal is {-row.estimate:.2f} bits lower in unamb than in amb [{-row.ci_high:.2f}, "
+        f"{-row.ci_low:.2f}], t(23) = −{-row.t:.2f}, p < .001."
+    )
+
+
+def test_an_interaction_comes_first_and_no_effect_is_said_with_the_smallest_p():
+    both, ambiguity = analysis_findings(lmdiag.analyse(design(3.0, 2.0)))
+    assert both.startswith("The effects of ambiguity and length on surprisal depend on each other")
+    assert ambiguity.startswith("Surprisal is ")
+    analysis = lmdiag.analyse(design(seed=1))
+    assert analysis.effects["p"].min() > 0.05, "the seed has no effect by chance"
+    (none,) = analysis_findings(analysis)
+    assert none == (
+        "No effect of ambiguity and length on surprisal can be told from chance (smallest p = "
+        f"{analysis.effects['p'].min():.3f}).".replace("0.", ".")
+    )
+
+
+def test_pairs_of_several_levels_follow_the_adjusted_p():
+    table = design(3.0, levels=("amb", "other", "unamb"))
+    analysis = lmdiag.analyse(table, conditions=["ambiguity"])
+    pairs = analysis_findings(analysis)
+    assert len(pairs) == 2
+    assert all("(Holm)" in pair and "than in amb [" in pair for pair in pairs)
+
+
+def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
+    strong = design(3.0, model="strong")
+    for weak, said in (
+        (design(2.0, seed=2, model="weak"), "lower in unamb than in amb for both models: strong ("),
+        (design(seed=1, model="weak"), "; for weak ("),
+    ):
+        first, *_ = analysis_findings(lmdiag.analyse(pd.concat([strong, weak])))
+        assert said in first
+        assert first.endswith("(each p < .05; bits).")
+    of_none = pd.concat([design(seed=1, model="a"), design(seed=1, model="b")])
+    assert analysis_findings(lmdiag.analyse(of_none)) == [
+        "No effect of ambiguity and length on surprisal can be told from chance in any of the 2 "
+        "models."
+    ]
+
+
+# ---- two models ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("differences", "said"),
+    [
+        ([("accuracy", 0.3, 0.01), ("tse", -0.1, 0.04), ("mw", 0.1, 0.4)],
+         ["new is higher than base in accuracy (+0.3) and lower than base in tse (-0.1) (adjusted "
+          "p < .05).", "The difference in the other 1 figure cannot be told from chance."]),
+        ([("accuracy", 0.3, 0.05), ("tse", -0.1, math.nan)],
+         ["No difference between new and base can be told from chance in any of the 2 compared "
+          "figures."]),
+        ([("accuracy", 0.3, 0.2)],
+         ["No difference between new and base can be told from chance in accuracy."]),
+        ([("accuracy", 0.0, math.nan), ("tse", 0.0, math.nan)],
+         ["new and base do not differ in any item of the 2 compared figures."]),
+        ([(name, 0.1, p) for name, p in zip("abcd", (0.04, 0.03, 0.02, 0.01), strict=True)],
+         ["new is higher than base in d (+0.1), c (+0.1), b (+0.1) and 1 more (adjusted p < "
+          ".05)."]),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_a_difference_is_claimed_where_its_adjusted_p_rejects(differences, said):
+    rows = [Difference(label, f"{value:+}", value, p) for label, value, p in differences]
+    assert comparison_findings("new", "base", rows) == said
