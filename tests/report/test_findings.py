@@ -13,6 +13,7 @@ from lmdiag.report.findings import (
     Difference,
     analysis_findings,
     comparison_findings,
+    fit_findings,
     run_findings,
 )
 from lmdiag.results import Figure, Results
@@ -181,3 +182,41 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
 def test_a_difference_is_claimed_where_its_adjusted_p_rejects(differences, said):
     rows = [Difference(label, f"{value:+}", value, p) for label, value, p in differences]
     assert comparison_findings("new", "base", rows) == said
+
+
+# ---- human measures -----------------------------------------------------------------------------
+
+
+def words(effect, seed=0):
+    """Reading times that depend on the surprisals `bits` and not on `noise`."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame({"text": 1, "position": range(1, 121), "word": "w"})
+    table["len"] = rng.integers(1, 12, 120).astype(float)
+    table["bits"] = rng.exponential(4, 120)
+    table["noise"] = rng.exponential(4, 120)
+    table["rt"] = 300 + effect * table["bits"] + rng.normal(0, 10, 120)
+    return table
+
+
+def fitted(table, *columns):
+    fit = lmdiag.fit(table, surprisal=columns, response="rt", formula="rt ~ surprisal + len")
+    return fit, fit_findings(fit)
+
+
+def test_a_fit_has_its_test():
+    fit, (said,) = fitted(words(5.0), "bits")
+    statistic = f"F(1, 117) = {fit.models[0].statistic:.2f}, p < .001"
+    assert said == f"Surprisal of bits predicts rt beyond the baseline: {statistic}."
+    fit, (said,) = fitted(words(0.0), "noise")
+    assert fit.models[0].p > 0.05, "the seed has no effect by chance"
+    assert said.startswith(
+        "No gain of surprisal of noise for rt can be told from chance: F(1, 117)"
+    )
+
+
+def test_of_several_fits_the_models_with_a_clear_one_are_named():
+    _, said = fitted(words(5.0), "bits", "noise")
+    assert said[0] == "Surprisal predicts rt beyond the baseline for bits (each p < .05)."
+    assert said[1].startswith("The gain in log-likelihood is largest for bits: ")
+    _, none = fitted(words(0.0), "bits", "noise")
+    assert none == ["No gain of surprisal for rt can be told from chance for any of the 2 models."]

@@ -13,7 +13,10 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from lmdiag.analysis.designs import UNITS, Analysis
+from lmdiag.analysis.fit import HumanFit, ModelFit
+from lmdiag.analysis.regression import names_in, sides
 from lmdiag.diagnostics import Finding
+from lmdiag.multiverse import Multiverse
 from lmdiag.report import numbers
 from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.results.models import model_label
@@ -353,4 +356,69 @@ def comparison_findings(new: str, base: str, differences: Iterable[Difference]) 
     if rest := n - len(clear):
         are = "figure cannot" if rest == 1 else "figures cannot"
         sentences.append(f"The difference in the other {rest} {are} be told from chance.")
+    return sentences
+
+
+# ---- human measures -----------------------------------------------------------------------------
+
+
+def fit_findings(fit: HumanFit) -> list[str]:
+    """Returns for which models surprisal predicts the response beyond the baseline, by the test."""
+    response = visible(names_in(sides(fit.full)[0])[0])
+    what = " and ".join(fit.table.procedure.predictors)
+    tested = [model for model in fit.models if not math.isnan(model.p)]
+    if len(fit.models) == 1:
+        return [_fit_sentence(model, what, response) for model in tested]
+    clear = [model for model in tested if model.p < _ALPHA]
+    if not clear:
+        models = f"any of the {len(tested)} models"
+        return [f"No gain of {what} for {response} can be told from chance for {models}."]
+    best = max(clear, key=lambda model: model.per_word)
+    names = joined([visible(model.name) for model in clear[:_NAMED]])
+    if len(clear) > _NAMED:
+        names = f"{len(clear)} of {len(tested)} models"
+    unit = "row" if fit.is_mixed else "word"
+    gain = numbers.decimals(best.per_word, 5)
+    return [
+        f"{_capital(what)} predicts {response} beyond the baseline for {names} (each p < .05).",
+        f"The gain in log-likelihood is largest for {visible(best.name)}: {gain} per {unit}.",
+    ]
+
+
+def _fit_sentence(model: ModelFit, what: str, response: str) -> str:
+    """The test of one model."""
+    name = "F" if model.test == "F" else "chi-squared"
+    df = ", ".join(map(str, model.df))
+    p = numbers.p_value(model.p)
+    p = p if p.startswith("<") else f"= {p}"
+    test = f"{name}({df}) = {numbers.decimals(model.statistic)}, p {p}"
+    model_name = visible(model.name)
+    if model.p < _ALPHA:
+        return f"{_capital(what)} of {model_name} predicts {response} beyond the baseline: {test}."
+    return f"No gain of {what} of {model_name} for {response} can be told from chance: {test}."
+
+
+# ---- ways of asking -----------------------------------------------------------------------------
+
+
+def multiverse_findings(multiverse: Multiverse) -> list[str]:
+    """Returns how many figures lie on one side of chance in all ways of asking a model."""
+    sentences = []
+    for model in multiverse.models:
+        runs = [multiverse.runs[number] for number in multiverse.numbers_of(model)]
+        sides_of = {}
+        for headline in multiverse.figures:
+            figures = [run.results.figure(headline.key) for run in runs]
+            verdicts = {figure.versus_chance for figure in figures if figure} - {None}
+            if verdicts:
+                sides_of[headline.label] = verdicts
+        same = [label for label, verdicts in sides_of.items() if len(verdicts) == 1]
+        if len(runs) > 1 and sides_of:
+            changing = [visible(label) for label in sides_of if label not in same]
+            rest = f"; not so {joined(changing[:_NAMED])}" if changing else ""
+            sentences.append(
+                f"{visible(model)}: in all {len(runs)} ways of asking, {len(same)} of "
+                f"{len(sides_of)} figures with a chance level have the same result against "
+                f"chance{rest}."
+            )
     return sentences
