@@ -165,7 +165,7 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
     [
         ([("accuracy", 0.3, 0.01), ("tse", -0.1, 0.04), ("mw", 0.1, 0.4)],
          ["new is higher than base in accuracy (+0.3) and lower than base in tse (-0.1) (adjusted "
-          "p < .05).", "The difference in the other 1 figure cannot be told from chance."]),
+          "p < .05).", "The difference in the other figure cannot be told from chance."]),
         ([("accuracy", 0.3, 0.05), ("tse", -0.1, math.nan)],
          ["No difference between new and base can be told from chance in any of the 2 compared "
           "figures."]),

@@ -14,6 +14,7 @@ from lmdiag.measures import MeasureName
 from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
+from lmdiag.report.findings import Difference, comparisons_findings
 from lmdiag.report.grid import CellText, Grid, GridRow, Heading, with_heading
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.selections import LabelledRun
@@ -70,9 +71,12 @@ def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> 
 def comparisons_output(comparisons: Comparisons) -> Output:
     """Returns what is shown of comparisons: a table and charts per pair of models."""
     names = [*map(visible, comparisons.names)]
+    pairs = [
+        RunPair(names[0], names[number], {c.key: c for c in of_pair}, number)
+        for number, of_pair in groupby(comparisons, key=lambda c: c.number)
+    ]
     sections = []
-    for number, of_pair in groupby(comparisons, key=lambda c: c.number):
-        pair = RunPair(names[0], names[number], {c.key: c for c in of_pair}, number)
+    for pair in pairs:
         rows = list[GridRow]()
         grids = []
         for title, compared in _by_setting(pair.comparisons.values(), is_short=True):
@@ -90,7 +94,8 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     facts = [Fact(name, [line] if line else []) for name, line in zip(names, weights, strict=True)]
     return Output(
         kind="comparison", title=f"{names[0]} and {', '.join(names[1:])}", facts=facts,
-        findings=labels.asked_differently(protocols, names), sections=sections,
+        findings=pair_findings(pairs), warnings=labels.asked_differently(protocols, names),
+        sections=sections,
         frame=comparisons.to_frame, document=comparisons.to_json,
     )  # fmt: skip
 
@@ -212,6 +217,23 @@ class RunPair(NamedTuple):
             )
             plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
         return plots
+
+
+def pair_findings(pairs: Sequence[RunPair]) -> list[str]:
+    """Returns what the adjusted tests say of the differences, in sentences."""
+    differences = {}
+    for pair in pairs:
+        several = len({c.task for c in pair.comparisons.values()}) > 1
+        differences[pair.new] = [
+            Difference(
+                f"{diagnostics.get(c.task).short_title} " * several + comparison_label(c),
+                numbers.signed(c.difference, c.statistic)
+                + " points" * (c.statistic in ("proportion", "share")),
+                c.difference, c.p_adjusted,
+            )
+            for c in pair.comparisons.values()
+        ]  # fmt: skip
+    return comparisons_findings(pairs[0].base, differences) if pairs else []
 
 
 def compared(

@@ -16,6 +16,7 @@ from lmdiag.comparison import unlike_first
 from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
+from lmdiag.report.findings import analysis_findings
 from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.output import Deferred, Output, Section
 from lmdiag.results.items import Per
@@ -123,15 +124,16 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     if n_suites:
         remarks[0] = f"{n_suites} suites with different conditions, each tested by itself"
     effects = [grid for grid in grids if grid.label_headings[0] == "effect"]
+    findings = () if n_suites else analysis_findings(chosen)
     if n_suites > _MOST_SUITES:
         remarks[0] += "; `lmdiag analyse` prints all tables"
         return Section("", [], remarks, effects, plots=plots)
     if len(runs) > MOST_BESIDE:
         plots = forest_plots(f"{name}-effects", chosen)
-        return Section("", effects[:1], remarks, grids[1:], plots=plots)
+        return Section("", effects[:1], remarks, grids[1:], plots=plots, findings=findings)
     if region != "all":
         plots.insert(0, condition_plot(f"{name}-conditions", chosen))
-    return Section("", grids, remarks, plots=plots)
+    return Section("", grids, remarks, plots=plots, findings=findings)
 
 
 def analysis_output(analysis: Analysis) -> Output:
@@ -150,7 +152,8 @@ def analysis_output(analysis: Analysis) -> Output:
     conditions = " x ".join(analysis.conditions)
     title = f"{analysis.response_text()}{f' by {visible(conditions)}' if conditions else ''}"
     return Output(
-        kind="analysis", title=title[:1].upper() + title[1:], warnings=warnings,
+        kind="analysis", title=title[:1].upper() + title[1:],
+        findings=analysis_findings(analysis), warnings=warnings,
         sections=[Section("", [*analysis_grids(analysis)], others, plots=Deferred(plots))],
         frame=analysis.to_frame, document=analysis.to_json,
     )  # fmt: skip

@@ -354,9 +354,33 @@ def comparison_findings(new: str, base: str, differences: Iterable[Difference]) 
             parts.append(f"{word} than {visible(base)} in {joined(named)}")
     sentences = [f"{visible(new)} is {joined(parts)} (adjusted p < .05)."]
     if rest := n - len(clear):
-        are = "figure cannot" if rest == 1 else "figures cannot"
-        sentences.append(f"The difference in the other {rest} {are} be told from chance.")
+        others = "other figure" if rest == 1 else f"other {rest} figures"
+        sentences.append(f"The difference in the {others} cannot be told from chance.")
     return sentences
+
+
+def comparisons_findings(base: str, pairs: Mapping[str, Sequence[Difference]]) -> list[str]:
+    """Returns, for each of some models, in how many figures it is higher or lower than the base.
+
+    Of a single one, the figures are named: see `comparison_findings`.
+    """
+    if len(pairs) == 1:
+        return [
+            sentence
+            for new, differences in pairs.items()
+            for sentence in comparison_findings(new, base, differences)
+        ]
+    counts = []
+    for new, differences in pairs.items():
+        clear = [x.value for x in differences if x.p < _ALPHA]
+        higher = sum(value > 0 for value in clear)
+        lower = len(clear) - higher
+        counts.append(f"{visible(new)} is higher in {higher} and lower in {lower}")
+    n = max((len(differences) for differences in pairs.values()), default=0)
+    if not n:
+        return []
+    figures = f"the {n} compared figures" if n > 1 else "the compared figure"
+    return [f"Against {visible(base)}, of {figures} {joined(counts)} (adjusted p < .05)."]
 
 
 # ---- human measures -----------------------------------------------------------------------------

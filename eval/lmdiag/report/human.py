@@ -14,6 +14,7 @@ from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.procedures import SURPRISAL
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.report.charts import Plot, drawing
+from lmdiag.report.findings import fit_findings
 from lmdiag.report.grid import Grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.numbers import UNDEFINED, decimals, p_value
@@ -142,6 +143,7 @@ def fit_output(fit: HumanFit) -> Output:
     return Output(
         kind="human measures", title=f"{visible(sides(fit.full)[0])} and surprisal",
         facts=[Fact(visible(fit.table.name), [*map(visible, _by_source(fit))])],
+        findings=fit_findings(fit),
         sections=[section._replace(about=[about])], frame=fit.to_frame, document=fit.to_json,
     )  # fmt: skip
 

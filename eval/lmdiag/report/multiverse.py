@@ -19,6 +19,7 @@ from lmdiag.protocol import KNOBS
 from lmdiag.report import numbers
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
+from lmdiag.report.findings import multiverse_findings
 from lmdiag.report.grid import CellText, Grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.output import Deferred, Fact, Output, Section
@@ -41,6 +42,7 @@ def multiverse_output(multiverse: Multiverse) -> Output:
     signatures = [cited_signature(member.signature) for member in multiverse.members]
     return Output(
         kind="multiverse", title=" and ".join(map(visible, models)), facts=facts,
+        findings=Deferred(lambda: multiverse_findings(multiverse)),
         sections=[*_sections(multiverse), _protocols(multiverse)],
         method=[*_method(multiverse), f"Signatures of the runs: {', '.join(signatures)}"],
         frame=multiverse.to_frame, document=multiverse.to_json, files=["multiverse.json"],

@@ -69,6 +69,8 @@ class Section(NamedTuple):
         about: paragraphs below the title of a page.
         notes: lines below these paragraphs.
         lists: of items, a page shows them below the tables; see `ItemList`.
+        findings: what its tests say, in sentences, for the beginning of the whole.
+        is_folded: whether a page shows its title alone until a reader opens it.
         anchor: of the section in a page; "" for its number.
         layout, content: macro of `cards/layouts.html.j2` by which a page shows the section in
             place of its charts and tables, and what returns what the macro takes.
@@ -85,6 +87,8 @@ class Section(NamedTuple):
     about: Sequence[str] = ()
     notes: Sequence[str] = ()
     lists: Sequence[ItemList] = ()
+    findings: Sequence[str] = ()
+    is_folded: bool = False
     anchor: str = ""
     layout: str = ""
     content: Callable[[], Mapping[str, Any]] = dict

@@ -13,8 +13,9 @@ from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.task_runs import TaskRuns
-from lmdiag.report.comparisons import RunPair, compared, in_detail, notes
+from lmdiag.report.comparisons import RunPair, compared, in_detail, notes, pair_findings
 from lmdiag.report.designs import designs_of
+from lmdiag.report.findings import run_findings
 from lmdiag.report.grid import chance_legend, text_grid, wrapped
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import choose, items
@@ -150,6 +151,7 @@ def runs_output(report: Report) -> Output:
     return Output(
         kind="comparison" if len(results) > 1 else "report", title=labels.title(results),
         facts=facts, signatures=signatures, details=details,
+        findings=Deferred(lambda: _findings(report)),
         sections=Deferred(lambda: _sections(report)),
         method=[*_method(labels.asked(results[0]))],
         frame=lambda: figures_of_runs(documents),
@@ -187,6 +189,17 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
     )  # fmt: skip
 
 
+def _findings(report: Report) -> Iterator[str]:
+    """The effects of own conditions, then figures against chance, or differences of a few runs."""
+    for design in report.designs:
+        yield from design.findings
+    if len(report.runs) == 1:
+        yield from run_findings(report.runs[0].results)
+    elif len(report.runs) <= MOST_BESIDE:
+        with suppress(BadInput):  # runs of other data or protocols, which only pages refuse
+            yield from pair_findings(report.comparisons)
+
+
 # ---- the sections of runs ------------------------------------------------------------------------
 
 
@@ -194,8 +207,8 @@ def _sections(report: Report) -> Iterator[Section]:
     """All sections in order."""
     if not report.figures.are_first:
         yield from _conditions(report)
-    yield from _trends(report)
     yield _headline(report)
+    yield from _trends(report)
     if report.figures.are_first:
         yield from _conditions(report)
     if len(report.runs) > 1:
@@ -305,14 +318,22 @@ def _diagnostic(report: Report, section: Section, number: int) -> Section:
     return section._replace(
         short_title=diagnostic.short_title, about=about, notes=lines, anchor=str(number),
         plots=Deferred(lambda: _plots(report.tasks[section.task])),
-        lists=Deferred(lambda: _lists(report, section.task)),
+        lists=Deferred(lambda: _lists(report, section.task)), is_folded=len(report.runs) > 1,
     )  # fmt: skip
 
 
 def _plots(data: TaskRuns) -> list[Plot]:
-    """The charts of a diagnostic; the page has the figures of all settings in no other table."""
-    repeated = "figures" if len(data.runs) > 1 or len(data.settings) == 1 else ""
-    return [plot._replace(is_repeated=plot.kind == repeated) for plot in plots(data)]
+    """The charts of a diagnostic.
+
+    A page leaves out figures that the headline table has, and of several runs the charts of each,
+    which are in the report of the run.
+    """
+    several = len(data.runs) > 1
+    repeated = "figures" if several or len(data.settings) == 1 else ""
+    return [
+        plot._replace(is_repeated=plot.kind == repeated or (several and bool(plot.heading)))
+        for plot in plots(data)
+    ]
 
 
 def _lists(report: Report, task: str) -> list[ItemList]:
