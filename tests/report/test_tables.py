@@ -149,7 +149,7 @@ def test_latex_fits_a_column_and_a_page(runs, forms, tables, width, pdflatex, tm
     texts = [shown_as("latex", result, width) for result in given]
     body = "\\clearpage\n".join(texts)  # LaTeX keeps a few floats only
     body = re.sub(r"(?<=\\end\{table\})|(?<=\\end\{table\*\})", "\n\\\\clearpage", body)
-    head = CLASSES[width] + r"\usepackage{booktabs}\begin{document}"
+    head = CLASSES[width] + r"\usepackage{booktabs,graphicx}\begin{document}"
     code, log = pdflatex(f"{head}\n{body}\n\\end{{document}}", tmp_path)
     assert not code, log[-2000:]
     too_wide = [float(x) for x in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]

@@ -33,10 +33,10 @@ _NAMED = 3
 """Figures of a comparison that a sentence names in each direction."""
 
 
-def joined(texts: Sequence[str]) -> str:
+def listing(texts: Sequence[str]) -> str:
     """Returns texts as a list in a sentence.
 
-    >>> joined(["a", "b", "c"])
+    >>> listing(["a", "b", "c"])
     'a, b and c'
     """
     *first, last = texts
@@ -67,7 +67,7 @@ def run_findings(results: Results) -> list[str]:
     sentences = []
     for group in groups:
         same = [name for name in group[0].same if all(name in clause.same for clause in group)]
-        text = joined([clause.text for clause in group])
+        text = listing([clause.text for clause in group])
         sentences.append(f"{subject} {text}{_as_published(same)}.")
         subject = "It"
     return sentences
@@ -97,9 +97,9 @@ def _clause(results: Results, task: str) -> _Clause | None:
                 items.append(f"{where} ({_percent(figure.value)}{level})")
                 chance = figure.chance
         if items:
-            texts.append(f"{_verb(finding, verdict)} {joined(items)}")
+            texts.append(f"{_verb(finding, verdict)} {listing(items)}")
     same = _same_verdicts(results, task, figures)
-    return _Clause(joined(texts), same, len(figures) > 1)
+    return _Clause(listing(texts), same, len(figures) > 1)
 
 
 def _verb(finding: Finding, verdict: VersusChance) -> str:
@@ -129,7 +129,7 @@ def _same_verdicts(
 
 def _as_published(names: Sequence[str]) -> str:
     verb = "do" if len(names) > 1 else "does"
-    return f", as the published {joined(names)} {verb}" if names else ""
+    return f", as the published {listing(names)} {verb}" if names else ""
 
 
 def _percent(share: float | None) -> str:
@@ -214,7 +214,7 @@ def _effect_sentence(analysis: Analysis, effect: _Effect) -> str:
     how = " (Holm)" if effect.is_adjusted else ""
     test = f"[{interval}], t({row.df:g}) = {numbers.decimals(row.t)}, p {p}{how}"
     if not effect.second:
-        factors = joined(visible(row.effect).split(":"))
+        factors = listing(visible(row.effect).split(":"))
         size = _size(analysis, row.estimate)
         return f"The effects of {factors} on {response} depend on each other: {size} {test}."
     levels = f"in {visible(effect.second)} than in {visible(effect.first)}"
@@ -227,7 +227,7 @@ def _no_effect(analysis: Analysis, effects: Sequence[_Effect]) -> str:
     response = visible(analysis.response_text())
     p = numbers.p_value(min(effect.p for effect in effects))
     smallest = "smallest p" if len(effects) > 1 else "p"
-    factors = joined([visible(name) for name in analysis.conditions])
+    factors = listing([visible(name) for name in analysis.conditions])
     return f"No effect of {factors} on {response} can be told from chance ({smallest} = {p})."
 
 
@@ -247,7 +247,7 @@ def _sentences_of_models(
     ordered = sorted(by_effect, key=lambda name: -n_clear[name])
     clear = [name for name in ordered if n_clear[name]]
     if not clear:
-        factors = joined([visible(name) for name in analysis.conditions])
+        factors = listing([visible(name) for name in analysis.conditions])
         return [
             f"No effect of {factors} on {response} can be told from chance in any of the "
             f"{len(by_model)} models."
@@ -271,16 +271,16 @@ def _sentence_of_models(analysis: Analysis, effects: Mapping[str, _Effect]) -> s
         which = f"{of_all}: " if len(models) == len(effects) else ""
         if some.second:
             relation = f"{direction} in {visible(some.second)} than in {visible(some.first)}"
-            parts.append(f"is {relation} for {which}{joined(models)}")
+            parts.append(f"is {relation} for {which}{listing(models)}")
         else:
-            parts.append(f"for {which}{joined(models)}")
-    rest = f"; for {joined(unclear)} this cannot be told from chance" if unclear else ""
+            parts.append(f"for {which}{listing(models)}")
+    rest = f"; for {listing(unclear)} this cannot be told from chance" if unclear else ""
     unit = f" (each p < .05;{unit})" if (unit := _unit(analysis)) else " (each p < .05)"
     if some.second:
-        return f"{_capital(response)} {joined(parts)}{rest}{unit}."
-    factors = joined(visible(some.row.effect).split(":"))
+        return f"{_capital(response)} {listing(parts)}{rest}{unit}."
+    factors = listing(visible(some.row.effect).split(":"))
     return (
-        f"The effects of {factors} on {response} depend on each other {joined(parts)}{rest}{unit}."
+        f"The effects of {factors} on {response} depend on each other {listing(parts)}{rest}{unit}."
     )
 
 
@@ -351,8 +351,8 @@ def comparison_findings(new: str, base: str, differences: Iterable[Difference]) 
             named = [f"{x.label} ({x.text})" for x in group[:_NAMED]]
             if len(group) > _NAMED:
                 named.append(f"{len(group) - _NAMED} more")
-            parts.append(f"{word} than {visible(base)} in {joined(named)}")
-    sentences = [f"{visible(new)} is {joined(parts)} (adjusted p < .05)."]
+            parts.append(f"{word} than {visible(base)} in {listing(named)}")
+    sentences = [f"{visible(new)} is {listing(parts)} (adjusted p < .05)."]
     if rest := n - len(clear):
         others = "other figure" if rest == 1 else f"other {rest} figures"
         sentences.append(f"The difference in the {others} cannot be told from chance.")
@@ -380,7 +380,7 @@ def comparisons_findings(base: str, pairs: Mapping[str, Sequence[Difference]]) -
     if not n:
         return []
     figures = f"the {n} compared figures" if n > 1 else "the compared figure"
-    return [f"Against {visible(base)}, of {figures} {joined(counts)} (adjusted p < .05)."]
+    return [f"Against {visible(base)}, of {figures} {listing(counts)} (adjusted p < .05)."]
 
 
 # ---- human measures -----------------------------------------------------------------------------
@@ -398,7 +398,7 @@ def fit_findings(fit: HumanFit) -> list[str]:
         models = f"any of the {len(tested)} models"
         return [f"No gain of {what} for {response} can be told from chance for {models}."]
     best = max(clear, key=lambda model: model.per_word)
-    names = joined([visible(model.name) for model in clear[:_NAMED]])
+    names = listing([visible(model.name) for model in clear[:_NAMED]])
     if len(clear) > _NAMED:
         names = f"{len(clear)} of {len(tested)} models"
     unit = "row" if fit.is_mixed else "word"
@@ -439,7 +439,7 @@ def multiverse_findings(multiverse: Multiverse) -> list[str]:
         same = [label for label, verdicts in sides_of.items() if len(verdicts) == 1]
         if len(runs) > 1 and sides_of:
             changing = [visible(label) for label in sides_of if label not in same]
-            rest = f"; not so {joined(changing[:_NAMED])}" if changing else ""
+            rest = f"; not so {listing(changing[:_NAMED])}" if changing else ""
             sentences.append(
                 f"{visible(model)}: in all {len(runs)} ways of asking, {len(same)} of "
                 f"{len(sides_of)} figures with a chance level have the same result against "
