@@ -28,6 +28,7 @@ from base64 import b64encode
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -118,7 +119,7 @@ def check_file(path: Path, limit: int | None = None) -> None:
 
 
 @contextmanager
-def opened(path: Path, limit: int | None = None) -> Iterator[IO[bytes]]:
+def opened(path: Path, limit: int | None = None) -> Iterator[BufferedReader]:
     """Opens a file of a user to read its bytes; see `check_file`.
 
     Every file that a user names is opened here, but for Parquet (`read_parquet`).

@@ -421,7 +421,8 @@ def table_content(table: DataFrame, suffix: str) -> bytes:
     drop it.
     """
     if suffix == ".parquet":
-        return table.to_parquet(index=False)
+        content: bytes = table.to_parquet(index=False)
+        return content
     text = csv_text(table, "\t" if suffix == ".tsv" else ",").replace("\n", "\r\n")
     return text.encode("utf-8" if text.isascii() else "utf-8-sig")
 

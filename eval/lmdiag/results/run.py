@@ -202,7 +202,7 @@ def run_folders(paths: Iterable[Path]) -> list[Path]:
 
 def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
     """Returns the directories of runs that were begun and not finished, in paths and below them."""
-    found = set()
+    found = set[Path]()
     for path in paths:
         if files.is_folder(path):
             with files.readable(path):

@@ -75,9 +75,9 @@ def _add_section(document: Document, section: Section) -> None:
 def _column_widths(grid: Grid) -> list[int]:
     """The characters that each column needs, those of labels first."""
     widths = []
-    for i, heading in enumerate(grid.label_headings):
+    for i, name in enumerate(grid.label_headings):
         labels = [len(row.labels[i]) + 2 * row.depth * (i == 0) for row in grid.rows]
-        widths.append(max(len(heading), *labels))
+        widths.append(max(len(name), *labels))
     if grid.room is not None:
         widths[0] = min(widths[0], int(grid.room))
     for i, heading in enumerate(grid.headings):
