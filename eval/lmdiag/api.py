@@ -439,12 +439,9 @@ def fit(
         how |= {"label": None if quiet else model.info.id, "layers": _names(layers)}
         with model.lock:
             of_model = ask_about_words(model.model, model.options, table, **how)
-        answers += of_model
+        answers += [source for source, _ in of_model]
         infos += [model.info] * len(of_model)
-        options_of += [
-            model.options if answer.layer is None else replace(model.options, layer=answer.layer)
-            for answer in of_model
-        ]
+        options_of += [asked for _, asked in of_model]
     named = zip(answers, model_labels(infos, options_of), strict=True)
     sources += [source._replace(name=label) for source, label in named]
     if not sources and SURPRISAL in table.frame.columns:

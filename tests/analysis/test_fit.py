@@ -14,6 +14,7 @@ from lmdiag.analysis.fit import fit_surprisals
 from lmdiag.analysis.human import read_human, read_surprisals
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.analysis.regression import without_terms
+from lmdiag.report.human import human_plots
 from lmdiag.types import BadInput
 
 
@@ -405,6 +406,35 @@ def test_surprisals_of_a_model_are_those_of_its_words_and_an_interrupted_fit_res
         assert fit.models[0].delta_log_likelihood == pytest.approx(
             read.delta_log_likelihood, rel=1e-3
         )
+
+
+def test_each_layer_is_fitted_as_its_surprisals_alone():
+    """The last layer is called as the model; a line says how many were tried."""
+    frame = texts()
+    model = lmdiag.load_model("demo:causal")
+    words = model.surprisals(frame.groupby("text")["word"].agg(" ".join), layers="all")
+    layers = [*words["layer"].unique()]
+    found = lmdiag.fit(frame, models=model, layers="all", response="rt")
+    assert [fit.layer for fit in found.models] == layers
+    names = [f"demo:causal, layer {layer}" for layer in layers[:-1]]
+    assert [fit.name for fit in found.models] == [*names, "demo:causal"]
+    for layer, fit in zip(layers, found.models, strict=True):
+        frame["bits"] = words.loc[words["layer"] == layer, "surprisal"].to_numpy()
+        alone = lmdiag.fit(frame, surprisal="bits", response="rt").models[0]
+        for name in ("n", "per_word", "p", "mean_surprisal"):
+            assert getattr(fit, name) == pytest.approx(getattr(alone, name), rel=1e-6)
+    best = max(found.models, key=lambda fit: fit.per_word)
+    (line,) = [note for note in found.notes if "tried" in note]
+    assert line.startswith(
+        f"{len(layers)} layers were tried; the largest gain is that of layer {best.layer}, "
+    )
+    assert line.endswith("test it on other rows")
+    (plot,) = [plot for plot in human_plots(found) if plot.name == "layers"]
+    drawn = plot.spec["data"]["values"]
+    assert {row["layer"]: row["value"] for row in drawn} == {
+        fit.layer: pytest.approx(fit.per_word) for fit in found.models
+    }
+    assert {row["series"] for row in drawn} == {"demo:causal"}
 
 
 @pytest.mark.parametrize(

@@ -274,6 +274,16 @@ def test_options_that_a_server_cannot_follow(options, said, tiny_models):
     assert "secret" not in line
 
 
+def test_a_server_is_not_asked_after_layers():
+    with Engine() as engine:
+        assert "layer" in refused(lambda: load(engine, layer=1))
+        n_requests = len(engine.bodies)
+        served = load(engine)
+        line = refused(lambda: served.at_layers(["all"]))
+    assert line == "model tiny: a server tells the answer of the last layer only: leave layers out"
+    assert n_requests == 0
+
+
 # ---- requests ------------------------------------------------------------------------------------
 
 

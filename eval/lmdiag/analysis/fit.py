@@ -171,14 +171,16 @@ def fit_surprisals(table: HumanTable, sources: Sequence[SurprisalSource]) -> Hum
 
 def _layer_notes(fits: Sequence[ModelFit]) -> list[str]:
     """Which of the layers that were tried has the largest gain, and that it is not tested so."""
-    layers = {fit.layer for fit in fits if fit.layer is not None}
-    if len(layers) < 2:
+    of_layers = [fit for fit in fits if fit.layer is not None]
+    n_layers = len({fit.source for fit in of_layers})
+    if n_layers < 2:
         return []
-    best = max((fit for fit in fits if fit.layer is not None), key=lambda fit: fit.per_word)
+    best = max(of_layers, key=lambda fit: fit.per_word)
+    of_model = f" ({best.source})" if n_layers > len({fit.layer for fit in of_layers}) else ""
     return [
-        f"{len(layers)} layers were tried; the largest gain is that of {best.name}, which these "
-        "rows have chosen: its interval and p are those of a layer that was chosen in advance, and "
-        "too good for the best of several; test it on other rows"
+        f"{n_layers} layers were tried; the largest gain is that of layer {best.layer}{of_model}, "
+        "which these rows have chosen: its interval and p are those of a layer that was chosen in "
+        "advance, and too good for the best of several; test it on other rows"
     ]
 
 

@@ -100,23 +100,26 @@ def ask_about_words(
     output: Path | None = None,
     batch_size: int | None = None,
     label: str | None = None,
-) -> list[SurprisalSource]:
+) -> list[tuple[SurprisalSource, LoadOptions]]:
     """Returns the surprisals of the words of a table, in the units of the procedure.
 
     The words of each text, joined by blanks, are what the model reads. Entropies are asked for
     where the procedure needs them. `output` keeps answers, see `kept_answers`.
 
     Returns:
-        one source, or one for each of `layers`, see `Model.at_layers`.
+        one source, or one for each of `layers`, see `Model.at_layers`; and how the model was asked,
+        after its last layer as without layers.
     """
     columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
     texts = table.running_texts()
     info = model.info
     facts = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
     how: dict[str, Any] = {"entropy": ENTROPY in columns, "batch_size": batch_size, "label": label}
+    after: Sequence[int | None] = [None]
     with kept_answers(output, info, "words", facts) as journal:
         if layers:
             layered = model.at_layers(layers)
+            after = layered.after
             words = layer_surprisals(layered, [*texts.values()], journal=journal, **how)
         else:
             words = word_surprisals(model, [*texts.values()], journal=journal, **how)
@@ -126,11 +129,13 @@ def ask_about_words(
     remarks = "; ".join(filter(None, (table.gap_note(), bos, model.warning, warning)))
     sources = []
     of_layers = words.groupby("layer") if layers else [(None, words)]
-    for layer, table_of in of_layers:
+    for inner, (layer, table_of) in zip(after, of_layers, strict=True):
         values = table_of[[*columns]].to_numpy().T[:, table.word_in_texts[table.word]] * in_units
         entropy = values[1] if ENTROPY in columns else None
-        name = model_label(info, replace(options, layer=layer))
-        sources.append(SurprisalSource(name, values[0], "", remarks, entropy, layer))
+        asked = replace(options, layer=inner) if layers else options
+        name = model_label(info, asked)
+        source = SurprisalSource(name, values[0], "", remarks, entropy, layer)
+        sources.append((source, asked))
     return sources
 
 
