@@ -15,6 +15,7 @@ from shown import page_of, plots_of
 import lmdiag
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import ChartKind
+from lmdiag.protocol import Protocol
 from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.human import human_plots
@@ -228,6 +229,37 @@ def test_checkpoints_are_lines_of_one_chart_with_names_at_their_ends(runs):
     values = [row["value"] for row in plot.spec["data"]["values"] if row["at"] == 64000]
     assert max(heights) == max(values)
     assert ["0", "1k", "64k"] in axes_of(plot, 17)
+
+
+@pytest.mark.parametrize(
+    ("axis", "n_runs"), [("layers", 3), pytest.param("steps", 5, marks=pytest.mark.slow)]
+)
+def test_effects_of_a_design_stand_against_layer_and_step(axis, n_runs, root, tmp_path):
+    """A line per effect, and per condition, of all models; the numbers are those of `analyse`."""
+    design = root / "docs/examples/attraction.csv"
+    runs = []
+    for n in range(n_runs):
+        facts = {"id": "org/trained", "kind": "causal", "bos": True, "seed": n, "n_layers": 2}
+        protocol = Protocol(tasks=())
+        if axis == "layers":
+            protocol = Protocol(tasks=(), layer=n if n < 2 else None)
+        else:
+            facts |= {"revision": f"step{10**n}", "training_step": 10**n}
+        runs.append(load_run(make_run(tmp_path / str(n), design, protocol, **facts)))
+    places = [run.results.layer if axis == "layers" else 10**n for n, run in enumerate(runs)]
+    (conditions,) = Report(runs[::-1]).designs
+    plots = conditions.plots
+    tables = {kind: rows(plots, f"attraction-{kind}-{axis}") for kind in ("effects", "means")}
+    assert places == sorted({row["at"] for row in tables["means"]})
+    found = lmdiag.analyse(runs)
+    names = ("series", "value", "low", "high", "n")
+    assert [tuple(map(row.get, names)) for row in tables["effects"]] == [
+        *found.effects[["effect", "estimate", "ci_low", "ci_high", "n"]].itertuples(False, None)
+    ]
+    assert [row["value"] for row in tables["means"]] == [*found.cells["mean"]]
+    assert {row["series"] for row in tables["means"]} == {
+        "no, different", "no, same", "yes, different", "yes, same",
+    }  # fmt: skip
 
 
 def test_a_model_has_the_same_colour_and_mark_in_all_charts(runs):

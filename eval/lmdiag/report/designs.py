@@ -18,6 +18,7 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.findings import analysis_findings
 from lmdiag.report.grid import CellText, Grid, text_grid
+from lmdiag.report.labels import order_of
 from lmdiag.report.output import Deferred, Output, Section
 from lmdiag.results.items import Per
 from lmdiag.stimuli.design import design_of, item_columns
@@ -128,12 +129,24 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     if n_suites > _MOST_SUITES:
         remarks[0] += "; `lmdiag analyse` prints all tables"
         return Section("", [], remarks, effects, plots=plots)
+    trends = _trends(runs, name, chosen)
     if len(runs) > MOST_BESIDE:
-        plots = forest_plots(f"{name}-effects", chosen)
+        plots = trends or forest_plots(f"{name}-effects", chosen)
         return Section("", effects[:1], remarks, grids[1:], plots=plots, findings=findings)
     if region != "all":
         plots.insert(0, condition_plot(f"{name}-conditions", chosen))
-    return Section("", grids, remarks, plots=plots, findings=findings)
+    return Section("", grids, remarks, plots=[*trends, *plots], findings=findings)
+
+
+def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:
+    """The curves of a design over the layers or training steps of one model."""
+    from lmdiag.report.charts.models import condition_trends  # loads altair
+
+    order = order_of([run.results for run in runs])
+    if order is None:
+        return []
+    places = dict(zip(labels_of(runs), order.places, strict=True))
+    return condition_trends(name, analysis, places, "layers" if order.name == "layer" else "steps")
 
 
 def analysis_output(analysis: Analysis) -> Output:

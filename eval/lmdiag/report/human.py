@@ -294,7 +294,7 @@ def _layer_plot(fit: HumanFit) -> Plot:
     # a source is called by the model and its layer, a fit also by the predictors that are tested
     series = power["series"].str.replace(r", layer \d+", "", regex=True).map(visible)
     data = power[["layer", "value", "n", "low", "high"]].assign(series=series)
-    x = drawing.numeric("x", "layer", title="layer", domain=drawing.ends(data["layer"]), padding=8)
+    x = drawing.layer_channel("layer", sorted(data["layer"].unique()))
     gain = f"delta log-likelihood per {'row' if fit.is_mixed else 'word'}"
     chart = drawing.line_plot(data, x, title=gain, zero=True)
     caption = f"Predictive power by layer: {gain}; the same baseline and rows for all."

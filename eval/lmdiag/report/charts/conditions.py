@@ -15,13 +15,10 @@ from lmdiag.analysis.effects import within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.charts.drawing import distinct, dot_plot, line_plot
+from lmdiag.report.charts.drawing import OF_ANALYSIS, distinct, dot_plot, line_plot
 from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.items import Item
 from lmdiag.text import visible
-
-_NAMES = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
-"""Column of an analysis -> of a chart."""
 
 _MOST_ITEMS = 60
 """Items that are drawn as lines, in each panel."""
@@ -55,7 +52,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
         items = items.iloc[:0]
     keys = [column for column in ("suite", "model", *conditions) if column in items]
     items = items[items.groupby(keys, sort=False).cumcount() < _MOST_ITEMS]
-    data = pd.concat([cells.rename(columns=_NAMES), items], ignore_index=True)
+    data = pd.concat([cells.rename(columns=OF_ANALYSIS), items], ignore_index=True)
     drawn = {*sides, *joined, *(() if analysis.has_models else ("model",))}
 
     def texts(columns: Sequence[str]) -> Any:
@@ -86,7 +83,7 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
 def forest_plots(name: str, analysis: Analysis) -> list[Plot]:
     """Returns a chart per effect: its estimate with its interval in each model."""
     title = ", ".join(filter(None, ("difference", UNITS.get(analysis.response))))
-    tests = analysis.effects.rename(columns=_NAMES | {"label": "effect and levels"})
+    tests = analysis.effects.rename(columns=OF_ANALYSIS | {"label": "effect and levels"})
     labels = tests["model"].map(visible)
     tests = tests.assign(label=labels, series=labels, zero=0.0)
     whole = [column for column in ("suite", "effect and levels") if column in tests]

@@ -42,6 +42,9 @@ _HEADER = 17
 _TITLE = 24
 """Characters in a line of a label, of the heading of a panel, and of the title of its axis."""
 
+OF_ANALYSIS = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
+"""Column of an analysis of conditions -> of a chart."""
+
 ONE_ROW = alt.Data(values=[{}])  # type: ignore[no-untyped-call]
 """The data of a mark at a fixed place."""
 
@@ -154,6 +157,16 @@ def labels(data: pd.DataFrame, column: str, **axis: Any) -> Any:
     """Returns the channel y of a column of labels, which have several lines where they are long."""
     labelled = alt.Axis(**{"labelExpr": _lines(_LABEL), **axis})
     return alt.Y(f"{column}:N", sort=distinct(data, column), title=None, axis=labelled)
+
+
+def layer_channel(column: str, layers: Sequence[int]) -> Any:
+    """Returns the channel of the numbers of layers, with up to nine whole numbers as ticks."""
+    first, last = min(layers), max(layers)
+    step = next(n for n in (1, 2, 5, 10, 20, 50, last - first) if last - first <= 8 * n)
+    ticks = [n for n in range(first, last + 1) if n % step == 0]
+    axis = alt.Axis(grid=False, values=ticks, format="d")
+    scale = alt.Scale(zero=False, nice=False, padding=8)
+    return alt.X(f"{column}:Q", title="layer", scale=scale, axis=axis)
 
 
 def series(

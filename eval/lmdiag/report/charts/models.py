@@ -11,8 +11,18 @@ import altair as alt
 import pandas as pd
 
 from lmdiag import diagnostics
+from lmdiag.analysis.designs import UNITS, Analysis, cell_columns
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
-from lmdiag.report.charts.drawing import COLORS, OTHERS, curves, distinct, line_plot, meanings
+from lmdiag.report.charts.drawing import (
+    COLORS,
+    OF_ANALYSIS,
+    OTHERS,
+    curves,
+    distinct,
+    layer_channel,
+    line_plot,
+    meanings,
+)
 from lmdiag.report.charts.kinds import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import Results
@@ -123,6 +133,50 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
     return plots
 
 
+def condition_trends(
+    name: str, analysis: Analysis, places: Mapping[str, int], axis: Axis
+) -> list[Plot]:
+    """Returns the effects of a design, and the means of its conditions, against layer or step.
+
+    A line is an effect or a condition. Each suite has charts of its own.
+
+    Args:
+        name: with which the names of the charts begin.
+        analysis: of models that are layers or checkpoints of one.
+        places: label of a model -> its layer or training step.
+        axis: what the places are.
+    """
+    response = analysis.response_text()
+    unit = UNITS.get(analysis.response)
+    levels = analysis.cells[[*cell_columns([*analysis.conditions]).values()]]
+    names = [", ".join(filter(None, row)) for row in levels.itertuples(index=False, name=None)]
+    cells = analysis.cells.assign(series=names)
+    effects = analysis.effects.assign(zero=0.0)
+    is_short = not effects.duplicated([*{"suite"}.intersection(effects), "model", "effect"]).any()
+    effects["series"] = effects["effect" if is_short else "label"]  # the label has the levels, too
+    levels_of = f" ({', '.join(distinct(effects, 'label'))})" if is_short else ""
+    intervals = " Lines are 95% intervals over items, the line across marks an effect of zero."
+    within = " Lines are 95% intervals within items."
+    drawn = [
+        ("effects", effects, f"effects on {response}{levels_of}", "difference", intervals),
+        ("means", cells, f"mean {response} by condition", response, within),
+    ]
+    plots = []
+    for kind, table, what, title, meaning in drawn:
+        table = table.assign(at=table["model"].map(places), series=table["series"].map(visible))
+        table = table.rename(columns=OF_ANALYSIS)
+        suites = table.groupby("suite", sort=False) if "suite" in table else [("", table)]
+        for number, (suite, rows) in enumerate(suites, start=1):
+            columns = ["at", "series", "value", "low", "high", "n", *{"zero"}.intersection(rows)]
+            caption = visible(f"{suite}: {what}" if suite else what)
+            caption += f" by {_WHAT[axis]}.{meaning}"
+            chart = _curves(rows[columns], axis, title=", ".join(filter(None, (title, unit))))
+            of_suite = f"-{number}" if suite else ""
+            file = f"{name}-{kind}-{axis}{of_suite}"
+            plots.append(Plot("conditions", file, caption[:1].upper() + caption[1:], chart))
+    return plots
+
+
 def _axis(runs: Sequence[Results]) -> Axis:
     """What the figures of some runs are drawn against."""
     if any(run.protocol.layer is not None for run in runs):
@@ -130,28 +184,37 @@ def _axis(runs: Sequence[Results]) -> Axis:
     return "steps" if all(run.model.training_step is not None for run in runs) else "sizes"
 
 
-def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Any:
-    """Figures against training step, layer or number of parameters (`at`), a panel for each."""
+def _curves(data: pd.DataFrame, axis: Axis, **options: Any) -> Any:
+    """A line per series over `at`, in one panel."""
+    x = _ruler(data, axis)
+    return curves(data.sort_values("at", kind="stable"), x, at="at", **options)
+
+
+def _ruler(data: pd.DataFrame, axis: Axis) -> Any:
+    """The channel of training step, layer or number of parameters (`at`)."""
     places = sorted(distinct(data, "at"))
+    if axis == "layers":
+        return layer_channel("at", places)
     label = "replace(format(datum.value, '.3~s'), 'G', 'B')"
     # a number of ticks would leave out every other one of the values
     is_few = axis == "steps" or len(places) < _MANY
-    ticks = {"values": places} if is_few and axis != "layers" else {"tickCount": 3}
+    ticks = {"values": places} if is_few else {"tickCount": 3}
     ruler = alt.Axis(labelExpr=label, labelOverlap="greedy", labelFlush=False, grid=False, **ticks)
     scale = alt.Scale(type="log", nice=False, padding=8)
     title = f"{_SHORT[axis]}, log scale"
-    if axis == "layers":
-        scale = alt.Scale(nice=False, padding=8)
-        ruler = alt.Axis(grid=False, tickMinStep=1, format="d")
-        title = "layer"
-    elif axis == "steps":  # linear up to the first step, so that there is room for step 0
+    if axis == "steps":  # linear up to the first step, so that there is room for step 0
         scale = alt.Scale(type="symlog", constant=next(filter(None, places)), nice=False)
-    x = alt.X("at:Q", title=title, scale=scale, axis=ruler)
+    return alt.X("at:Q", title=title, scale=scale, axis=ruler)
+
+
+def _trend_chart(data: pd.DataFrame, axis: Axis, form: str) -> Any:
+    """Figures against training step, layer or number of parameters (`at`), a panel for each."""
     if "panel" not in data:
-        return curves(data.sort_values("at", kind="stable"), x, at="at", form=form)
+        return _curves(data, axis, form=form)
     data = data.sort_values("series", key=lambda names: names == _OTHERS, kind="stable")
     families = [name for name in distinct(data, "series") if name != _OTHERS]
     looks = {name: number for number, name in enumerate(families)}
     if len(families) < data["series"].nunique():
         looks[_OTHERS] = OTHERS
+    x = _ruler(data, axis)
     return line_plot(data, x, form=form, joined=families, looks=looks, own="" if form else "y")
