@@ -12,6 +12,7 @@ import unicodedata
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from tokenizers import decoders
@@ -81,6 +82,23 @@ class Scored(NamedTuple):
     log_prob: float
     pieces: list[int]
     ranks: range
+
+
+class AtLayer:
+    """A model of transformers whose logits are those of the states after a layer."""
+
+    def __init__(self, model, layer, finish):
+        self.model, self.layer, self.finish = model, layer, finish
+        self.config = model.config
+
+    def __call__(self, use_cache=None, **inputs):
+        outputs = self.model(**inputs, output_hidden_states=True)
+        states = outputs.get("decoder_hidden_states") or outputs.hidden_states
+        if self.config.model_type == "mamba":  # transformers leaves out the embeddings
+            states = (self.model.backbone.embeddings(inputs["input_ids"]), *states)
+        if self.layer == len(states) - 1:  # transformers has normalised it
+            return SimpleNamespace(logits=outputs.logits)
+        return SimpleNamespace(logits=self.finish(self.model, states[self.layer]))
 
 
 class Reference:

@@ -4,12 +4,10 @@
 a full forward through it.
 """
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from families import FAMILIES, family_params
-from reference import CLOSE, Reference, SentenceReference
+from reference import CLOSE, AtLayer, Reference, SentenceReference
 from tokenizer_files import byte_level
 
 from lmdiag.models import LoadOptions, load
@@ -51,22 +49,6 @@ QUERIES = (
 WORDS = ("bird", "tree", "penguin", "sparrows")
 QUESTIONS = [Question(query, WORDS, None, True) for query in QUERIES]
 SENTENCES = [Sentence("The old man said that a dog slept."), Sentence("A robin is a bird")]
-
-
-class AtLayer:
-    """A model of transformers whose logits are those of the states after a layer."""
-
-    def __init__(self, model, layer, finish):
-        self.model, self.layer, self.finish = model, layer, finish
-        self.config = model.config
-
-    def __call__(self, use_cache=None, **inputs):
-        outputs = self.model(**inputs, output_hidden_states=True)
-        states = outputs.get("decoder_hidden_states") or outputs.hidden_states
-        if self.config.model_type == "mamba":  # transformers leaves out the embeddings
-            states = (self.model.backbone.embeddings(inputs["input_ids"]), *states)
-        logits = outputs.logits if self.layer == 2 else self.finish(self.model, states[self.layer])
-        return SimpleNamespace(logits=logits)
 
 
 @pytest.mark.parametrize("unit", ["token", "word"])

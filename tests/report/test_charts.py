@@ -20,6 +20,7 @@ from lmdiag.report.charts import kinds, output
 from lmdiag.report.charts.models import family, ranked_plots, trend_plots
 from lmdiag.report.human import human_plots
 from lmdiag.report.items import items
+from lmdiag.report.runs import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import FigureKey, load_run
 from lmdiag.results.published import PublishedFigure
