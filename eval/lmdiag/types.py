@@ -292,7 +292,7 @@ class TableOptions(Options):
 
     columns: tuple[str, ...] = ()
     """which column is what, NAME=COLUMN, e.g. context=text target=form; a range of columns:
-    region=R01..R12"""
+    region=R01..R12; several columns that tell texts apart: text=sentence text=condition"""
     filter: tuple[str, ...] = ()
     """rows to keep: COLUMN=VALUE[,VALUE] or COLUMN!=VALUE"""
     good: str = ""

@@ -377,3 +377,40 @@ def test_a_level_of_two_columns_is_named_with_its_column(tmp_path):
     run = lmdiag.load_run(make_run(tmp_path / "run", written(tmp_path, rows)))
     labels = {*ReportFigures.of([run.results]).table["level_label"]}
     assert labels >= {"wh that", "island that", "what", "wh"}
+
+
+RESTARTING = "sent,word_index,word,half,kind\n" + "".join(
+    f"{sent},{place},{word},{'ab'[place > 1]},{kind}\n"
+    for kind, noun in (("sg", "baker"), ("pl", "bakers"))
+    for sent in (0, 1)
+    for place, word in enumerate(["The", noun, "slept", ("late.", "well.")[sent]], start=1)
+)
+
+
+def test_texts_whose_numbers_begin_anew_are_told_apart_by_two_columns(tmp_path):
+    """The refusal names the column, and what it proposes reads each sentence by itself."""
+    path = written(tmp_path, RESTARTING)
+    names = ("text=sent", "position=word_index")
+    with pytest.raises(BadInput) as refusal:
+        read_texts(path, TableOptions(columns=names))
+    assert "kind tells them apart: give --columns text=sent text=kind" in str(refusal.value)
+    both = read_texts(path, TableOptions(columns=(*names, "text=kind")))
+    assert dict(zip(both.names, both.texts, strict=True)) == {
+        "0/sg": "The baker slept late.", "1/sg": "The baker slept well.",
+        "0/pl": "The bakers slept late.", "1/pl": "The bakers slept well.",
+    }  # fmt: skip
+
+
+def test_joined_names_of_texts_never_make_one_text_of_two(tmp_path):
+    path = written(tmp_path, "a,b,position,word\n1/2,3,1,The\n1,2/3,1,A\n")
+    with pytest.raises(BadInput, match="values of a, b are the same when they are joined by /"):
+        read_texts(path, TableOptions(columns=("text=a", "text=b")))
+
+
+def test_a_row_per_word_without_a_column_of_texts_is_one_text(tmp_path):
+    path = written(tmp_path, "aoi,start,word\n1,0,The\n2,4,baker\n3,10,slept\n")
+    options = TableOptions(columns=("position=aoi",))
+    assert read_texts(path, options).texts == ["The baker slept"]
+    table = read_human(path, chosen=Procedure(response="start"), options=options)
+    assert table.running_texts() == {"1": "The baker slept"}
+    assert table.notes[-1] == "text: all rows are of one text, since no column tells texts apart"

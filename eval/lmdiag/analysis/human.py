@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +29,7 @@ from lmdiag.analysis.procedures import (
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
-from lmdiag.stimuli.proposals import naming_option
+from lmdiag.stimuli.proposals import is_one_text, naming_option
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts
 from lmdiag.text import in_order, shortened, suggest
@@ -69,6 +71,11 @@ class HumanTable:
     ) -> None:
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
+        has_words = procedure.position and procedure.word
+        if has_words and not procedure.text and is_one_text(frame.to_dict("list")):
+            frame = frame.assign(text="1")
+            procedure = replace(procedure, text="text")
+            notes = (*notes, "text: all rows are of one text, since no column tells texts apart")
         self.frame = frame
         self.name = name
         self.procedure = procedure
@@ -172,10 +179,35 @@ class HumanTable:
             row = int(different[0])
             first_row = first_rows[row]
             has = f"{words[row]!r} stands where {self.where(first_row)} has {words[first_row]!r}"
-            raise BadInput(
-                f"{self.where(row)}: column {column}: {has}; if positions begin anew in "
-                "each sentence, name its column, --sentence COLUMN"
-            )
+            raise BadInput(f"{self.where(row)}: column {column}: {has}: {self._text_remedy()}")
+
+    def _text_remedy(self) -> str:
+        """How to tell apart the texts of rows that have one text and position, but two words."""
+        how = self.procedure
+        text = self.texts(how.text)
+        same = [x for x in self.frame if x != how.text and self.texts(x).equals(text)]
+        remedy = f"--columns text={shlex.quote((*same, how.text)[0])}"
+        found = self._column_of_texts({*same, how.text, how.position, how.word})
+        if not found:
+            return f"give a column that tells the texts apart as well, {remedy} text=COLUMN"
+        return (
+            f"{found} tells them apart: give {remedy} text={shlex.quote(found)} for texts of "
+            f"their own, or `fit --sentence {shlex.quote(found)}` for sentences of one text"
+        )
+
+    def _column_of_texts(self, never: Collection[str]) -> str:
+        """The column with the fewest values by which each text and position has one word."""
+        places = self.places.assign(word=self.texts(self.procedure.word))
+        found: dict[str, int] = {}
+        for name in self.frame:
+            places["name"] = self.texts(name)
+            n = places["name"].nunique()
+            if name in never or not 1 < n < len(places) / 2 or self.missing(name).any():
+                continue
+            by_place = places.groupby([*places.columns.drop("word")])
+            if (by_place["word"].nunique() == 1).all():
+                found[name] = n
+        return min(found, key=found.__getitem__, default="")
 
     def gap_note(self) -> str:
         """Returns how many texts begin after their first word or lack some; "" for none."""

@@ -19,7 +19,7 @@ from lmdiag.results.models import model_label
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
-from lmdiag.stimuli.proposals import naming_option
+from lmdiag.stimuli.proposals import is_one_text, naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import MISSING, as_frame
@@ -179,15 +179,16 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
     A text of a row is called by the number of the row; a text of several rows as in its column.
     """
     columns = PLACES | {"sentence", "region"}
-    table = read_rows(path, options, columns, raw=True, reads=("separator",))
+    table = read_rows(path, options, columns, raw=True, reads=("separator",), copies=True)
     how = procedure_for(table.columns, None, Procedure(response="surprisal"))
     names_of_texts = [str(name).strip() for name in table.columns.get(how.text, ())]
     are_texts = sum(" " in name for name in names_of_texts) > len(table) / 2
-    if how.text and how.position and how.word and not are_texts:
-        words = HumanTable(as_frame(table, raw=True), path.name, how)
+    has_texts = how.text or is_one_text(table.columns)
+    if how.position and how.word and has_texts and not are_texts:
+        words = HumanTable(as_frame(table, raw=True), path.name, how, table.notes)
         texts = words.running_texts()
         gaps = [note for note in [words.gap_note()] if note]
-        return NamedTexts([*texts.values()], [*texts], (*table.notes, *gaps), words)
+        return NamedTexts([*texts.values()], [*texts], (*words.notes, *gaps), words)
     if form_of(table.columns) == "sentences":
         refuse_fragments(table)
         table = with_regions(table, options.separator)

@@ -53,15 +53,21 @@ def name_columns(
     A column of a known name whose values do not fit keeps its values under this name and `_data`.
 
     Args:
-        options: `columns`, NAME=COLUMN or region=COLUMN..COLUMN; `wide` columns keep their names.
+        options: `columns`, NAME=COLUMN or region=COLUMN..COLUMN, where several columns of texts
+            name a text together; `wide` columns keep their names.
         known: names that a difference of spelling is read as.
         problems: gets names of columns that are not there, and what two columns are called.
         copies: keep a column under its own name, too, where formulas of the user may name it.
     """
     chosen: dict[str, str] = {}
+    texts: list[str] = []
     for text in options.columns:
         with problems.kept():
-            chosen |= _given_names(table, text)
+            given = _given_names(table, text)
+            texts += [given["text"]] if "text" in given else []
+            chosen |= given
+    if len(texts) > 1:
+        table, chosen["text"] = _with_joined(table, texts)
     wide = {*map(folded, options.wide)}
     claims: dict[str, list[str]] = {}
     for column in table.columns:
@@ -208,6 +214,20 @@ def _given_names(table: RawTable, text: str) -> dict[str, str]:
     inside = columns[first : last + 1]
     regions = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
     return {f"region_{number}": column for number, column in enumerate(regions, start=1)}
+
+
+def _with_joined(table: RawTable, names: Sequence[str]) -> tuple[RawTable, str]:
+    """A table with one more column, the values of several joined by "/", and its name.
+
+    `BadInput` where two rows that differ in these columns would have one value.
+    """
+    rows = [*zip(*(map(str, table.columns[name]) for name in names), strict=True)]
+    values = ["/".join(row) for row in rows]
+    if len({*values}) < len({*rows}):
+        problem = f"values of {', '.join(names)} are the same when they are joined by /"
+        raise BadInput(f"{table.name}: --columns text: {problem}: rename them")
+    joined = "/".join(names)
+    return replace(table, columns={**table.columns, joined: values}), joined
 
 
 def _known_name(name: str, known: Iterable[str]) -> str:

@@ -30,7 +30,6 @@ from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 # name of a condition -> sets of levels that it usually has
 _FACTORS: Mapping[str, Sequence[set[str]]] = {
     "grammaticality": [{"gram", "ungram"}, {"grammatical", "ungrammatical"}, {"g", "ug"}],
-    "attractor": [{"match", "mismatch"}],
     "plausibility": [{"plausible", "implausible"}, {"plaus", "implaus"}],
     "number": [{"sg", "pl"}, {"singular", "plural"}, {"sing", "plur"}],
     "expectation": [{"expected", "unexpected"}],
@@ -378,6 +377,12 @@ def naming_option(columns: Mapping[str, Sequence[Any]], command: str) -> str:
     return found.option if found else ""
 
 
+def is_one_text(columns: Mapping[str, Sequence[Any]]) -> bool:
+    """Returns whether a table has a row per word, and no column that tells texts apart."""
+    found = TableLayout(columns).words()
+    return found is not None and "text" not in found.columns
+
+
 # ---- names of levels -----------------------------------------------------------------------------
 
 
@@ -385,7 +390,7 @@ def split_of(levels: Sequence[str]) -> list[str]:
     """Returns the one SEPARATOR:NAME,NAME that divides levels into crossed conditions, or none.
 
     >>> split_of(["Gram_Match", "Gram_Mismatch", "Ungram_Match", "Ungram_Mismatch"])
-    ['_:grammaticality,attractor']
+    ['_:grammaticality,factor_2']
     """
     for separator in "_-./ ":
         parts = [level_parts(level, separator) for level in levels]
