@@ -63,7 +63,11 @@ PRIMES = "\n".join([
     ),
 ])  # fmt: skip
 """Rows of tables as Huang et al. (2024) and Misra et al. (2020) have them."""
-STANDS_FOR = {"bert-base-uncased": "demo:masked", "gpt2": "demo:causal"}
+STANDS_FOR = {
+    "bert-base-uncased": "demo:masked",
+    "gpt2": "demo:causal",
+    "HuggingFaceTB/SmolLM2-135M-Instruct": "demo:causal",
+}
 """Model of the Hub -> demo model that is run in its place."""
 MODULE = ["lmdiag", "run"]
 """What a launcher runs, by `-m` or as `eval/run.py`."""
@@ -71,7 +75,7 @@ SCRIPTS = ("#!", "hf jobs")
 """Beginnings of bash blocks that have tests below."""
 NOT_RUN = ("pip", "lm_eval", "lighteval", "inspect", "syntaxgym", "make ", "hf")
 """Beginnings of commands that the tests of a page do not run, except `make run`."""
-OF_THE_HUB = re.compile("EleutherAI|HuggingFaceTB|Qwen|openai-community")
+OF_THE_HUB = re.compile("EleutherAI|Qwen|openai-community")
 """Commands with a model of these owners are parsed and not run."""
 BUILD = "datasets/lmdiag/build.py"
 """The script of `lmdiag build`."""
@@ -200,7 +204,8 @@ def here(text):
     """A command or a block with the demo models and two shuffles."""
     for model, demo in STANDS_FOR.items():
         text = re.sub(rf"(?<![\w/.-]){model}(?![\w/-])", demo, text)
-        text = text.replace(f"/{model}/", f"/{demo.replace(':', '--')}/")
+        folder, of_demo = model.replace("/", "--"), demo.replace(":", "--")
+        text = text.replace(f"/{folder}/", f"/{of_demo}/")
     return re.sub(r"--shuffles \d+", "--shuffles 2", text)
 
 
@@ -278,7 +283,7 @@ def check_readme(outputs):
 
 def check_protocol(outputs):
     """Every figure in the tables of the page is that of its runs, which are in their order."""
-    (head, *rows), _, _, (_, *choices), _, (text, *bits) = tables("protocol.md")
+    (head, *rows), *_ = tables("protocol.md")
     folders = ["token", "word", "token-bosalways", "token-prompt*", "token-letterlower", "token",
                "word", "token-periodnever"]  # fmt: skip
     for (run, *cells), folder in zip(rows, folders, strict=True):
@@ -287,14 +292,24 @@ def check_protocol(outputs):
         for column, cell in zip(head[1:], cells, strict=True):
             task, measure = column.split()
             assert same(cell, percent(file, FigureKey(task, "none", measure))), run
+
+
+def check_choice(outputs):
+    """Every figure in the table of both ways of asking."""
+    (_, *choices), _ = tables("choice.md")
     for task, _, *cells in choices:
         for cell, (way, measure) in zip(cells, CHOICES, strict=False):
             file = Path(f"results/demo--causal/diagnostics-token{way}/results.json")
             assert same(cell, percent(file, FigureKey(task, "none", measure))), task
+
+
+def check_sentences(outputs):
+    """Every surprisal of the first text in the table of settings."""
+    ((text, *bits),) = (table for table in tables("sentences.md") if "surprisal" in table[0][0])
     for run, *cells in bits:
         command = f"lmdiag surprisal --model {run} sentences.txt"
         table = csv.DictReader(outputs[command].splitlines())
-        for word, cell, row in zip(text[1:], cells, table, strict=True):
+        for word, cell, row in zip(text[1:], cells, table, strict=False):
             assert row["word"] == word
             assert cell == row["surprisal"] or same(cell, row["surprisal"])
 
@@ -337,24 +352,27 @@ def check_harnesses(outputs):
         assert {*filter(None, others)} <= {shown}
 
 
-CHECKED = {"README.md": check_readme, "protocol.md": check_protocol,
-           "analysis.md": check_analysis, "migration.md": check_migration,
-           "harnesses.md": check_harnesses}  # fmt: skip
+CHECKED = {"README.md": check_readme, "protocol.md": check_protocol, "choice.md": check_choice,
+           "sentences.md": check_sentences, "analysis.md": check_analysis,
+           "migration.md": check_migration, "harnesses.md": check_harnesses}  # fmt: skip
 """Page -> what is checked besides the outputs that it shows."""
 RUN = [
     "README.md",
     "running.md",
     "python.md",
+    "excel.md",
     "own-data.md",
+    "sentences.md",
     "analysis.md",
     "migration.md",
     "harnesses.md",
 ]
 RUN += ["diagnostics/extended-sets.md", "human.md", "studies.md", "cloze.md", "babylm.md"]
+LONG = ["protocol.md", "choice.md", "multiverse.md"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [*RUN, pytest.param("protocol.md", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("page", RUN + [pytest.param(x, marks=pytest.mark.nightly) for x in LONG])
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, demo_dir, tmp_path, monkeypatch):
     """In a folder like a clone, with files that readers of the page have."""
     monkeypatch.chdir(tmp_path)
@@ -366,7 +384,7 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, demo_dir, tmp_pa
     files = {"reading.csv": "\n".join(["text,position,word,rt", *READING]),
              "bert-base-uncased_polysemy_free.csv": PRIMES,
              "items_ClassicGP.gpt2.csv": GARDEN_PATHS, "models.txt": "demo:causal\n"}  # fmt: skip
-    for name, content in (files | files_of("own-data.md") | files_of(page)).items():
+    for name, content in (files | files_of("sentences.md") | files_of(page)).items():
         Path(name).write_text(content, "utf-8")
     Path("multiblimp").mkdir()
     shutil.copy("pairs.jsonl", "multiblimp/eng.jsonl")
