@@ -270,10 +270,13 @@ CHOICES = [("", "sensitivity")] + [
 
 
 def check_readme(outputs):
-    """It shows what `make run` printed; its commands by task run, and are those of the site."""
+    """It shows what `make run` printed, and effects of analysis.md; its commands by task run."""
     (shown,) = (text for _, text in blocks("README.md", "text"))
     lines = outputs["make run"].splitlines()
     assert [x for x in shown.splitlines() if not any(same(x, line) for line in lines)] == []
+    (effects,) = (table for table in tables("README.md") if table[0][0].startswith("effect"))
+    (same_effects,) = (table for table in tables("analysis.md") if "SmolLM2" in table[0][0])
+    assert effects[1:] == [[label, *values] for label, _, *values in same_effects[1:]]
     (by_task,) = (table for table in tables("README.md") if table[0][0] == "task")
     by_task = [row[1].strip("`") for row in by_task[1:]]
     for command in ("lmdiag template my_items.csv --design 2x2", *by_task):
