@@ -190,6 +190,47 @@ def test_designs(model):
         assert_close(effects.loc[label, "t"], t)
 
 
+@pytest.mark.parametrize("layer", [0, 10, 25, 29])
+def test_inner_layers(layer, folder, model, data_dir):
+    """Words at blanks and sentences beside the states of transformers, through norm and head."""
+    after = lmdiag.load_model(folder, layer=layer)
+    exact, whole = Reference(folder, "causal", "byte-level"), SentenceReference(folder, "causal")
+    for reference in (exact, whole):
+        reference.model = AtLayer(reference.model, layer, lambda m, x: m.lm_head(m.model.norm(x)))
+    stimuli = lmdiag.load_stimuli(data_dir, "role88")
+    by_layer = model.predict_layers(stimuli, [layer, 30])
+    for predictions in (after.predict(stimuli), by_layer[0]):
+        check_rows(exact, predictions, stimuli, range(0, len(stimuli), 20))
+    ordinary = model.predict(stimuli)
+    assert by_layer[1].log_prob == ordinary.log_prob
+    assert by_layer[1].top_words == ordinary.top_words
+    texts = SENTENCES[20:26]
+    bits = after.surprisals(texts)["surprisal"].to_numpy()
+    spans = [span.log_prob for text in texts for span in whole.words(text)[0]]
+    nats = np.array([np.nan if nats is None else nats for nats in spans])
+    assert bits == pytest.approx(-nats / np.log(2), abs=NEAR)
+
+
+def test_tables_of_layers(model, data_dir):
+    """The tables of docs/layers.md."""
+    published, design = tables("layers.md")
+    layers = [int(layer) for layer, *_ in published[1:]]
+    for task, column in (("cprag102", 1), ("role88", 3)):
+        rows = lmdiag.load_stimuli(data_dir, task)
+        answers = model.predict_layers(rows, layers)
+        for predictions, texts in zip(answers, published[1:], strict=True):
+            measures = lmdiag.measure(predictions, rows)
+            for name, percent in zip(("accuracy@5", "sensitivity"), texts[column:], strict=False):
+                spared = 100 * SPARED / measures[name].n + 0.05
+                assert 100 * measures[name].value == pytest.approx(float(percent), abs=spared)
+    rows = lmdiag.load_stimuli(ROOT / "docs/examples/attraction.csv")
+    answers = model.predict_layers(rows, [int(layer) for layer, *_ in design[1:]])
+    for predictions, (_, *shown_texts) in zip(answers, design[1:], strict=True):
+        interaction = lmdiag.analyse(predictions, region=3).effects.iloc[-1]
+        for name, text in zip(("estimate", "t"), shown_texts, strict=True):
+            assert_close(interaction[name], text)
+
+
 def test_words_of_an_excel_file(model):
     """The tables of docs/excel.md: estimates with their intervals, and the means."""
     rows = lmdiag.load_stimuli(ROOT / "docs/examples/agents.xlsx", critical="Critical")
@@ -206,3 +247,12 @@ def test_words_of_an_excel_file(model):
     for level, n, mean in means:
         assert cells.loc[level, "n"] == int(n)
         assert_interval(cells.loc[level], "mean", mean)
+
+
+def test_fits(model):
+    """Reading times of known slope."""
+    words = model.surprisals(SENTENCES[20:60])
+    words["rt"] = 200 + 10 * words["surprisal"] + np.random.default_rng(0).normal(0, 5, len(words))
+    how = {"response": "rt", "lags": 0, "controls": ()}
+    [fitted] = lmdiag.fit(words.drop(columns="surprisal"), models=model, **how).models
+    assert fitted.terms.loc["surprisal", "estimate"] == pytest.approx(10, abs=0.5)
