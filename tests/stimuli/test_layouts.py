@@ -414,3 +414,37 @@ def test_a_row_per_word_without_a_column_of_texts_is_one_text(tmp_path):
     table = read_human(path, chosen=Procedure(response="start"), options=options)
     assert table.running_texts() == {"1": "The baker slept"}
     assert table.notes[-1] == "text: all rows are of one text, since no column tells texts apart"
+
+
+def test_cells_and_names_of_any_length_are_cut_in_messages(tmp_path):
+    """The name of a column is compared with known names in time in proportion to its length."""
+    long = "x" * 200_000
+    word = written(tmp_path, f"text,position,word\n1,1,{long}\n1,1,b\n", "word.csv")
+    with pytest.raises(BadInput) as refusal:
+        read_texts(word)
+    assert len(str(refusal.value)) < 400
+    critical = written(tmp_path, f"item,sentence,crit\n1,It rains now.,{long}\n", "crit.csv")
+    with pytest.raises(BadInput) as refusal:
+        stimuli.load(str(critical), critical="crit")
+    assert len(str(refusal.value)) < 400
+    head = written(tmp_path, f"item,{long},sentence\n1,a,It rains.\n2,b,It snows.\n", "head.csv")
+    assert len(stimuli.load(str(head))) == 2
+
+
+def test_a_run_whose_item_is_saved_as_a_text_is_refused_with_the_remedy(tmp_path):
+    data = written(tmp_path, "item,kind,sentence\n1,a,It rains.\n1,b,It snows.\n")
+    folder = tmp_path / "run"
+    make_run(folder, data)
+    file = folder / "results.json"
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps(record | {"design": {"item": "item"}}))
+    with pytest.raises(BadInput) as refusal:
+        lmdiag.load_run(folder)
+    assert "design.item: input should be a valid array: run again with" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_backslash_in_a_list_of_words_stays_without_a_warning(tmp_path, recwarn):
+    data = written(tmp_path, 'context,target,expected\nIt is,a,"[""a\\d"", ""b""]"\n')
+    assert stimuli.load(str(data)).columns()["expected"] == [["a\\d", "b"]]
+    assert not [x for x in recwarn.list if "escape" in str(x.message)]

@@ -178,7 +178,8 @@ class HumanTable:
         if different.size:
             row = int(different[0])
             first_row = first_rows[row]
-            has = f"{words[row]!r} stands where {self.where(first_row)} has {words[first_row]!r}"
+            own, first = (shortened(words[x], 60) for x in (row, first_row))
+            has = f"{own!r} stands where {self.where(first_row)} has {first!r}"
             raise BadInput(f"{self.where(row)}: column {column}: {has}: {self._text_remedy()}")
 
     def _text_remedy(self) -> str:
@@ -265,7 +266,7 @@ class HumanTable:
         words = self.texts(column)
         for row, word in enumerate(words):
             if word.split() != [word]:
-                what = f"{word!r} contains a blank" if word.strip() else "is empty"
+                what = f"{shortened(word, 60)!r} contains a blank" if word.strip() else "is empty"
                 raise BadInput(f"{self.where(row)}: column {column} {what}; a row is one word")
         self.check_words()
         parts = words if self.full_texts is None else self.full_texts

@@ -308,4 +308,6 @@ def _is_near(name: str, known: str) -> bool:
         is_swap = len(other) == 2 and a[other[0]] == b[other[1]] and a[other[1]] == b[other[0]]
         return is_swap or (len(other) == 1 and len(b) >= _LONG)
     short, long = sorted((a, b), key=len)
-    return any(short == long[:i] + long[i + 1 :] for i in range(len(long)))
+    return len(long) == len(short) + 1 and any(
+        short == long[:i] + long[i + 1 :] for i in range(len(long))
+    )

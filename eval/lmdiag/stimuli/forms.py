@@ -415,7 +415,9 @@ def critical_span(text: str, value: object, start_at: int = 1) -> tuple[int, int
     found = [*re.finditer(pattern, text)] or [*re.finditer(pattern, text, re.IGNORECASE)]
     if len(found) != 1:
         times = f"is {len(found)} times" if found else "is not"
-        raise ValueError(f"{named!r} {times} in the sentence: give its position, from 1")
+        raise ValueError(
+            f"{shortened(named, 60)!r} {times} in the sentence: give its position, from 1"
+        )
     start, end = found[0].span()
     inside = [(start, end)] if is_joined else [x for x in words if x[1] > start and x[0] < end]
     return inside[0][0], inside[-1][1]

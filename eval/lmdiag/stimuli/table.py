@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -17,6 +18,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
 from lmdiag.table_files import ROW_NAMES, Problems, RawTable
+from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
 GAP = (
@@ -178,20 +180,23 @@ def _words(value: Any) -> list[str]:
     """A list of words from one written as `bird|tree`, or in JSON's or Python's notation."""
     if value is None or value == "":
         return []
+    shown = shortened(value)
     if isinstance(value, str) and value.startswith("["):
         try:
             if re.search(r"""(['"])\s*\1""", value):  # no comma between two: Python joins them
                 raise ValueError
-            return _words(ast.literal_eval(value))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # on a backslash, which stays in the word
+                return _words(ast.literal_eval(value))
         except (ValueError, SyntaxError, RecursionError, MemoryError):
-            raise ValueError(f'{value!r} is not a list of words such as ["bird", "tree"]') from None
+            raise ValueError(f'{shown!r} is not a list of words such as ["bird", "tree"]') from None
     if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
         return list(value)
     if not isinstance(value, str):
-        raise ValueError(f"expected a list of words, not {value!r}")
+        raise ValueError(f"expected a list of words, not {shown!r}")
     # "a, b" as one word would never be predicted: accuracy would be 0 without a hint
     if len(value) > 1 and re.search("[,;]", value):
-        raise ValueError(f'{value!r}: separate words by |, or write a list: ["bird", "tree"]')
+        raise ValueError(f'{shown!r}: separate words by |, or write a list: ["bird", "tree"]')
     return [word.strip() for word in value.split("|")]
 
 
