@@ -8,9 +8,9 @@ import shutil
 from itertools import product
 
 import pytest
+import shown
 import torch
 import transformers
-from lmdiag.report.html import Report
 from reference import CLOSE, double
 from sentence_texts import SENTENCES
 from tokenizer_files import PUBLISHED
@@ -156,7 +156,7 @@ def test_both_readings_are_named_everywhere(tmp_path, command):
     assert told in err
     [results] = output.rglob("results.json")
     assert told in json.loads(results.read_text("utf-8"))["warnings"][0]
-    page = Report(lmdiag.load_run(results.parent)).page()
+    page = shown.page_of([lmdiag.load_run(results.parent)])
     assert "says, which is used: &#39;John saw Mary&#39; is [j o hn " in page
     (command.folder / "text.txt").write_text("John saw it.")
     assert told in command("check", data, "--model", tmp_path / "gpt2")[1]
