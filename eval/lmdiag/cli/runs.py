@@ -229,14 +229,14 @@ def _run_of_tables(path: Path, data: str | None, *, needs_rows: bool) -> Run:
     from lmdiag import diagnostics
     from lmdiag.results import Run, load_run, read_results
 
+    if needs_rows:
+        return load_run(path, data)
     results = read_results(path)
-    if not needs_rows and results.tasks.keys() <= diagnostics.built_in().keys():
+    if results.tasks.keys() <= diagnostics.built_in().keys():
         return Run(path, results, {})
     try:
         return load_run(path, data)
     except BadInput as error:
-        if needs_rows:
-            raise
         say(f"lmdiag: without effects: {error}")
         return Run(path, results, {})
 

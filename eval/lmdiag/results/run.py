@@ -158,13 +158,12 @@ def digests(path: Path, names: Iterable[str] = (PREDICTIONS, SCORES)) -> dict[st
     return sums
 
 
-def check_files(path: Path, results: Results) -> None:
-    """Checks that results were computed from the files beside them; `BadInput` if not.
+def check_files(path: Path, results: Results) -> ScoreTable | None:
+    """Checks that results were computed from the files beside them, and returns their scores.
 
     The digests tell whether the files were changed, `check_figures` whether the scores give the
-    figures: anybody can write a digest.
-
-    Scores that are not there (in runs of earlier versions) are made anew by `Run.scores`.
+    figures: anybody can write a digest. Scores that are not there (in runs of earlier versions) are
+    None; `Run.scores` makes them anew. `BadInput` if a file is another.
     """
     if not (path / PREDICTIONS).exists():
         raise BadInput(f"{path / PREDICTIONS} is missing: run again to make it")
@@ -176,9 +175,12 @@ def check_files(path: Path, results: Results) -> None:
                 f"{path / name} is not the file that this run wrote (its SHA-256 differs from "
                 "the one in results.json): run again with --overwrite"
             )
-    if has_scores:
-        with advice_to_overwrite():
-            check_figures(path / SCORES, results, read_scores(path / SCORES))
+    if not has_scores:
+        return None
+    with advice_to_overwrite():
+        table = read_scores(path / SCORES)
+        check_figures(path / SCORES, results, table)
+    return table
 
 
 def _has_scores(path: Path, results: Results) -> bool:
@@ -216,7 +218,12 @@ def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
 
 
 def read_results(path: Path) -> Results:
-    """Returns the results of a run directory: the one way to open it.
+    """Returns the results of a run directory; see `_opened`."""
+    return _opened(path)[0]
+
+
+def _opened(path: Path) -> tuple[Results, ScoreTable | None]:
+    """The results of a run directory, and its scores if it has them: the one way to open it.
 
     `BadInput` if there are none, they are damaged (see `read_record`), or were not computed from
     the predictions beside them.
@@ -230,8 +237,7 @@ def read_results(path: Path) -> Results:
             raise BadInput(f"no run in {path} is finished ({names}): {HOW_TO_CONTINUE}")
         raise BadInput(f"{path} is not a finished run: it has no {RESULTS}; `lmdiag run` writes it")
     results = _read(path)
-    check_files(path, results)
-    return results
+    return results, check_files(path, results)
 
 
 def _read(path: Path) -> Results:
@@ -252,7 +258,7 @@ class Run(Presentable):
         results: its figures and facts.
         stimuli: task -> its rows, unperturbed.
         parts: runs on different tasks that this one joins; see `joined_runs`.
-        computed: its scores, where they are not in a file.
+        computed: its scores, where they are known.
     """
 
     path: Path
@@ -293,9 +299,9 @@ class Run(Presentable):
             return self.computed
         if self.parts:
             return {task: table for part in self.parts for task, table in part.scores.items()}
-        if _has_scores(self.path, self.results):
-            return read_scores(self.path / SCORES)
         results = self.results
+        if _has_scores(self.path, results):
+            return read_scores(self.path / SCORES)
         how = results.protocol, results.model.word_folds, results.model.kind
         table = {
             task: {
@@ -383,7 +389,7 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
     folders = run_folders([Path(path)])
     path = folders[0] if len(folders) == 1 else Path(path)
-    results = read_results(path)
+    results, scores = _opened(path)
     protocol = results.protocol
     source = data or results.data.source
     if data is None:  # a folder of runs may have the name of the data: it is passed over
@@ -401,7 +407,7 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
                 f"{other}; name the right one by --data"
             )
-    run = Run(path, results, loaded)
+    run = Run(path, results, loaded, computed=scores)
     _ = run.scores
     return run
 

@@ -194,18 +194,18 @@ def read_scores(path: Path) -> ScoreTable:
     `BadInput` if it is missing or damaged, a value has another type or range than `Scores` says, or
     a measure has an item twice.
     """
-    table = read_parquet(path, repeated=_TEXTS)
+    table = read_parquet(path, repeated=_TEXTS).unify_dictionaries()
     expected = [*zip(schema_of_scores().names, _types_read(), strict=True)]
     if [(field.name, field.type) for field in table.schema] != expected:
         columns = ", ".join(f"{field.name} ({field.type})" for field in table.schema)
         raise BadInput(f"{path} does not have the columns of scores: {shortened(columns)}")
-    blocks = table.select([*_BLOCK, "statistic", "over"]).to_pandas()
-    starts = np.flatnonzero((blocks != blocks.shift()).any(axis=1)).tolist()
+    blocks = table.select([*_BLOCK, "statistic", "over"])
+    starts = _starts(blocks)
     if problem := _problem(table, starts):
         raise BadInput(f"{path} does not have the values of scores: {problem}")
     stored: dict[str, dict[SettingKey, _StoredScores]] = {}
-    ends = pairwise([*starts, len(blocks)])
-    for (start, end), key in zip(ends, blocks.iloc[starts].to_numpy(), strict=True):
+    keys = zip(*blocks.take(starts).to_pydict().values(), strict=True)
+    for (start, end), key in zip(pairwise([*starts, len(blocks)]), keys, strict=True):
         task, setting, shuffle, measure, *_ = key
         task_scores = stored.setdefault(task, {})
         measures = task_scores.setdefault((setting, int(shuffle)), _StoredScores())
@@ -221,6 +221,18 @@ def _types_read() -> list[pa.DataType]:
 
     text = pa.dictionary(pa.int32(), pa.string())
     return [text if field.name in _TEXTS else field.type for field in schema_of_scores()]
+
+
+def _starts(blocks: pa.Table) -> list[int]:
+    """The rows that differ from the row before them; 0 for the first."""
+    is_start = np.zeros(len(blocks), dtype=bool)
+    is_start[:1] = True
+    for column in blocks.combine_chunks().itercolumns():
+        for values in column.chunks:  # one, or none
+            numbers = values.indices if hasattr(values, "indices") else values
+            codes = numbers.to_numpy(zero_copy_only=False)
+            is_start[1:] |= codes[1:] != codes[:-1]
+    return np.flatnonzero(is_start).tolist()
 
 
 def _problem(table: pa.Table, starts: Sequence[int]) -> str:
