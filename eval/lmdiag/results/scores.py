@@ -194,6 +194,8 @@ def read_scores(path: Path) -> ScoreTable:
     `BadInput` if it is missing or damaged, a value has another type or range than `Scores` says, or
     a measure has an item twice.
     """
+    import pyarrow as pa
+
     table = read_parquet(path, repeated=_TEXTS).unify_dictionaries()
     expected = [*zip(schema_of_scores().names, _types_read(), strict=True)]
     if [(field.name, field.type) for field in table.schema] != expected:
@@ -204,7 +206,7 @@ def read_scores(path: Path) -> ScoreTable:
     if problem := _problem(table, starts):
         raise BadInput(f"{path} does not have the values of scores: {problem}")
     stored: dict[str, dict[SettingKey, _StoredScores]] = {}
-    keys = zip(*blocks.take(starts).to_pydict().values(), strict=True)
+    keys = zip(*blocks.take(pa.array(starts, pa.int64())).to_pydict().values(), strict=True)
     for (start, end), key in zip(pairwise([*starts, len(blocks)]), keys, strict=True):
         task, setting, shuffle, measure, *_ = key
         task_scores = stored.setdefault(task, {})
