@@ -258,7 +258,8 @@ class Run(Presentable):
         results: its figures and facts.
         stimuli: task -> its rows, unperturbed.
         parts: runs on different tasks that this one joins; see `joined_runs`.
-        computed: its scores, where they are known.
+        computed: its scores, where they are not in a file.
+        stored: its scores, where they were read from the file already.
     """
 
     path: Path
@@ -266,6 +267,7 @@ class Run(Presentable):
     stimuli: dict[str, Stimuli]
     parts: Sequence[Run] = ()
     computed: ScoreTable | None = None
+    stored: ScoreTable | None = None
     _means: dict[tuple[str, str], MeasureScores] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -295,8 +297,9 @@ class Run(Presentable):
         Where there is no `scores.parquet` they are computed, and written unless the folder cannot
         be written.
         """
-        if self.computed is not None:
-            return self.computed
+        known = self.computed or self.stored
+        if known is not None:
+            return known
         if self.parts:
             return {task: table for part in self.parts for task, table in part.scores.items()}
         results = self.results
@@ -407,7 +410,7 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
                 f"{source} is not the data {path} was made on: its {task} has fingerprint "
                 f"{other}; name the right one by --data"
             )
-    run = Run(path, results, loaded, computed=scores)
+    run = Run(path, results, loaded, stored=scores)
     _ = run.scores
     return run
 
