@@ -297,7 +297,7 @@ class Run(Presentable):
         Where there is no `scores.parquet` they are computed, and written unless the folder cannot
         be written.
         """
-        known = self.computed or self.stored
+        known = self.stored if self.computed is None else self.computed
         if known is not None:
             return known
         if self.parts:
