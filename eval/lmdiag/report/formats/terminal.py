@@ -125,7 +125,7 @@ def print_output(output: Output, console: Console | None = None) -> None:
     if leading:
         if output.facts:
             console.print()
-        _print_lines(leading, console, "bold")
+        _print_lines(leading, console, "bold", wrap=True)
     for section in output.sections:
         if section.grids or section.remarks or section.signatures:
             print_section(section._replace(tables=section.grids, further=()), console)
