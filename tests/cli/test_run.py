@@ -122,7 +122,7 @@ def test_three_models_fill_one_screen(data_dir, tmp_path, monkeypatch, capsys):
         monkeypatch.setenv("COLUMNS", str(columns))
         for made in runs:
             _finish(made, is_shown=False, as_json=False)
-        _compare(runs, tmp_path, as_json=False)
+        _compare(runs, tmp_path, (), as_json=False)
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) <= 60
         assert sum(line.count("[") for line in lines) == 3 * 14  # intervals
@@ -136,7 +136,7 @@ def test_checkpoints_are_shown_in_the_order_of_training(demo_dir, tmp_path, caps
                        training_step=step, commit=f"{step:040}", seed=step)
         for step in (1000, 2000, 500)  # the order of names
     }  # fmt: skip
-    _compare([load_run(folder) for folder in made.values()], tmp_path, as_json=False)
+    _compare([load_run(folder) for folder in made.values()], tmp_path, (), as_json=False)
     out = capsys.readouterr().out
     assert out.index("step 500") < out.index("step 1000") < out.index("step 2000")
     assert f"Differences: lmdiag compare {made[500]} {made[2000]}\n" in out

@@ -135,7 +135,6 @@ FOLDERS = [
     # options
     ("bert", lambda _: os.environ.pop("WORLD_SIZE"), {"tp": True}, "several processes"),
     ("llama", nothing, {"tp": True}, "1 key-value heads"),
-    ("bert", nothing, {"attention": "sideways"}, "attention"),
     ("bert", nothing, {"quantization": "4bit"}, "requires bitsandbytes"),
     *(("bert", nothing, {option: name}, f"no device {name!r} here")
       for option in ("device", "device_map") for name in ("cuda:99", "meta", "")),

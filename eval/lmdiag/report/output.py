@@ -7,7 +7,8 @@ list), and an `Output` becomes a file or a text by one function for each format
 - a new kind of result is a function that returns an `Output`, and a line in `display`;
 - a new format is a module with `render(output, width)`, and a line in `FORMATS`.
 
-Every format shows, in this order: title and facts, findings, warnings, sections. A section has a
+Every format shows, in this order: title and facts, warnings, findings, sections (a page begins
+with the findings). A section has a
 title, lines above its tables, charts, tables, remarks, and items. Formats leave out what they
 cannot show: a terminal charts and items, csv all but `frame`.
 
@@ -161,6 +162,6 @@ class Output:
 
     @property
     def lines(self) -> list[str]:
-        """What formats without a masthead show first: facts, findings and warnings, in lines."""
+        """What formats without a masthead show first: facts, warnings and findings, in lines."""
         facts = [": ".join((fact.name, " · ".join(fact.lines))) for fact in self.facts]
-        return [*facts, *self.findings, *self.warnings]
+        return [*facts, *self.warnings, *self.findings]

@@ -44,8 +44,14 @@ def check_figures(path: Path, results: Results, table: ScoreTable) -> None:
 
 def _differences(results: Results, table: ScoreTable) -> Iterator[str]:
     """Yields what differs between figures and scores."""
-    yield from _unequal("task", results.tasks, table)
-    for task, settings in results.tasks.items():
+    # without an item that has a value, there is neither a figure nor a score
+    tasks = {
+        task: {name: content for name, content in settings.items() if _scored_measures(content)}
+        for task, settings in results.tasks.items()
+    }
+    scored = {task: settings for task, settings in tasks.items() if settings}
+    yield from _unequal("task", scored, table)
+    for task, settings in scored.items():
         yield from _unequal(f"setting of {task}", settings, {name for name, _ in table[task]})
         for setting, content in settings.items():
             keys = sorted(key for key in table[task] if key[0] == setting)
@@ -56,11 +62,16 @@ def _differences(results: Results, table: ScoreTable) -> Iterator[str]:
                 yield f"{problem}, of {task} in setting {setting}"
 
 
+def _scored_measures(content: SettingResults) -> list[str]:
+    """The measures of a setting that have scores: all but points of curves."""
+    return [name for name in content.measures if not MeasureName.of(name).is_curve_point]
+
+
 def _differences_of_setting(
     content: SettingResults, shuffles: Sequence[MeasureScores]
 ) -> Iterator[str]:
     """Yields what differs in one setting."""
-    names = [name for name in content.measures if not MeasureName.of(name).is_curve_point]
+    names = _scored_measures(content)
     yield from _unequal("measure", names, shuffles[0])
     for name in names:
         measure = content.measures[name]

@@ -121,11 +121,10 @@ def print_output(output: Output, console: Console | None = None) -> None:
         console.print()
         _print_lines([fact.name], console, "bold", wrap=True)
         _print_lines(fact.lines, console, wrap=True)
-    leading = [*output.findings, *output.warnings]
-    if leading:
-        if output.facts:
-            console.print()
-        _print_lines(leading, console, "bold", wrap=True)
+    if output.facts and (output.warnings or output.findings):
+        console.print()
+    _print_lines(output.warnings, console, "bold")
+    _print_lines(output.findings, console, "bold", wrap=True)
     for section in output.sections:
         if section.grids or section.remarks or section.signatures:
             print_section(section._replace(tables=section.grids, further=()), console)
