@@ -196,7 +196,8 @@ def test_unfinished_runs_are_named(command):
     begun.mkdir(parents=True)
     (begun / "run.json").write_text("{}")
     for arguments in (
-        ("compare", output), ("report", output, "--format", "csv"), ("report", output),
+        ("compare", output), ("report", output, "--format", "csv"),
+        ("report", output, "--out", command.folder / "jobs.html"),
         ("items", output, "--out", command.folder / "jobs.csv"),
     ):  # fmt: skip
         code, _, err = command(*arguments)
