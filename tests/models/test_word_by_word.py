@@ -136,11 +136,12 @@ def test_long_texts_take_linear_time(name, n_words, monkeypatch):
     model = load(f"demo:{name}", LoadOptions())
     sizes = []
 
-    def read(rows, pick):
+    def read_layers(rows, layers, pick):
         sizes.append(sum(len(row.ids) for row in rows))
-        return torch.full((sum(len(row.reads) for row in rows), 1), -1.0)
+        answers = torch.full((sum(len(row.reads) for row in rows), 1), -1.0)
+        return iter([answers] * len(layers))
 
-    monkeypatch.setattr(model.reader, "read", read)
+    monkeypatch.setattr(model.reader, "read_layers", read_layers)
     seconds = []
     for size in (n_words // 5, n_words):
         model.report = (shares := []).append
