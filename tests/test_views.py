@@ -173,9 +173,9 @@ def check_figures(runs):
                 assert score == results.measure(task, setting, name).value
             others = [run.mean_scores(task, setting)[name].items for run in runs]
             if (setting, name) in compared and {*others[0]} == {*others[1]} == {*scores.items}:
-                assert compared[setting, name].a == pytest.approx(value, abs=1e-12)
+                assert compared[setting, name].base == pytest.approx(value, abs=1e-12)
                 other = second.results.measure(task, setting, name).value
-                assert compared[setting, name].b == pytest.approx(other, abs=1e-12)
+                assert compared[setting, name].new == pytest.approx(other, abs=1e-12)
 
 
 def check_models(runs):
