@@ -7,10 +7,9 @@ list), and an `Output` becomes a file or a text by one function for each format
 - a new kind of result is a function that returns an `Output`, and a line in `display`;
 - a new format is a module with `render(output, width)`, and a line in `FORMATS`.
 
-Every format shows, in this order: title and facts, warnings, findings, sections (a page begins
-with the findings). A section has a
-title, lines above its tables, charts, tables, remarks, and items. Formats leave out what they
-cannot show: a terminal charts and items, csv all but `frame`.
+Every format shows, in this order: title and facts, warnings, findings, sections; a page begins with
+the findings. A section has a title, lines above its tables, charts, tables, remarks, and items.
+Formats leave out what they cannot show: a terminal charts and items, csv all but `frame`.
 
 Charts and items take long to make, so they are `Deferred` until a format asks for them.
 """
