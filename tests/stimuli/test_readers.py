@@ -105,10 +105,30 @@ def test_a_short_row_is_an_error_with_file_and_line(reader, tmp_path):
         reader(path)
 
 
-@pytest.mark.parametrize("sentence", [r"A \textbf{dog} sat.", "A <b>dog</b> sat.", "A<br>dog."])
-def test_markup_in_sentences_is_no_separator(sentence):
-    with pytest.raises(BadInput, match=r"markup stands in every sentence, as .*: remove it"):
-        stimuli.load({"sentence": [sentence, f"Now {sentence}"]})
+@pytest.mark.parametrize("markup", [r"A \textbf{dog} sat.", "A <b>dog</b> sat.", "A&nbsp;dog."])
+@pytest.mark.parametrize("other", ["A plain one.", "A <i>cat</i> sat."])
+def test_markup_is_named_in_all_sentences_and_in_some(markup, other):
+    with pytest.raises(BadInput, match=r"row 2: .* has markup in it, .*would be read as text"):
+        stimuli.load({"context": ["The <unk> dog", markup, other], "target": ["sat", "a", "b"]})
+    with pytest.raises(BadInput, match="the column sentence has markup in it"):
+        stimuli.load({"sentence": [markup, other]})
+
+
+def test_a_name_that_is_given_twice_is_refused():
+    with pytest.raises(BadInput, match="names a and b as sentence: give one of them"):
+        stimuli.load({"a": ["A dog."], "b": ["A cat."]}, columns=["sentence=a", "sentence=b"])
+
+
+LABELS = ["Context", "Target", "Position", "Contrast", "Good", "Expected", "Word", "Text", "Region"]
+
+
+@pytest.mark.parametrize("name", [*LABELS, "condicion"])
+def test_a_factor_of_any_name_is_a_condition(name):
+    """Two labels that repeat across items are levels, also under the name of something else."""
+    rows = {"item": [str(n // 2) for n in range(16)], name: ["early", "late"] * 8}
+    rows["sentence"] = [f"The {x} dog {n} sat." for n, x in zip(*rows.values(), strict=True)]
+    design = design_of(stimuli.load(rows))
+    assert [*design.levels.values()] == [{"early": 8, "late": 8}]
 
 
 def test_a_column_is_a_condition_only_where_texts_differ_with_it():

@@ -197,7 +197,7 @@ BAD = {
     "blank in an item": (put("item", "2 "), "own.csv:7: the column item has 1 row as '2 ', 3 as"),
     "itm": (named("item", "itm"), "the column 'itm' is nearly 'item'"),
     "items": (named("item", "items"), "the column 'items' is nearly 'item'"),
-    "swapped letters": (named("frequency", "conditoin"), "'conditoin' is nearly 'condition'"),
+    "swapped letters": (named("frequency", "contrsat"), "'contrsat' is nearly 'contrast': give"),
     "identical rows": (FILE + FILE.split("\n", 1)[1], "own.csv:98: the row is identical to line 2 "
                        "(96 repeated: lines 98, 99, 100, 101, 102 and 91 more): remove them, "),
     "NA as target": ("context,target\nA,NA\n", "own.csv:2: the column target is empty: fill it in"),

@@ -8,6 +8,7 @@ and so are two sentences in a row.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.stimuli.forms import PAIR, form_of, is_region
 from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
 from lmdiag.stimuli.names import pair_of_sentences
+from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Problems, RawTable
 from lmdiag.text import folded, shortened
 from lmdiag.types import BadInput, TableOptions
@@ -35,6 +37,7 @@ _WORDS_OF: Mapping[ValueKind, str] = {
 
 _NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | {"condition", "text", "position", "word"}
 _NAMES |= {"participant", "response", "count", "cloze"}
+_GAP = re.compile(GAP, re.IGNORECASE).search
 _REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch
 
 # words of values that may be texts though they repeat across items, as those of templates
@@ -65,6 +68,7 @@ def name_columns(
         with problems.kept():
             given = _given_names(table, text)
             texts += [given["text"]] if "text" in given else []
+            _refuse_second_column(given, chosen)
             chosen |= given
     if len(texts) > 1:
         table, chosen["text"] = _with_joined(table, texts)
@@ -159,6 +163,8 @@ class _Fitting:
                 return True
         if name in ("context", "sentence"):
             return kind in ("text", "question")
+        if name == "target" and kind == "label" and not self._may_be_asked(column):
+            return False
         if name in ("target", "right_context", *PAIR) or name.startswith("region_"):
             return kind not in ("number", "file")
         if name in ("good", "contrast"):
@@ -171,6 +177,18 @@ class _Fitting:
         if name == "position":
             return kind == "number"
         return True
+
+    def _may_be_asked(self, column: str) -> bool:
+        """Whether labels may be words at a blank: of a gap, or after a context."""
+        sentences = self._column("sentence")
+        if not sentences or self.kind(sentences) not in ("text", "question"):
+            return True
+        texts = self.table.columns[sentences]
+        words = self.table.columns[column]
+        pairs = [(str(word), str(text)) for word, text in zip(words, texts, strict=True)]
+        if "context" not in self.names:
+            return any(_GAP(text) for _, text in pairs)
+        return 2 * sum(word in text for word, text in pairs) > len(pairs)
 
     def _column(self, name: str) -> str:
         return self.chosen.get(name) or next(iter(self.claimed.get(name, ())), "")
@@ -214,6 +232,14 @@ def _given_names(table: RawTable, text: str) -> dict[str, str]:
     inside = columns[first : last + 1]
     regions = [name for name in inside if len(stems) > 1 or re.sub(r"\d+", "", name) in stems]
     return {f"region_{number}": column for number, column in enumerate(regions, start=1)}
+
+
+def _refuse_second_column(given: Mapping[str, str], chosen: Mapping[str, str]) -> None:
+    """Refuses another column for a name that has one; texts alone are named by several."""
+    for name in given.keys() & chosen.keys() - {"text"}:
+        if given[name] != chosen[name]:
+            both = f"{chosen[name]} and {given[name]}"
+            raise BadInput(f"--columns names {both} as {name}: give one of them")
 
 
 def _with_joined(table: RawTable, names: Sequence[str]) -> tuple[RawTable, str]:
@@ -284,6 +310,7 @@ def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
         ends = (re.search(r"\d+$", name) for name in names)
         known = {*known, *(f"region_{int(end[0])}" for end in ends if end)} - {"sentence"}
     pair = () if form or "context" in table.columns else pair_of_sentences(names)
+    known = known - {"condition"}  # a condition has any name
     problems = []
     if pair:
         remedy = f"--columns sentence_good={pair[0]} sentence_bad={pair[1]}"
@@ -293,7 +320,7 @@ def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
     for name in names:
         meant = next((x for x in sorted(known - table.columns.keys()) if _is_near(name, x)), "")
         if meant and name not in {*pair, *regions}:
-            remedy = f"rename it to {meant}, or to another name"
+            remedy = f"give --columns {meant}={shlex.quote(name)}, or rename it"
             problems.append(f"the column {name!r} is nearly {meant!r}: {remedy}")
     return problems
 

@@ -102,13 +102,15 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
     columns = stimuli.columns()
-    texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
+    filled_texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
+    texts = [name for name in filled_texts if (name != "sentence") == stimuli.asks_words]
+    unread = dict.fromkeys((name for name in filled_texts if name not in texts), "not read")
     names = item_columns(options, columns)
     named = [column_like(name, columns) for name in options.conditions]
     filled = [name for name, values in columns.items() if any(x not in (None, "") for x in values)]
     others = [x for x in filled if x in named or x not in (*NO_CONDITIONS, *names)]
     has_shares = "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns)
-    shares = {"human": _SHARES} if has_shares else {}
+    known_uses = {**({"human": _SHARES} if has_shares else {}), **unread}
     form = _FORMS[stimuli.form]
     if stimuli.regions:
         form += f" in up to {max(map(len, stimuli.regions))} regions"
@@ -119,12 +121,11 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
         rows = first_rows(stimuli)
         return Design(
-            len(stimuli), form, others=uses | shares, warnings=hints, texts=texts, rows=rows
+            len(stimuli), form, others=uses | known_uses, warnings=hints, texts=texts, rows=rows
         )
     table = DataFrame({name: Series(columns[name], dtype=object) for name in others})
-    for name in TEXT_COLUMNS:
-        if name in filled:
-            table[name] = columns[name]
+    for name in texts:
+        table[name] = columns[name]
     table["item"] = joined_items(DataFrame({name: columns[name] for name in names}))
     found = uses_of(table, [name for name in named if name in others])
     table = table.assign(**{name: level_texts(table[name]) for name in others})
@@ -141,7 +142,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         },
         cells={", ".join(cell): (len(part), int(part["rows"].sum())) for cell, part in cells},
         n_complete=len(design.complete(found.levels)),
-        others={x: shares.get(x, use) for x, use in found.others.items()},
+        others=found.others | known_uses,
         warnings=[*design.warnings()],
         texts=texts,
         rows=first_rows(stimuli, found.levels),

@@ -12,7 +12,7 @@ from itertools import chain, count, repeat
 from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
-from lmdiag.stimuli.table import GAP, text_problem
+from lmdiag.stimuli.table import GAP, MARKUP, text_problem
 from lmdiag.table_files import RawTable
 from lmdiag.text import WITHOUT_SPACES, folded, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions
@@ -34,8 +34,6 @@ SENTENCE_ENDS = ".!?…。！？\"'”’)"
 
 # names of the critical word and the words after it
 _CRITICAL = ("critical", "spill_1", "spill_2")
-# HTML's tags and LaTeX's commands
-_MARKUP = re.compile(r"</?[a-z][a-z0-9]*(\s[^<>]*)?/?>|\\[a-z]+\{", re.IGNORECASE).search
 # names of columns of positions that count from 0
 _FROM_ZERO = re.compile(r"0[-_ ]?(idx|ind|base)|zero|(idx|index)[-_ ]?0").search
 # folded names of columns that may have the word after a fragment
@@ -277,7 +275,7 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
     elif "regions" in table.columns and (names or is_divided):
         problem = "the column regions is made of the regions: rename it"
     elif separator or not (names or is_divided):
-        problem = _other_separator(texts, mark)
+        problem = _other_separator(texts, mark, is_divided=is_divided)
     if problem:
         raise BadInput(f"{table.name}: {problem}")
     if not (names or is_divided):
@@ -301,17 +299,14 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
     return table.having({"sentence": sentences, "regions": spans}, without=names)
 
 
-def _other_separator(sentences: Iterable[Any], separator: str) -> str:
+def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bool) -> str:
     """What is wrong with sentences whose words or regions other characters separate; "" if none."""
     texts = [sentence for sentence in sentences if isinstance(sentence, str)]
-    texts = [re.sub(GAP, " ", text, flags=re.IGNORECASE).strip() for text in texts]
+    no_mark = f"{GAP}|{MARKUP}"
+    texts = [re.sub(no_mark, " ", text, flags=re.IGNORECASE).strip() for text in texts]
     numbers = [re.match(r"[(\[]?\d+[.)\]]+\s+(?=\S)", text) for text in texts]
     if len(texts) > 1 and all(numbers):
         what = f"a number stands before every sentence, as in {shortened(texts[0], 40)!r}"
-        return f"the column sentence: {what}, and would be read as text: remove it"
-    markup = [_MARKUP(text) for text in texts]
-    if len(texts) > 1 and all(markup) and markup[0]:
-        what = f"markup stands in every sentence, as {markup[0][0]!r}"
         return f"the column sentence: {what}, and would be read as text: remove it"
     marks = sorted("*/_^@#~\\", key=lambda mark: -sum(text.count(mark) for text in texts))
     for mark in marks if len(texts) > 1 else ():
@@ -320,6 +315,8 @@ def _other_separator(sentences: Iterable[Any], separator: str) -> str:
         if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
             what = f"{mark} stands between words in every sentence, and would be read as text"
             remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
+            if is_divided:
+                remedy = "remove it, since another one divides the regions"
             return f"the column sentence: {what}: {remedy}"
     if len(texts) > 1 and all(re.search(r"\[\w[^][]*\]|\{\w[^}{]*\}", text) for text in texts):
         what = "brackets stand in every sentence, and would be read as text"

@@ -28,6 +28,13 @@ GAP = (
 """How the place of a word is often marked, without regard to letter case. Two underscores may be
 part of a name."""
 
+MARKUP = (
+    r"</?(?!(?:mask|blank|unk|s|bos|eos|pad|sep|cls)\b)[a-z][a-z0-9]*(?:\s[^<>]{0,200})?/?>|\\[a-z]+\{"
+    r"|&(?:[a-z]{2,8}|#\d{1,6});"
+)
+"""HTML's tags and characters by name, and LaTeX's commands, without regard to letter case. Tokens
+of models such as <unk> are none."""
+
 # how text files write truth values, in lower case
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 # type of a column -> the type of values that need no conversion
@@ -46,6 +53,11 @@ _ALONE = "which can never be one of the top words: give each word on its own, wi
 _RULES = [
     (("id", "contrast"), r"^$", "is empty"),
     (("context", "right_context"), GAP, f"has a blank in it, {{!r}}: {_SPLIT}"),
+    (
+        ("context", "right_context", "target", "sentence"),
+        MARKUP,
+        "has markup in it, {!r}, which would be read as text: remove it",
+    ),
     (("context",), r"\s\Z", "ends in a space: remove it"),
     (("gap_spaces",), r"\A(?!(?:both|before|after|none)?\Z)", "is not both, before, after or none"),
     (("target",), r"\A\s*\Z", "is empty: name the word to score"),
