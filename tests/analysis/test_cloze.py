@@ -89,7 +89,7 @@ def test_every_number_of_terminal_page_and_json_is_the_hand_computed_one(command
     assert "empty responses left out: 1 (line 9)" in found["notes"]
     written = pd.read_csv(out)
     assert written["word"].tolist() == [*P]
-    assert written["model"].unique() == ["org/m"]
+    assert written["model"].unique() == ["m"]
     _, text, _ = command(*arguments)
     shown = re.sub("<[^>]*>", " ", page.read_text().partition("</style>")[2])
     computed = (sum(divergences) / 2, values["spearman_pooled"])

@@ -20,8 +20,8 @@ def test_runs_are_compared_with_the_first(command):
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert command("compare", *arguments, "--json")[1] == out
-    names = ["org/[b]first", "org/second", "org/third"]
-    assert [model["model"] for model in document["models"]] == names
+    names = ["[b]first", "second", "third"]
+    assert [model["name"] for model in document["models"]] == names
     assert document["seed"] == 3
     assert document["direction"] == "new minus base"
     results = dict(zip(names, map(read_results, runs), strict=True))
@@ -123,7 +123,7 @@ def test_tables_go_to_standard_output_and_need_no_data_set(command):
     table = ("--tasks", "role88", "--format")
     code, out, err = command("report", *command.runs, *table, "markdown")
     assert (code, err) == (0, "")
-    assert "| org/second |" in out
+    assert "| second |" in out
     data = shutil.copytree(command.data, command.folder / "gone")
     run = make_run(command.folder / "run", data)
     shutil.rmtree(data)
@@ -134,7 +134,7 @@ def test_tables_go_to_standard_output_and_need_no_data_set(command):
     saved = command("report", *command.runs, *arguments, "--out", file)[:2]
     assert saved == (0, f"Saved in {file}\n")
     table = file.read_text().partition("Predictions for chosen items")[2]
-    assert "org/second" in table
+    assert "second" in table
     refused = command.refused("report", *command.runs, *arguments, "--format", "csv")
     assert "`lmdiag items RUNS --out FILE` writes the items" in refused
 

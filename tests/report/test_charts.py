@@ -264,7 +264,7 @@ def test_effects_of_a_design_stand_against_layer_and_step(axis, n_runs, root, tm
 
 
 def test_a_model_has_the_same_colour_and_mark_in_all_charts(runs):
-    models = [run.results.model.id for run in (runs["strong"], runs["weak"])]
+    models = ["strong", "weak"]
     looks = {name: set() for name in models}
     for plot in plots_of([runs["strong"], runs["weak"]]):
         for layer in plot.spec.get("layer", ()):

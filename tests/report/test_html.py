@@ -61,9 +61,9 @@ def test_a_page_gives_the_method_and_every_figure(page_of, runs, forms):
         (["pairs"], "unscorable: 1 row (adjunct_island?)", "−log₂ of a probability"),
         (["sentences"], "first word of 6 sentences"),
         (["suites", "suites of weak"], "1 of 2 predictions hold", SUM, "3 verb1", "✗"),
-        (["suites", "suites of weak"], "org/weak − org/strong", "show differences of percentages"),
-        (["pairs", "pairs of weak"], "org/strong: good preferred by"),
-        (checkpoints, "org/trained: 3 checkpoints", "Training", "step 64000 − step 0"),
+        (["suites", "suites of weak"], "weak − strong", "show differences of percentages"),
+        (["pairs", "pairs of weak"], "strong: good preferred by"),
+        (checkpoints, "trained: 3 checkpoints", "Training", "step 64000 − step 0"),
     ):
         page = page_of(*names)
         assert page.open == []
@@ -106,7 +106,7 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
     assert "CPRAG-102: commonsense and pragmatic inference" in two.text
     printed = compare_runs(strong, weak)  # as `lmdiag compare` prints it
     (pair,) = compared([strong, weak], ReportFigures.of([strong.results, weak.results]).sources)
-    assert (pair.base, pair.new) == ("org/strong", "org/weak")
+    assert (pair.base, pair.new) == ("strong", "weak")
     assert str([*pair.comparisons.values()]) == str(printed)  # undefined is not equal to itself
     assert {*re.findall(r"var\(--c\d\)", json.dumps(two.charts["differences-1-1"]))} == {
         "var(--c1)", "var(--c2)"

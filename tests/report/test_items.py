@@ -186,7 +186,7 @@ def test_chosen_items_may_be_rows_or_contrasts(runs):
     chosen = choose([runs["strong"], runs["weak"]], [row, contrast])
     pair = sorted(range(2), key=lambda i: rows["condition"][i])  # appropriate first: table 10
     assert [choice.context for choice, _ in chosen] == [rows["context"][i] for i in (2, *pair)]
-    assert [*chosen[0][1]] == ["org/strong", "org/weak"]
+    assert [*chosen[0][1]] == ["strong", "weak"]
     assert all(len(row.top) == 5 for _, answers in chosen for row in answers.values() if row)
     with pytest.raises(BadInput, match=f"no item '{contrast}x' .did you mean '{contrast}"):
         choose([runs["strong"]], [f"{contrast}x"])

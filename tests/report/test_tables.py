@@ -190,7 +190,7 @@ def test_what_one_of_two_models_lacks_is_said_of_it(runs):
     strong = changed(runs["strong"].results, "cprag102", "none", not_computed=["rank: why"])
     weak = runs["weak"].results
     assert sections_of(strong)[0].remarks[0] == "not computed: rank: why"
-    assert sections_of(strong, weak)[0].remarks[0] == "not computed by org/strong: rank: why"
+    assert sections_of(strong, weak)[0].remarks[0] == "not computed by strong: rank: why"
 
 
 def test_figures_of_the_paper_stand_beside_runs_on_its_rows(runs):
@@ -226,10 +226,10 @@ def test_an_overview_of_a_task_without_figures_is_empty(runs):
 def test_runs_of_one_name_are_told_apart_by_what_differs(runs):
     run = runs["strong"].results
     other = replace(run, model=replace(run.model, dtype="bfloat16"))
-    assert run_labels([run, other]) == ["org/strong (float32)", "org/strong (bfloat16)"]
+    assert run_labels([run, other]) == ["strong (float32)", "strong (bfloat16)"]
     later = replace(run, model=replace(run.model, commit="f" * 40))
-    names = ["org/strong (aaaaaaaaaaaa) #1", "org/strong (ffffffffffff)"]
-    assert run_labels([run, later, run]) == [*names, "org/strong (aaaaaaaaaaaa) #3"]
+    names = ["strong (aaaaaaaaaaaa) #1", "strong (ffffffffffff)"]
+    assert run_labels([run, later, run]) == [*names, "strong (aaaaaaaaaaaa) #3"]
 
 
 def test_numbers_as_readers_see_them():

@@ -97,8 +97,9 @@ def test_models_of_different_identity_are_not_averaged(tmp_path):
     rows = [f"{i},{c},The {c} of {i} is a,bird" for i in range(1, 10) for c in ("hen", "robin")]
     data.write_text("\n".join(["item,animal,context,target", *rows]))
     models = [
-        {"dtype": "float32"}, {"dtype": "bfloat16"}, {"id": "org/a", "name": "x"},
-        {"id": "org/b", "name": "x"}, {"name": "x", "revision": "step1"},
+        {"dtype": "float32"}, {"dtype": "bfloat16"}, {"id": "other/model"},
+        {"id": "org/a", "name": "x"}, {"id": "org/b", "name": "x"},
+        {"name": "x", "revision": "step1"},
         {"name": "x", "revision": "step2"}, {"quantization": "8bit"},
     ]  # fmt: skip
     runs = [
@@ -189,7 +190,7 @@ def test_runs_on_one_file_under_two_names_are_compared(tmp_path, has_ids):
     for measure in ("sensitivity", "surprisal"):
         values = [run.results.measure(run.path.name, "none", measure).value for run in runs]
         assert [compared[measure].base, compared[measure].new] == values
-    assert "org/two" in page_of(runs)
+    assert "two" in page_of(runs)
     (tmp_path / "two.csv").write_text(text.replace("The 8", "The last"))
     with pytest.raises(BadInput, match="signatures differ in data"):
         lmdiag.compare(runs[0], make_run(tmp_path / "other", tmp_path / "two.csv"))

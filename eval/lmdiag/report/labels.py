@@ -11,7 +11,13 @@ from lmdiag.protocol import KNOBS, Protocol, QueryOptions, ScoringOptions, bos_r
 from lmdiag.report import numbers
 from lmdiag.report.output import Fact
 from lmdiag.results import Results
-from lmdiag.results.models import model_label, model_labels, short_commit
+from lmdiag.results.models import (
+    distinct_names,
+    model_label,
+    model_labels,
+    own_id,
+    short_commit,
+)
 from lmdiag.text import shortened, visible
 from lmdiag.training_steps import trained_model
 from lmdiag.types import ModelInfo
@@ -22,10 +28,11 @@ from lmdiag.types import ModelInfo
 def model_facts(model: ModelInfo) -> list[str]:
     """Returns what a model is, in a few words each; of a server's model, what is known."""
     if model.server is not None:
-        return [model.kind, f"asked through {model.server}", "commit and precision not known"]
+        who = own_id(model), model.kind, f"asked through {model.server}"
+        return [*filter(None, who), "commit and precision not known"]
     size = f"{numbers.count(model.n_parameters)} parameters"
     commit = short_commit(model.commit)
-    facts = (model.kind, size, model.dtype, model.quantization, f"commit {commit}")
+    facts = (own_id(model), model.kind, size, model.dtype, model.quantization, f"commit {commit}")
     return [fact for fact in facts if fact]
 
 
@@ -212,7 +219,7 @@ def title(results: Sequence[Results]) -> str:
     """Returns the title of a page, or of a table of all models."""
     if order := order_of(results):
         model = results[0].model
-        name = trained_model(model.id, model.revision)
+        name = distinct_names([trained_model(model.id, model.revision)]).popitem()[1]
         if order.name == "layer":
             name = model_label(model)
         return f"{visible(name)}: {len(results)} {order.plural}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,13 @@ _RECORDS = ("run", "figure", "reported")
 def figures(runs: Iterable[Results]) -> DataFrame:
     """Returns the figures of runs as one table with a row per figure.
 
-    The columns are `model`, `revision`, `commit`, `step` (that of a training checkpoint whose
-    revision or folder names one) and `precision` (the quantization, or else the data type of the
-    weights); the address of the figure: `task`, `setting`, `measure`, `by` and `level` ("" for a
-    measure over all items); `value` with `n`, `ci_low` and `ci_high` (95% interval), `chance`,
-    `versus_chance` and `p_chance`; `sd` and `n_shuffles` of a shuffled setting; `published`, the
-    figure of the paper, in percent; and `signature`. Proportions are in [0, 1]. What is not defined
-    is missing (NaN or None).
+    The columns are `model` (its `--name`, else the whole id), `revision`, `commit`, `step` (that of
+    a training checkpoint whose revision or folder names one) and `precision` (the quantization, or
+    else the data type of the weights); the address of the figure: `task`, `setting`, `measure`,
+    `by` and `level` ("" for a measure over all items); `value` with `n`, `ci_low` and `ci_high`
+    (95% interval), `chance`, `versus_chance` and `p_chance`; `sd` and `n_shuffles` of a shuffled
+    setting; `published`, the figure of the paper, in percent; and `signature`. Proportions are in
+    [0, 1]. What is not defined is missing (NaN or None).
     """
     return figure_records(runs).drop(columns=[*_RECORDS])
 
@@ -73,9 +74,9 @@ def figure_records(runs: Iterable[Results]) -> DataFrame:
 
 def _names(models: Sequence[ModelInfo]) -> list[str]:
     """The name or id of each model, or its label where others have the same name and revision."""
-    labels = model_labels(models)
     names = [model.name or model.id for model in models]
-    keys = [(model.name or model.id, model.revision) for model in models]
+    labels = model_labels([replace(of, name=name) for of, name in zip(models, names, strict=True)])
+    keys = [(name, of.revision) for name, of in zip(names, models, strict=True)]
     n_labels = Counter(name for name, _ in {*zip(keys, labels, strict=True)})
     return [labels[i] if n_labels[keys[i]] > 1 else names[i] for i in range(len(names))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import compress
@@ -19,8 +20,8 @@ def short_commit(commit: str) -> str:
 
 
 def weights_text(model: ModelInfo) -> str:
-    """Returns what identifies the weights: precision and commit, and the id of a named model."""
-    facts = [model.id if model.name else "", model.dtype, model.quantization]
+    """Returns what identifies the weights: id (where it is not the name), precision and commit."""
+    facts = [own_id(model), model.dtype, model.quantization]
     if model.server is not None:
         facts += [f"asked through {model.server}", "commit and precision not known"]
     elif model.commit:
@@ -28,16 +29,50 @@ def weights_text(model: ModelInfo) -> str:
     return ", ".join(fact for fact in facts if fact)
 
 
-def model_label(model: ModelInfo | None, asked: QueryOptions | None = None) -> str:
-    """Returns the name of a model (`--name`, else its id), with the revision if one was given.
+def model_name(model: ModelInfo) -> str:
+    """Returns the name of a model: `--name`, else the last part of its id or path."""
+    return model.name or _last_parts(model.id, 1)
+
+
+def own_id(model: ModelInfo) -> str:
+    """Returns the id of a model; "" where this is its name."""
+    return model.id if model_name(model) != model.id else ""
+
+
+def distinct_names(ids: Iterable[str]) -> dict[str, str]:
+    """Returns the last part of each id or path; of those that end alike, as many as differ.
+
+    >>> distinct_names(["openai-community/gpt2", "runs/a/tiny", "runs/b/tiny"])
+    {'openai-community/gpt2': 'gpt2', 'runs/a/tiny': 'a/tiny', 'runs/b/tiny': 'b/tiny'}
+    """
+    names = {model_id: _last_parts(model_id, 1) for model_id in ids}
+    for n_parts in range(2, 2 + max((len(_parts(model_id)) for model_id in names), default=0)):
+        counts = Counter(names.values())
+        longer = {key: _last_parts(key, n_parts) for key, name in names.items() if counts[name] > 1}
+        names |= longer
+    return names
+
+
+def _last_parts(model_id: str, n: int) -> str:
+    return "/".join(_parts(model_id)[-n:]) or model_id
+
+
+def _parts(model_id: str) -> list[str]:
+    """The parts of an id or path; those of a whole path begin with an empty one."""
+    return re.split(r"[/\\]", model_id.rstrip("/\\"))
+
+
+def model_label(model: ModelInfo | None, asked: QueryOptions | None = None, name: str = "") -> str:
+    """Returns the name of a model, see `model_name`, with the revision if one was given.
 
     After it stand the knobs that are a part of the name, of how it was asked: "gpt2, layer 6".
+    `name` takes the place of that of the model.
     """
     if model is None:
         return UNKNOWN_MODEL
-    name = f"{model.name or model.id}{f'@{model.revision}' if model.revision else ''}"
+    label = f"{name or model_name(model)}{f'@{model.revision}' if model.revision else ''}"
     named = [knob for knob in KNOBS.values() if asked and knob.named and knob.is_changed(asked)]
-    return ", ".join([name, *(knob.words(asked) for knob in named if asked)])
+    return ", ".join([label, *(knob.words(asked) for knob in named if asked)])
 
 
 def model_labels(
@@ -45,8 +80,9 @@ def model_labels(
 ) -> list[str]:
     """Returns a label for each model: two are equal exactly if they are one model, asked alike.
 
-    A model is identified by id, revision or commit, dtype, quantization and name. A label has, in
-    brackets, what the others of the same name have otherwise.
+    A model is identified by id, revision or commit, dtype, quantization and name. Of models whose
+    ids end alike, labels have further parts of the ids, and of others with one name, in brackets,
+    what the others have otherwise.
 
     Args:
         models: None for one of which nothing is known.
@@ -63,8 +99,12 @@ def model_labels(
             for name in ("dtype", "quantization", "server", "commit")
         ),
     ]
+    names = distinct_names(model.id for model in models if model and not model.name)
     queries: Sequence[QueryOptions | None] = asked or [None] * len(models)
-    labels = [*map(model_label, models, queries)]
+    labels = [
+        model_label(model, query, "" if model is None else model.name or names[model.id])
+        for model, query in zip(models, queries, strict=True)
+    ]
     for facts in facts_of:
         n_facts = Counter(label for label, _ in {*zip(labels, facts, strict=True)})
         labels = [

@@ -26,7 +26,7 @@ from lmdiag.report.charts.drawing import (
 from lmdiag.report.charts.kinds import drawn, figure_plots
 from lmdiag.report.selections import ReportFigures, headlines
 from lmdiag.results import Results
-from lmdiag.results.models import model_label
+from lmdiag.results.models import distinct_names, model_label
 from lmdiag.text import visible
 from lmdiag.training_steps import trained_model
 
@@ -115,6 +115,8 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         return []
     counts = Counter(families.values()).most_common(len(COLORS) - 1)
     names = {name: visible(name) for name, n in counts if n > 1}
+    if axis == "steps":
+        names = {name: visible(last) for name, last in distinct_names(names).items()}
     if axis == "sizes" and not names and len(runs) <= MOST_BESIDE:
         return []  # points that no line joins: the headline table has the same figures
     data = _figures(figures)
