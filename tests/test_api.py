@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from invented_runs import predictions_of
-from pandas import DataFrame, read_parquet
+from pandas import DataFrame, read_csv, read_parquet
 from pandas.testing import assert_frame_equal
 from reference import CLOSE
 from transformers import AutoTokenizer
@@ -355,3 +355,20 @@ def test_keywords_are_named_in_signatures(function, records):
         for field in fields(record):
             assert shown[field.name].kind is inspect.Parameter.KEYWORD_ONLY
     assert shown["columns" if TableOptions in records else "dtype"].default in ((), "auto")
+
+
+def test_rows_in_memory_are_run_as_those_of_their_file(root, tmp_path):
+    """And are kept with the run, which can be opened again."""
+    file = root / "docs" / "examples" / "attraction.csv"
+    named = lmdiag.run("demo:causal", file, output=tmp_path / "named")
+    frame = read_csv(file)
+    in_memory = lmdiag.run("demo:causal", frame, tasks="attraction", output=tmp_path / "memory")
+    assert in_memory.results.tasks == named.results.tasks
+    assert in_memory.results.signature == named.results.signature
+    opened = lmdiag.load_run(in_memory.path)
+    assert opened.results == in_memory.results
+    assert_frame_equal(opened.items("word"), named.items("word"))
+    for name, told in ((("a", "b"), "tasks a b: rows in memory have one name"), ("a/b", "leave")):
+        with pytest.raises(BadInput, match=told):
+            lmdiag.run("demo:causal", frame, tasks=name, output=tmp_path / "refused")
+    assert not (tmp_path / "refused").exists()

@@ -523,20 +523,20 @@ def cloze(
 
 
 @overload
-def run(model: str | Path, data: str | Path = ..., **options: Any) -> Run: ...
+def run(model: str | Path, data: Any = ..., **options: Any) -> Run: ...
 
 
 @overload
-def run(model: Iterable[str | Path], data: str | Path = ..., **options: Any) -> list[Run]: ...
+def run(model: Iterable[str | Path], data: Any = ..., **options: Any) -> list[Run]: ...
 
 
 @with_fields(LoadOptions, TableOptions)
 def run(
     model: str | Path | Iterable[str | Path],
-    data: str | Path = "lmdiag",
+    data: Any = "lmdiag",
     *,
-    tasks: Sequence[str] = (),
-    perturb: Sequence[str] = (),
+    tasks: str | Sequence[str] = (),
+    perturb: str | Sequence[str] = (),
     shuffles: int = 100,
     seed: int = 0,
     limit: int | None = None,
@@ -558,8 +558,10 @@ def run(
     Args:
         model: Hub id, local folder, or `demo:masked` / `demo:causal`; or several of them, whose
             runs are returned as a list. The first that fails ends the call.
-        data: data set: a built directory, a Hub id, or a file of own rows.
-        tasks: configs of the data set; () for its diagnostics, or else for all.
+        data: a file of own rows; or rows in memory, as `load_stimuli` takes them, which are saved
+            below `output`, so that the run can be opened later; or a built directory, a Hub id.
+        tasks: configs of the data set; () for its diagnostics, or else for all. Of rows in memory,
+            a name for them.
         perturb: settings beside the unperturbed one, of `lmdiag.perturb.names()`, or "all".
         shuffles, seed, limit, k, threshold: see `lmdiag.protocol.Protocol`.
         output, name, batch_size, overwrite, quiet: see `lmdiag.runs.run.RunOptions`.
@@ -587,9 +589,17 @@ def run(
         tasks=_names(tasks), perturb=_names(perturb), shuffles=shuffles, seed=seed, limit=limit,
         k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
     )  # fmt: skip
+    if isinstance(data, str | Path):
+        data = str(data)
+    elif isinstance(data, Iterator):
+        data = list(data)
     inputs = load_inputs(
-        str(data), protocol, allow_duplicates=allow_duplicates, design=design, table=table
+        data, protocol, allow_duplicates=allow_duplicates, design=design, table=table
     )
+    if not isinstance(data, str):
+        [(task, rows)] = inputs.stimuli.items()
+        file = stimuli.saved_rows(data, task, Path(output))
+        inputs = replace(inputs, stimuli={task: replace(rows, source=str(file))})
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
     runs = [run_model(str(model_id), load_options, inputs, how) for model_id in models_of_run]
     made = [run for run in runs if run]  # all: there is one process

@@ -29,6 +29,14 @@ BAD = [
     # something is missing, doubled or of the wrong type
     ("", "choose from build, check, run, "),
     ("run", "name a model: --model MODEL, or --model @FILE"),
+    ("fit", "HUMAN is missing: write it before the options, lmdiag fit HUMAN. See `lmdiag fit"),
+    # a file and a model in each other's place
+    ("run gpt2", "there is no file gpt2: if it is the model, write --model gpt2, else add a"),
+    ("run {data}", "name a model: --model MODEL, or --model @FILE"),
+    ("run --model gpt2 {run}/results.json", "results.json is a file, not a model: write it before"),
+    ("run a.csv b.csv --model x", "one argument too many: 'b.csv'; give one file, before the"),
+    ("run a.csv --data b.csv --model x", "one argument too many: 'a.csv'; give one file, before"),
+    ("run neg136 --model x", "neg136 is a task of the data set lmdiag, not a data set: name it by"),
     ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     # which models
@@ -181,7 +189,7 @@ def test_starter_files_load_and_agree(command, monkeypatch):
     for name in ("my.csv", "my.tsv", "my.jsonl"):
         code, out, _ = command("template", command.folder / name)
         assert code == 0
-        assert f"lmdiag run --model MODEL --data {command.folder / name}" in out
+        assert f"lmdiag run {command.folder / name} --model MODEL" in out
         loaded.append(stimuli.load(name))
     assert {(rows.fingerprint, len(rows)) for rows in loaded} == {(loaded[0].fingerprint, 5)}
     written = Path("my.csv").read_text()

@@ -27,7 +27,15 @@ from importlib import import_module
 from inspect import BoundArguments
 from typing import Any, NoReturn
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnknownOptionError, UnusedCliTokensError
+from cyclopts import (
+    App,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownOptionError,
+    UnusedCliTokensError,
+)
 from cyclopts.argument import ArgumentCollection
 
 from lmdiag import __version__
@@ -154,8 +162,14 @@ def _exit_code(error: KeyboardInterrupt) -> int:
     return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
-_ASKS_MODELS = ("run", "multiverse")
-"""Commands whose models are named by an option alone."""
+_OF_ONE_FILE = ("check", "run", "multiverse", "surprisal", "fit", "score")
+"""Commands whose first argument is a file, and whose others are options."""
+
+
+def _place(error: MissingArgumentError) -> str:
+    """What the help calls the first argument, if it is the one that is missing."""
+    argument = error.argument
+    return argument.names[0].lstrip("-").upper() if argument and argument.index is not None else ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -274,10 +288,11 @@ def end(error: BaseException, command: str, state: str) -> int:
     elif isinstance(error, CycloptsError):
         if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
             extra = repr(error.unused_tokens[0])
-            what = "repeat the option or command for several"
-            if command in _ASKS_MODELS and "--model" not in sys.argv:
-                what = f"name the model by --model {error.unused_tokens[0]}"
-            message = f"one argument too many: {extra}; {what}."
+            message = f"one argument too many: {extra}; repeat the option or command for several."
+            if command in _OF_ONE_FILE:
+                message = f"one argument too many: {extra}; give one file, before the options."
+        elif isinstance(error, MissingArgumentError) and (place := _place(error)):
+            message = f"{place} is missing: write it before the options, lmdiag {command} {place}."
         elif isinstance(error, UnknownOptionError):
             option = (error.token.keyword or error.token.value).partition("=")[0]
             if instead := instead_of(option, command):

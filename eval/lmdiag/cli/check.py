@@ -55,7 +55,7 @@ def _proposed_lines(
             yield from _use_lines(unknown.table, unknown.other.columns)
         return
     options = table.with_further(unknown.options)
-    yield f"proposed    lmdiag run --model M --data {shlex.quote(file)} {as_typed(options)}"
+    yield f"proposed    lmdiag run {shlex.quote(file)} --model M {as_typed(options)}"
     try:
         stimuli.load(file, task, **options.stored())
     except BadInput as problem:

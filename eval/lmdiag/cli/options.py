@@ -16,7 +16,7 @@ from cyclopts.validators import Number
 
 import lmdiag
 from lmdiag.cli import say
-from lmdiag.files import is_file, is_folder, plain_errors, read_text, user_path
+from lmdiag.files import exists, has_file, is_file, is_folder, plain_errors, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
 from lmdiag.protocol import (  # cyclopts looks up the types of the fields here, too
     Bos,  # noqa: F401
@@ -54,9 +54,14 @@ _SECTIONS = (
 """Groups of options in the help, in their order."""
 
 
+def group(title: str) -> Group:
+    """Returns the group of options below a title in the help."""
+    return Group(title, sort_key=_SECTIONS.index(title))
+
+
 def section(title: str) -> Parameter:
     """Returns the mark of a record whose options stand below a title in the help."""
-    return Parameter(name="*", group=Group(title, sort_key=_SECTIONS.index(title)))
+    return Parameter(name="*", group=group(title))
 
 
 TABLE = section("Reading a table of your own")
@@ -97,6 +102,18 @@ Overwrite = Annotated[bool, Parameter(help="replace existing files")]
 Json = Annotated[bool, Parameter(name="--json", help="print one JSON document, nothing else")]
 
 
+DATA = "lmdiag"
+"""The data set unless another is named."""
+DataSet = Annotated[
+    str,
+    Parameter(
+        help="file of your own rows; or another data set: a built directory, a Hub id (ID@REVISION "
+        "for a branch, tag or commit), an extended set (ROLE-1500.txt), demo (default: the "
+        "directory lmdiag, or the published items, which are built on first use)",
+        group=group("Data"),
+        show_default=False,
+    ),
+]
 Width = Annotated[float, Parameter(validator=Number(gte=4, lte=60))]
 Printed = Literal["text", "html", "markdown", "latex", "csv", "json"]
 
@@ -269,12 +286,12 @@ class Models:
     name: tuple[str, ...] = ()
     """name of each model in folders and tables (default: its id or folder)"""
 
-    def requested(self, output: Path) -> list[tuple[str, str | None, str | None]]:
+    def requested(self, output: Path, data: str) -> list[tuple[str, str | None, str | None]]:
         """Returns id, revision and name of every run; `output` is the folder of all of them."""
         from lmdiag.results import model_slug
 
         if not self.model:
-            raise BadInput("name a model: --model MODEL, or --model @FILE")
+            raise BadInput(_without_model(data))
         models = [
             (model, revisions_of(model, self.revision) if revision is None else (revision,))
             for model, revision in named_models(self.model, self.revision)
@@ -299,6 +316,13 @@ class Models:
                     )
                 requested.append((model, revision, name))
         return requested
+
+
+def _without_model(data: str) -> str:
+    """Returns the message for a command without --model, whose data set may be meant as one."""
+    if data == DATA or exists(user_path(data)):
+        return "name a model: --model MODEL, or --model @FILE"
+    return f"there is no file {data}: if it is the model, write --model {data}, else add a --model"
 
 
 def read_models(file: str) -> list[tuple[str, str | None]]:
@@ -333,6 +357,9 @@ def named_models(
     """
     entries = list[tuple[str, str | None]]()
     for name in models:
+        if has_file(user_path(name)):
+            where = "write it before the options, as in `lmdiag run items.csv --model gpt2`"
+            raise BadInput(f"--model: {name} is a file, not a model: {where}")
         listed = read_models(name[1:]) if name.startswith("@") else [(name, None)]
         if revisions and any(revision for _, revision in listed):
             raise BadInput(f"{name} has revisions of its own: leave --revision out")

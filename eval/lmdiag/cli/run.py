@@ -28,13 +28,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
-    """What is asked of every model."""
+class DataOptions:
+    """What of a data set is asked of every model."""
 
-    data: str = "lmdiag"
-    """data set: a built directory, a Hub id (ID@REVISION for a branch, tag or commit), a file of
-    your own rows or of an extended set (ROLE-1500.txt), or demo (default: the directory lmdiag, or
-    the published items, which are built on first use)"""
     tasks: tuple[str, ...] = ()
     """configs of the data set to run (default: the three diagnostics)"""
     perturb: Annotated[
@@ -53,7 +49,11 @@ class Data:
     table: Annotated[TableOptions, options.TABLE] = AS_IT_IS
 
     def load(
-        self, query: QueryOptions, scoring: options.Scoring, design: DesignOptions = FOUND_DESIGN
+        self,
+        data: str,
+        query: QueryOptions,
+        scoring: options.Scoring,
+        design: DesignOptions = FOUND_DESIGN,
     ) -> Inputs:
         """Loads the rows in every setting, with the protocol."""
         from lmdiag.runs.inputs import load_inputs
@@ -63,7 +63,7 @@ class Data:
             limit=self.limit, **query_options(query),
         )  # fmt: skip
         return load_inputs(
-            self.data, scoring.of(protocol), verbs=self.verbs,
+            data, scoring.of(protocol), verbs=self.verbs,
             allow_duplicates=self.allow_duplicates, design=design, table=self.table,
         )  # fmt: skip
 
@@ -88,9 +88,10 @@ class Running:
 
 
 def run_command(
+    data: options.DataSet = options.DATA,
     *,
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
-    data: Annotated[Data, options.section("Data")] = Data(),
+    rows: Annotated[DataOptions, options.section("Data")] = DataOptions(),
     design: Annotated[options.FactorOptions, options.DESIGN] = options.FactorOptions(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     query: Annotated[
@@ -113,8 +114,8 @@ def run_command(
     failures: list[str] = []
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
-            requested = models.requested(running.output)
-            inputs = data.load(asked, scoring, design.design())
+            requested = models.requested(running.output, data)
+            inputs = rows.load(data, asked, scoring, design.design())
             if processes.first:
                 _say_designs(inputs, quiet=running.batching.quiet)
         requested = processes.share(requested)  # what the Hub lists may change
@@ -303,9 +304,10 @@ class Knobs:
 
 
 def multiverse_command(
+    data: options.DataSet = options.DATA,
     *,
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
-    data: Annotated[Data, options.section("Data")] = Data(),
+    rows: Annotated[DataOptions, options.section("Data")] = DataOptions(),
     knobs: Annotated[Knobs, options.section("Knobs")] = Knobs(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
@@ -319,9 +321,9 @@ def multiverse_command(
 
     with Processes(together=running.tp) as processes:
         with processes.shared_errors():
-            requested = models.requested(running.output)
+            requested = models.requested(running.output, data)
             load_options = LoadOptions(tp=running.tp, device=processes.device, **vars(loading))
-            inputs = data.load(QueryOptions(), scoring)
+            inputs = rows.load(data, QueryOptions(), scoring)
             values = knobs.values(inputs.asks)
         members = []
         for model, revision, name in requested:

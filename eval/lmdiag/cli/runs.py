@@ -22,9 +22,9 @@ _TABLE_OF_ITEMS = options.TablesOfItems()
 
 
 def score_command(
+    predictions: Path,
     *,
     task: str,
-    predictions: Path,
     data: str | None = None,
     scoring: Annotated[options.Scoring, options.RECORD] = options.Scoring(),
     cased: Annotated[bool | None, Parameter(negative="--uncased")] = None,

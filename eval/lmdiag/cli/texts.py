@@ -130,8 +130,8 @@ def _texts(file: str, options: TableOptions) -> NamedTexts:
 
 
 def fit_command(
-    *,
     human: str,
+    *,
     surprisal: tuple[str, ...] = (),
     model: tuple[str, ...] = (),
     profile: Literal["wilcox2023", "kuribayashi2024", "michaelov2024"] | None = None,

@@ -86,7 +86,7 @@ class Inputs:
 
 
 def load_inputs(
-    data: str,
+    data: Any,
     protocol: Protocol,
     *,
     verbs: str | None = None,
@@ -97,7 +97,7 @@ def load_inputs(
     """Loads the rows of the protocol's tasks and perturbs them for each setting.
 
     Args:
-        data: data set, see `lmdiag.stimuli.load`.
+        data: data set or rows in memory, see `lmdiag.stimuli.load`.
         protocol: tasks, perturbations, shuffles, seed and limit count here. Without tasks, those of
             the three diagnostics that the data set has, or else all; see `perturb.chosen`.
         verbs: file of verb forms; None for those of the data set.
@@ -108,6 +108,8 @@ def load_inputs(
 
     seed = protocol.seed
     tasks = tuple(dict.fromkeys(protocol.tasks))
+    if len(tasks) > 1 and not isinstance(data, str):
+        raise BadInput(f"--tasks {' '.join(tasks)}: rows in memory have one name")
     if not tasks:
         available = stimuli.tasks(data)
         tasks = tuple(task for task in available if task in DIAGNOSTICS) or tuple(available)
@@ -124,7 +126,7 @@ def load_inputs(
     ]
     pairs = []
     if any(rows.diagnostic.has_verbs for rows in loaded.values()):
-        pairs = stimuli.load_verbs(verbs or data)
+        pairs = stimuli.load_verbs(verbs or loaded[tasks[0]].source)
     protocol = replace(protocol, verbs=len(pairs) or None)
     inputs = Inputs(loaded, asked, pairs, protocol, design, table)
     return inputs.asked_by(protocol)

@@ -14,12 +14,15 @@ checked here, and nowhere else.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lmdiag import diagnostics
+from lmdiag.files import write_atomically
 from lmdiag.keywords import with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.published import suite_rows
@@ -30,12 +33,43 @@ from lmdiag.table_files import MEMORY, read_memory
 from lmdiag.text import suggest
 from lmdiag.types import BadInput, TableOptions
 
-__all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "tasks"]
+__all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "saved_rows", "tasks"]
 
 
-def tasks(data: str, *, revision: str | None = None) -> list[str]:
-    """Returns the names of the tasks of a data set: its configs but for verbs and questions."""
-    return find(data, revision).tasks
+def tasks(data: Any, *, revision: str | None = None) -> list[str]:
+    """Returns the names of the tasks of a data set: its configs but for verbs and questions.
+
+    Rows in memory are one task, see `load`.
+    """
+    return find(data, revision).tasks if isinstance(data, str) else [MEMORY]
+
+
+def saved_rows(data: Any, task: str, folder: Path) -> Path:
+    """Writes rows in memory into a file of a task, and returns it; equal rows have one file.
+
+    It is JSON lines, or JSON of a suite, in a folder whose name is a digest of its content.
+    `BadInput` if the name of the task cannot be that of a file.
+    """
+    if Path(task).name != task:
+        raise BadInput(f"--tasks {task!r} is the name of the rows, and of their file: leave out /")
+    if _is_suite(data):
+        suffix = ".json"
+        content = json.dumps(data, indent=1)
+    else:
+        suffix = ".jsonl"
+        columns = read_memory(data).columns
+        rows = zip(*columns.values(), strict=True)
+        content = "".join(f"{json.dumps(dict(zip(columns, row, strict=True)))}\n" for row in rows)
+    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    file = folder / f"data-{digest}" / f"{task}{suffix}"
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, content.encode())
+    return file
+
+
+def _is_suite(data: Any) -> bool:
+    return isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
 
 
 def is_data(path: Path) -> bool:
@@ -64,8 +98,7 @@ def load(
 
     Args:
         data: directory, file or Hub data set (`ID@REVISION` for a branch, tag or commit); or rows
-            in memory: a DataFrame, a list of dicts, a
-            dict of columns, a suite as a dict.
+            in memory: a DataFrame, a list of dicts, a dict of columns, a suite as a dict.
         task: name of a config, or the stem of the file; None for the only one there is. For rows in
             memory, a name for them; the name of a diagnostic is for rows with its columns.
         revision: branch, tag or commit of a Hub data set; ignored for local data.
@@ -97,8 +130,7 @@ def load(
         source = MEMORY
         task = task or MEMORY
         commit = None
-        is_suite = isinstance(data, Mapping) and {"items", "predictions"} <= data.keys()
-        table = suite_rows(data, MEMORY, task) if is_suite else read_memory(data)
+        table = suite_rows(data, MEMORY, task) if _is_suite(data) else read_memory(data)
     table = read_items(table, task, options, allow_duplicates=allow_duplicates)
     columns = checked(table, task)
     numbers = table.numbers
