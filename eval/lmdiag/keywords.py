@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
+
+from lmdiag.types import field_types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -29,7 +31,7 @@ def with_fields(*records: type) -> Callable[[Function], Function]:
         kept = [x for x in own.parameters.values() if x.kind is not x.VAR_KEYWORD]
         named = {x.name: x for x in kept}
         for record in records:
-            types = get_type_hints(record)
+            types = field_types(record)
             for field in fields(record):
                 named.setdefault(
                     field.name,

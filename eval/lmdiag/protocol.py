@@ -13,9 +13,18 @@ import numbers
 import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from lmdiag.types import DIAGNOSTICS, BadInput, Kind, ModelInfo, Options, WordSpan, WordState
+from lmdiag.types import (
+    DIAGNOSTICS,
+    BadInput,
+    Kind,
+    ModelInfo,
+    Options,
+    WordSpan,
+    WordState,
+    field_types,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -122,13 +131,13 @@ class Knob:
     @property
     def values(self) -> tuple[str, ...]:
         """Its values, the default first; () if they are texts or numbers of the user."""
-        kind = get_type_hints(QueryOptions)[self.name]
+        kind = field_types(QueryOptions)[self.name]
         return get_args(kind) if get_origin(kind) is Literal else ()
 
     @property
     def is_text(self) -> bool:
         """Whether its values are texts of the user."""
-        return get_type_hints(QueryOptions)[self.name] is str
+        return field_types(QueryOptions)[self.name] is str
 
     def is_changed(self, query: QueryOptions) -> bool:
         """Returns whether it is not at its default."""

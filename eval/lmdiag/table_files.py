@@ -328,13 +328,15 @@ def as_numbers(column: Series, name: str, where: Callable[[int], str]) -> NDArra
 
 def as_texts(column: Series) -> Series:
     """Returns a column as texts as they are written: whole numbers without .0; NaN is missing."""
+    import numpy as np
     from pandas import Series, factorize
 
     codes, values = factorize(column.astype(object).to_numpy())
     texts = [_written(value) for value in values]
     if {*map(type, values)} > {bool}:  # 1 and True are one value there
         return column.map(_written, na_action="ignore")
-    return Series([None, *texts], dtype=object).take(codes + 1).set_axis(column.index)
+    written = np.array([*texts, None], dtype=object)[codes]  # -1: missing
+    return Series(written, column.index, dtype=object)
 
 
 def _written(value: Any) -> str:

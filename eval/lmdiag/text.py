@@ -9,6 +9,7 @@ import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, NamedTuple
 
 # Unicode categories of invisible characters: controls, direction marks, surrogates, unassigned.
@@ -167,6 +168,14 @@ def suggest(name: str, choices: Iterable[str]) -> str:
     by_lower = {choice.lower(): choice for choice in sorted(set(choices), reverse=True)[-2000:]}
     matches = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" (did you mean {by_lower[matches[0]]!r}?)" if matches else ""
+
+
+@cache
+def type_adapter(kind: Any) -> Any:
+    """Returns pydantic's `TypeAdapter` of a type, which takes long to make."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
 class ValidationProblem(NamedTuple):

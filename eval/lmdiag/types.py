@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 from lmdiag.spacing import has_space
 from lmdiag.text import as_parameters
@@ -34,6 +35,12 @@ UNCASED: tuple[Fold, ...] = ("case", "accents")
 
 _LONGEST_MESSAGE = 2000
 """Characters of an error message."""
+
+
+@cache
+def field_types(record: type) -> Mapping[str, Any]:
+    """Returns the type of each field of a record."""
+    return get_type_hints(record)
 
 
 class BadInput(Exception):

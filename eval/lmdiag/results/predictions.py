@@ -24,7 +24,7 @@ from lmdiag.measures import AGREEMENT_LAYOUT
 from lmdiag.protocol import Predictions
 from lmdiag.results.original_code import is_original_output, original_records
 from lmdiag.results.results import advice_to_overwrite
-from lmdiag.text import first_problem, suggest
+from lmdiag.text import first_problem, suggest, type_adapter
 from lmdiag.types import BadInput, SentenceAnswer, WordSpan
 
 if TYPE_CHECKING:
@@ -186,14 +186,13 @@ def of_records(records: Iterable[tuple[str, Mapping[str, Any]]]) -> Predictions:
 
 def _checked(given: Mapping[str, list[Any]], place: Callable[[int], str]) -> dict[str, list[Any]]:
     """All columns of `PER_ROW`, and others that are given, checked; `place` names a row."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
-    strict = ConfigDict(strict=True)
     columns: dict[str, list[Any]] = dict.fromkeys(PER_ROW, [None] * len(given["id"]))
     for name, values in given.items():
         kind: Any = list[COLUMNS[name][0]]  # type: ignore[misc]
         try:
-            columns[name] = TypeAdapter(kind, config=strict).validate_python(values)
+            columns[name] = type_adapter(kind).validate_python(values, strict=True)
         except ValidationError as error:
             wrong = first_problem(error)
             where = place(int(wrong.location[0]))

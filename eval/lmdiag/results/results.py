@@ -16,7 +16,7 @@ from lmdiag.diagnostics import Diagnostic
 from lmdiag.files import MAX_DOCUMENT, read_json
 from lmdiag.measures.scores import Statistic, match_rule
 from lmdiag.protocol import Protocol
-from lmdiag.text import first_problem
+from lmdiag.text import first_problem, type_adapter
 from lmdiag.types import BadInput, DesignOptions, ModelInfo, TableOptions
 
 if TYPE_CHECKING:
@@ -327,14 +327,14 @@ def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Rec
 
     `BadInput` names file and field if it is not such a file, or the record has `validation_errors`.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     document = read_json(file, most)
     digest = document.pop(_DIGEST, None) if isinstance(document, dict) else None
     if digest is not None and digest != _digest_of(document):
         raise BadInput(f"{file} is not as lmdiag wrote it (its {_DIGEST} is of another content)")
     try:
-        record: Record = TypeAdapter(kind).validate_json(json.dumps(document), strict=True)
+        record: Record = type_adapter(kind).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         raise BadInput(f"{file}: {first_problem(error)}") from None
     for problem in record.validation_errors():

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from lmdiag.files import readable
 from lmdiag.results import model_slug
+from lmdiag.text import type_adapter
 from lmdiag.types import Answer, ModelInfo, SentenceAnswer
 
 
@@ -40,10 +41,10 @@ class Journal:
 
     def read(self) -> dict[str, Any]:
         """Returns every answer that was saved whole, by any process of any earlier run."""
-        from pydantic import TypeAdapter, ValidationError
+        from pydantic import ValidationError
 
         one = Answer | SentenceAnswer
-        adapter = TypeAdapter(dict[str, one | tuple[one, ...]])
+        adapter = type_adapter(dict[str, one | tuple[one, ...]])
         answers: dict[str, Any] = {}
         for path in sorted(self.folder.glob("*.jsonl")):
             with readable(path), path.open("rb") as lines:

@@ -84,12 +84,18 @@ def joined_texts(table: DataFrame) -> Series:
 
 def level_texts(column: Series) -> Series:
     """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
+    from pandas import Series
+
     from lmdiag.table_files import as_texts
 
     texts = as_texts(column)
-    lower = texts.str.lower() if texts.notna().any() else texts
-    texts = texts.where(~lower.isin(["true", "false"]), lower)
-    return texts.where(texts.notna() & (texts != ""))
+    levels = {text: _as_level(text) for text in texts.dropna().unique()}
+    return Series([levels.get(text, np.nan) for text in texts], texts.index, dtype=object)
+
+
+def _as_level(text: str) -> str | float:
+    lower = text.lower()
+    return lower if lower in ("true", "false") else text or np.nan
 
 
 def texts_of(table: DataFrame) -> Series | None:

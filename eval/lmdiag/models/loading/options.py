@@ -5,13 +5,13 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 from lmdiag.elicitation import parse_wording
 from lmdiag.models.tokens.framing import SLOT
 from lmdiag.protocol import QueryOptions, conflict
-from lmdiag.text import first_problem, suggest
-from lmdiag.types import BadInput
+from lmdiag.text import first_problem, suggest, type_adapter
+from lmdiag.types import BadInput, field_types
 
 KindOption = Literal["auto", "masked", "mntp", "causal", "seq2seq"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16", "float64"]
@@ -88,11 +88,11 @@ class LoadOptions(QueryOptions, Loading, Serving):
 
     def _check_types(self) -> None:
         """Refuses a value that the type of its option does not allow."""
-        from pydantic import TypeAdapter, ValidationError
+        from pydantic import ValidationError
 
-        for name, hint in get_type_hints(LoadOptions).items():
+        for name, hint in field_types(LoadOptions).items():
             try:
-                TypeAdapter(hint).validate_python(getattr(self, name), strict=True)
+                type_adapter(hint).validate_python(getattr(self, name), strict=True)
             except ValidationError as error:
                 problem = first_problem(error)
                 raise BadInput(f"option {name}: {problem.message}, not {problem.given}") from None
