@@ -14,7 +14,7 @@ from browser import chromium, new_page, page  # noqa: F401 (fixtures)
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
-from lmdiag.cli import main
+from lmdiag.cli import main, run
 from lmdiag.files import write_atomically
 from lmdiag.text import names_options
 from lmdiag.types import DIAGNOSTICS
@@ -24,6 +24,7 @@ UPSTREAM = Path(os.environ.get("LMDIAG_UPSTREAM") or ROOT.parent / "shared" / "u
 # Hypothesis's limits on time (200 ms an example) fail tests because the machine is busy.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+WRITE_PAGE = run._write_page
 names_options.set(True)  # messages are tested as commands print them
 
 
@@ -203,15 +204,23 @@ def outside_of_commands():
     names_options.reset(token)
 
 
-@pytest.fixture(autouse=True)
-def short_pages(request, monkeypatch):
-    """`run` and `multiverse` write short pages of runs; tests that read them are marked `pages`.
+@pytest.fixture(autouse=True, scope="session")
+def short_pages():
+    """`run` and `multiverse` write short pages of runs, in fixtures, too; see `whole_pages`.
 
     To make a page takes longer than to ask a tiny model.
     """
-    if not request.node.get_closest_marker("pages"):
-        written = partial(write_atomically, data=b"<!doctype html>")
-        monkeypatch.setattr("lmdiag.cli.run._write_page", lambda path, _: written(path))
+    written = partial(write_atomically, data=b"<!doctype html>")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lmdiag.cli.run._write_page", lambda path, _: written(path))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def whole_pages(request, monkeypatch):
+    """Tests that read the pages of runs are marked `pages`."""
+    if request.node.get_closest_marker("pages"):
+        monkeypatch.setattr("lmdiag.cli.run._write_page", WRITE_PAGE)
 
 
 class Commands:

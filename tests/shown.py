@@ -38,6 +38,8 @@ def sections_as(name, sections, width=8.0):
 
 def _output(result):
     results = result if type(result) is list else [result]
+    if isinstance(result, Output):  # which keeps what it has made
+        return result
     if all(isinstance(of, Results) for of in results):
         result = Report([Run(Path(), of, {}) for of in results])
     return output_of(Report(result) if type(result) is list else result)

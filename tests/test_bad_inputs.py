@@ -164,7 +164,14 @@ FILES = {
 """What is wrong with a file -> what makes it, what reads it, part of the message."""
 
 
-@pytest.mark.parametrize("case", [*JSON, *YAML, *FILES], ids=lambda case: repr(case[:20]))
+LARGE = ("lines", "rows", "line", "texts")
+"""Cases of files that take a second to write and to read."""
+
+
+@pytest.mark.parametrize("case", [
+    pytest.param(case, marks=pytest.mark.slow if case in LARGE else (), id=repr(case[:20]))
+    for case in (*JSON, *YAML, *FILES)
+])  # fmt: skip
 def test_files_beyond_the_bounds_are_refused(tmp_path, case):
     if case in FILES:
         make, read, message = FILES[str(case)]

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -130,7 +131,8 @@ def test_every_command_is_accepted_by_its_program():
 
     launchers = {"accelerate": launch_command_parser(), "torchrun": get_args_parser()}
     found = [text for page in PAGES for _, text in blocks(page, "bash", "console")]
-    for command in (c for text in found if not text.startswith(SCRIPTS) for c in commands(text)):
+    scripts = [commands(text) for text in found if not text.startswith(SCRIPTS)]
+    for command in dict.fromkeys(chain.from_iterable(scripts)):
         words = shlex.split(command)
         if words[0] in launchers:  # before the options of `lmdiag run`
             index = words.index("--model")

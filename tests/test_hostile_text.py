@@ -130,9 +130,7 @@ CHECKS = {
 @pytest.mark.parametrize(
     ("name", "form"),
     [
-        pytest.param(name, form, marks=pytest.mark.slow)
-        if name == "html" and form != "pairs"
-        else (name, form)
+        (name, form) if form == "pairs" else pytest.param(name, form, marks=pytest.mark.slow)
         for name, form in product(CHECKS, ("blanks", "pairs", "suites"))
     ],
 )

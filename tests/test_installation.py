@@ -92,6 +92,7 @@ def test_every_scheme_of_pip_has_the_files(scheme, wheel, tmp_path):
     assert [Path(path).is_relative_to(tmp_path) for path in paths] == [True] * len(FOLDERS)
 
 
+@pytest.mark.slow
 def test_the_source_distribution_has_every_file(sdist, source):
     with tarfile.open(sdist) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
@@ -102,6 +103,7 @@ def test_the_source_distribution_has_every_file(sdist, source):
             assert path in names, f"add {path} to MANIFEST.in"
 
 
+@pytest.mark.slow
 def test_an_installation_has_the_files_of_the_source_and_finds_them(installed, source):
     (site,) = installed.parent.glob("lib/*/site-packages")
     for folder in (*FOLDERS, "eval/lmdiag"):

@@ -36,9 +36,9 @@ STUDY_FILES = (
 )
 GARDEN_PATH_WORDS = ("critical", "next", "second")
 TRIALS = [
-    ("boyce", "pythia-160m"),
-    pytest.param("boyce", "mamba-130m-hf", marks=pytest.mark.slow),
-    pytest.param("brothers", "pythia-160m", marks=pytest.mark.slow),
+    pytest.param("boyce", "pythia-160m", marks=pytest.mark.slow),
+    pytest.param("boyce", "mamba-130m-hf", marks=pytest.mark.nightly),
+    pytest.param("brothers", "pythia-160m", marks=pytest.mark.nightly),
     pytest.param("brothers", "mamba-130m-hf", marks=pytest.mark.nightly),
 ]
 _TRIAL_FILES = {
@@ -152,6 +152,7 @@ def effects(human, tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_priming(human, effects):
     """Misra, Ettinger and Rayz (2020): facilitation from the authors' probabilities."""
     table = pd.read_csv(human.parent / STUDY_FILES[0])
@@ -168,6 +169,7 @@ def test_priming(human, effects):
         check(f"constraint {first} - {second}: df", f"{welch.df:.2f}", effect["df"])
 
 
+@pytest.mark.slow
 def test_garden_paths(human, effects):
     """Huang et al. (2024): ambiguous less unambiguous sentences, from GPT-2's surprisals."""
     table = pd.read_csv(human.parent / STUDY_FILES[1])

@@ -74,6 +74,7 @@ def test_a_request_is_read_or_refused_by_its_field(fields, said):
         parse_request(yaml.safe_dump(GOOD | fields), "")
 
 
+@pytest.mark.slow
 def test_every_file_is_a_request_in_its_place_or_is_refused(tmp_path):
     good = write_request(tmp_path, request("org/model"))
     good.with_suffix(".json").write_text('{"schema_version": 1, "model": NaN}')

@@ -159,6 +159,7 @@ def test_the_log_probabilities_are_those_of_transformers(name, chat, family_dir,
                 assert of_row == pytest.approx(of_reference, abs=reference.CLOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.pages
 def test_runs_comparisons_and_multiverses(command):
     model, output = command.models["gpt2"], command.folder / "results"

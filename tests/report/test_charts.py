@@ -232,9 +232,8 @@ def test_checkpoints_are_lines_of_one_chart_with_names_at_their_ends(runs):
     assert ["0", "1k", "64k"] in axes_of(plot, 17)
 
 
-@pytest.mark.parametrize(
-    ("axis", "n_runs"), [("layers", 3), pytest.param("steps", 5, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("axis", "n_runs"), [("layers", 3), ("steps", 5)])
 def test_effects_of_a_design_stand_against_layer_and_step(axis, n_runs, root, tmp_path):
     """A line per effect, and per condition, of all models; the numbers are those of `analyse`."""
     design = root / "docs/examples/attraction.csv"
@@ -297,6 +296,7 @@ def many(demo_dir, tmp_path_factory):
     ]
 
 
+@pytest.mark.slow
 def test_figures_stand_against_the_number_of_parameters(many):
     of_runs = ReportFigures.of([run.results for run in many])
     plots = {plot.name: plot for plot in (*trend_plots(of_runs), *ranked_plots(of_runs))}

@@ -35,6 +35,7 @@ def made(folder, text, name="mine", **options):
     return load_run(make_run(folder / name, data, **options))
 
 
+@pytest.mark.slow
 def test_a_page_begins_with_the_conditions(tmp_path, page):
     file = tmp_path / "report.html"
     file.write_text(text := page_of(made(tmp_path, BLANKS, kind="causal")))
@@ -111,6 +112,7 @@ def test_suites_with_different_conditions(tmp_path, n, capsys):
     assert "the conditions of 2 more tasks: by the commands below" in out
 
 
+@pytest.mark.slow
 def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path, page):
     runs = [made(tmp_path, BLANKS, name, seed=i, id=name) for i, name in enumerate("AB")]
     (design,) = designs_of(runs)
@@ -131,6 +133,7 @@ def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path,
     assert designs_of([made(tmp_path, BLANKS.replace("item,", "list,", 1))]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.pages
 def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, command):
     """A third column hides the design; the page, LaTeX and `analyse` have what was given."""
@@ -153,6 +156,7 @@ def test_a_given_design_is_stored_with_the_run_and_shown(tmp_path, monkeypatch, 
     assert load_run(Path(run)).results.design.region == "1"
 
 
+@pytest.mark.slow
 def test_the_effects_of_many_models_are_all_shown_and_unlike_ones_not_compared(tmp_path):
     kinds = ["causal", "masked", "causal", "causal", "causal"]
     runs = [made(tmp_path, REGIONS, f"m{i}", seed=i, id=f"m{i}", kind=kind)

@@ -83,6 +83,7 @@ def test_a_page_gives_the_method_and_every_figure(page_of, runs, forms):
     assert not re.search("Charts show|[−+]100", sentences.text)
 
 
+@pytest.mark.slow
 def test_every_item_has_an_anchor_and_every_link_an_item(page_of, runs, forms):
     one = page_of("strong")
     for task in ("cprag102", "role88", "neg136"):
@@ -101,6 +102,7 @@ def test_every_item_has_an_anchor_and_every_link_an_item(page_of, runs, forms):
         assert all(row.sentence in page.text for item in found for row in item.choices)
 
 
+@pytest.mark.slow
 def test_several_runs_are_compared_item_by_item(page_of, runs):
     two, strong, weak = page_of("strong", "weak"), runs["strong"], runs["weak"]
     assert "CPRAG-102: commonsense and pragmatic inference" in two.text
@@ -127,6 +129,7 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
         shown.page_of([first, replace(other, results=changed, stimuli=rows), last])
 
 
+@pytest.mark.slow
 def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeypatch):
     monkeypatch.setattr("lmdiag.report.item_list.MAX_LISTED", 8)
     every = [item.id for item in items(runs["weak"], "cprag102")]

@@ -46,15 +46,15 @@ def members(output):
 # ---- the runs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "knobs", "count"),
     [
         ("bert", ["unit,final-period"], 4),
         # a chat template decides what stands before a context
-        pytest.param("gpt2", ["bos,prompt", "--prompt", PROMPT, "--chat"], 5,
-                     marks=pytest.mark.slow),
+        ("gpt2", ["bos,prompt", "--prompt", PROMPT, "--chat"], 5),
     ],
-)  # fmt: skip
+)
 def test_each_member_has_the_figures_of_the_run_alone(command, small, name, knobs, count):
     model = command.models[name]
     code, _, err = command("multiverse", "--model", model, "--knobs", *knobs, *small)

@@ -133,6 +133,7 @@ def test_a_folder_of_the_authors_files_has_all_of_them(demo_dir, tmp_path):
     assert problem == "the leaderboard does not have role1500: submit a run without it"
 
 
+@pytest.mark.slow
 def test_runs_of_one_model_are_joined_into_one_table_and_chart(demo_dir, tmp_path):
     origins = (("small", demo_dir, ("role88", "neg136")), ("large", tmp_path / "data", EXTENDED))
     for name in SIZES:
