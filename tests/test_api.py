@@ -265,6 +265,14 @@ def test_several_models_are_run_in_order(demo_dir, tiny_models, tmp_path):
     models = [tiny_models["bert"], str(tiny_models["gpt2"])]
     runs = lmdiag.run(models, demo_dir, tasks="role88", limit=2, output=tmp_path)
     assert [run.results.model.id for run in runs] == [*map(str, models)]
+    names = [model.rpartition("/")[2] for model in map(str, models)]
+    assert repr(runs) == f"<2 runs: {names[0]}, {names[1]}>"
+    assert [*runs.to_frame()["model"].unique()] == [*map(str, models)]
+    table, page = runs.save(tmp_path / "runs.md", tmp_path / "runs.html")
+    assert all(name in file.read_text() for file in (table, page) for name in names)
+    assert names[0] in str(runs)
+    assert names[0] in runs._repr_html_()
+    assert runs.charts()
     with pytest.raises(BadInput, match="name is for one model"):
         lmdiag.run(models, demo_dir, name="mine", output=tmp_path)
 

@@ -12,6 +12,7 @@ from lmdiag.presentable import Display, register_display
 
 if TYPE_CHECKING:
     from lmdiag.api import (
+        Runs,
         analyse,
         cloze,
         compare,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "__version__", "analyse", "cloze", "compare", "fit", "load_model", "load_multiverse",
+    "Runs", "__version__", "analyse", "cloze", "compare", "fit", "load_model", "load_multiverse",
     "load_run", "load_stimuli", "measure", "run",
 ]  # fmt: skip
 

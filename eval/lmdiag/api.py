@@ -21,7 +21,7 @@ from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast, overload
 
 from lmdiag import perturb, stimuli
 from lmdiag.analysis.cloze import TOP, ClozeAnalysis, analyse_norms, norms_of_run, read_norms
@@ -29,7 +29,7 @@ from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
 from lmdiag.analysis.items import is_table_file, items_of, labels_of
-from lmdiag.analysis.procedures import SURPRISAL, Procedure
+from lmdiag.analysis.procedures import SURPRISAL, Procedure, ProcedureKeywords
 from lmdiag.analysis.rows import with_numbers
 from lmdiag.analysis.selection import check_table
 from lmdiag.comparison import (
@@ -46,7 +46,7 @@ from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
 from lmdiag.keywords import with_fields
 from lmdiag.measures import folds_for
-from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.loading.options import LoadKeywords, LoadOptions
 from lmdiag.multiverse import Multiverse
 from lmdiag.protocol import (
     Predictions,
@@ -59,7 +59,7 @@ from lmdiag.protocol import (
     without_effect,
 )
 from lmdiag.questions import Setting
-from lmdiag.results import FigureKey, Run, load_run
+from lmdiag.results import FigureKey, Run, Runs, load_run
 from lmdiag.results.items import Per, TaskPredictions, items_of_predictions
 from lmdiag.results.models import model_labels
 from lmdiag.runs.asking import (
@@ -82,6 +82,8 @@ from lmdiag.types import (
     BadInput,
     Coding,
     DesignOptions,
+    ReadingKeywords,
+    TableKeywords,
     TableOptions,
 )
 
@@ -94,12 +96,39 @@ if TYPE_CHECKING:
     Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
 
 __all__ = [
-    "Comparisons", "LanguageModel", "Measures", "TaskPredictions", "analyse", "cloze", "compare",
-    "fit", "load_model", "load_multiverse", "load_run", "load_stimuli", "measure", "run",
+    "Comparisons", "LanguageModel", "Measures", "Runs", "TaskPredictions", "analyse", "cloze",
+    "compare", "fit", "load_model", "load_multiverse", "load_run", "load_stimuli", "measure", "run",
 ]  # fmt: skip
 
 load_stimuli = stimuli.load
 load_multiverse = Multiverse.read
+
+
+class FitKeywords(ProcedureKeywords, ReadingKeywords, total=False):
+    """Keywords of `fit`: a procedure, and how the table is read."""
+
+
+class ModelAndTableKeywords(LoadKeywords, TableKeywords, total=False):
+    """Keywords of `run` that other functions have, too: models, and how a table is read."""
+
+
+class RunKeywords(ModelAndTableKeywords, total=False):
+    """All keywords of `run`."""
+
+    tasks: str | Sequence[str]
+    perturb: str | Sequence[str]
+    shuffles: int
+    seed: int
+    limit: int | None
+    k: Sequence[int]
+    threshold: float
+    output: str | Path
+    name: str | None
+    batch_size: int | None
+    overwrite: bool
+    quiet: bool
+    design: DesignOptions
+    allow_duplicates: bool
 
 
 def _expect(name: str, value: object, kinds: type | tuple[type, ...], what: str) -> None:
@@ -125,7 +154,7 @@ _STIMULI = "stimuli, as lmdiag.load_stimuli makes them of a file, a DataFrame or
 
 
 @with_fields(LoadOptions)
-def load_model(model_id: str | Path, **options: Any) -> LanguageModel:
+def load_model(model_id: str | Path, **options: Unpack[LoadKeywords]) -> LanguageModel:
     """Loads a masked, causal or encoder-decoder model.
 
     Args:
@@ -144,7 +173,8 @@ def load_model(model_id: str | Path, **options: Any) -> LanguageModel:
 
 
 def _loaded(
-    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel], **options: Any
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
+    **options: Unpack[LoadKeywords],
 ) -> Iterator[LanguageModel]:
     """Yields models, each of those that are named loaded when its turn comes."""
     for model in [models] if isinstance(models, str | Path | LanguageModel) else models:
@@ -392,7 +422,7 @@ def fit(
     output: str | Path | None = None,
     batch_size: int | None = None,
     quiet: bool = True,
-    **procedure: Any,
+    **procedure: Unpack[FitKeywords],
 ) -> HumanFit:
     """Fits human measures with and without surprisals (docs/specification.md, section 10).
 
@@ -418,13 +448,14 @@ def fit(
 
     _expect("human", human, (str, Path, DataFrame), "a file, a DataFrame or a run directory")
     _check_whole(1, batch_size=batch_size)
+    given: dict[str, Any] = {**procedure}
     fields = Procedure.__dataclass_fields__
-    reading = {name: procedure.pop(name) for name in READING & procedure.keys() - fields.keys()}
-    if unknown := procedure.keys() - fields.keys():
+    reading = {name: given.pop(name) for name in READING & given.keys() - fields.keys()}
+    if unknown := given.keys() - fields.keys():
         raise BadInput(f"fit has no option {min(unknown)!r}: choose from {', '.join(fields)}")
-    lists = {name: tuple(value) for name, value in procedure.items() if isinstance(value, list)}
+    given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
     options = TableOptions.of(reading)
-    table = read_human(human, profile, Procedure(**procedure | lists), options)
+    table = read_human(human, profile, Procedure(**given), options)
     files = [surprisal] if isinstance(surprisal, str) else surprisal
     if [*files] == [SURPRISAL]:
         files = ()
@@ -462,7 +493,7 @@ def cloze(
     output: str | Path | None = None,
     batch_size: int | None = None,
     quiet: bool = True,
-    **reading: Any,
+    **reading: Unpack[TableKeywords],
 ) -> ClozeAnalysis:
     """Compares what people said at blanks with what models expect (specification, section 4).
 
@@ -523,11 +554,13 @@ def cloze(
 
 
 @overload
-def run(model: str | Path, data: Any = ..., **options: Any) -> Run: ...
+def run(  # type: ignore[overload-overlap]  # a text is also an iterable of texts
+    model: str | Path, data: Any = ..., **options: Unpack[RunKeywords]
+) -> Run: ...
 
 
 @overload
-def run(model: Iterable[str | Path], data: Any = ..., **options: Any) -> list[Run]: ...
+def run(model: Iterable[str | Path], data: Any = ..., **options: Unpack[RunKeywords]) -> Runs: ...
 
 
 @with_fields(LoadOptions, TableOptions)
@@ -549,15 +582,15 @@ def run(
     quiet: bool = True,
     design: DesignOptions = FOUND_DESIGN,
     allow_duplicates: bool = False,
-    **options: Any,
-) -> Run | list[Run]:
+    **options: Unpack[ModelAndTableKeywords],
+) -> Run | Runs:
     """Runs models as `lmdiag run` does, without its tables and page; returns the finished run.
 
     A finished run in the same directory is read back, an interrupted one is resumed.
 
     Args:
         model: Hub id, local folder, or `demo:masked` / `demo:causal`; or several of them, whose
-            runs are returned as a list. The first that fails ends the call.
+            runs are returned as `Runs`, a list. The first that fails ends the call.
         data: a file of own rows; or rows in memory, as `load_stimuli` takes them, which are saved
             below `output`, so that the run can be opened later; or a built directory, a Hub id.
         tasks: configs of the data set; () for its diagnostics, or else for all. Of rows in memory,
@@ -583,8 +616,9 @@ def run(
         _expect("model", model_id, (str, Path), "a Hub id, a folder, a demo model or several")
     if len(models_of_run) > 1 and name:
         raise BadInput("name is for one model: run several models without it")
-    table = TableOptions.of({name: options.pop(name) for name in READING & options.keys()})
-    load_options = LoadOptions.from_keywords(options)
+    given: dict[str, Any] = {**options}
+    table = TableOptions.of({name: given.pop(name) for name in READING & given.keys()})
+    load_options = LoadOptions.from_keywords(given)
     protocol = Protocol(
         tasks=_names(tasks), perturb=_names(perturb), shuffles=shuffles, seed=seed, limit=limit,
         k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
@@ -603,7 +637,7 @@ def run(
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
     runs = [run_model(str(model_id), load_options, inputs, how) for model_id in models_of_run]
     made = [run for run in runs if run]  # all: there is one process
-    return made[0] if is_one else made
+    return made[0] if is_one else Runs(made)
 
 
 @with_fields(TableOptions)
@@ -620,7 +654,7 @@ def analyse(
     coding: Coding = "sum",
     by: str = "",
     task: str = "",
-    **reading: Any,
+    **reading: Unpack[TableKeywords],
 ) -> Analysis:
     """Analyses the conditions of items: cell means, effects over items, mixed models.
 

@@ -6,10 +6,10 @@ Log-probabilities are natural logarithms (nats) everywhere; surprisal in bits is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Literal, NamedTuple, get_type_hints
+from typing import Any, Literal, NamedTuple, TypedDict, get_type_hints
 
 from lmdiag.spacing import has_space
 from lmdiag.text import as_parameters
@@ -344,6 +344,26 @@ class TableOptions(Options):
         for name, value in other.stored().items():
             given[name] = value if isinstance(value, str) else (*given.get(name, ()), *value)
         return TableOptions(**given)
+
+
+class ReadingKeywords(TypedDict, total=False):
+    """The fields of `TableOptions` but for `filter`, as keywords of Python."""
+
+    columns: str | Sequence[str] | Mapping[str, str]
+    good: str
+    contrast: str | Sequence[str]
+    wide: str | Sequence[str]
+    split: str | Sequence[str]
+    gap: str
+    separator: str
+    critical: str
+    sheet: str
+
+
+class TableKeywords(ReadingKeywords, total=False):
+    """The fields of `TableOptions`, as keywords of Python."""
+
+    filter: str | Sequence[str]
 
 
 AS_IT_IS = TableOptions()

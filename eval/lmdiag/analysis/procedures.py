@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 from lmdiag.stimuli.reading import FILTER
 from lmdiag.types import BadInput, Options
@@ -81,6 +81,27 @@ class Procedure(Options):
                 )
         if self.formula and self.response not in self.formula.partition("~")[0]:
             raise BadInput(f"the formula {self.formula!r} is not about {self.response}: name one")
+
+
+class ProcedureKeywords(TypedDict, total=False):
+    """The fields of `Procedure`, as keywords of Python."""
+
+    response: str
+    text: str
+    sentence: str
+    position: str
+    word: str
+    reader: str
+    controls: Sequence[str] | None
+    lags: int | None
+    predictors: Sequence[str]
+    formula: str
+    baseline: str
+    filter: Sequence[str]
+    folds: int | None
+    units: Literal["bits", "nats"] | None
+    distinct: bool
+    language: str
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from lmdiag.report.human import fit_output
 from lmdiag.report.multiverse import multiverse_output
 from lmdiag.report.output import Output
 from lmdiag.report.runs import Report, measures_output, runs_output
-from lmdiag.results import Results, Run
+from lmdiag.results import Results, Run, Runs
 
 if TYPE_CHECKING:
     import altair
@@ -42,6 +42,7 @@ def output_of(result: object) -> Output:
 
 output_of.register(Report, runs_output)
 output_of.register(Run, lambda run: runs_output(Report(run)))
+output_of.register(Runs, lambda runs: runs_output(Report(runs)))
 output_of.register(Results, measures_output)
 output_of.register(Measures, lambda measures: measures_output(measures.results, measures.name))
 output_of.register(Comparisons, comparisons_output)

@@ -23,6 +23,7 @@ from lmdiag.results.run import (
     HOW_TO_CONTINUE,
     Run,
     RunDirectory,
+    Runs,
     digests,
     load_run,
     read_results,
@@ -42,7 +43,8 @@ from lmdiag.results.signatures import (
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "HOW_TO_CONTINUE", "PREDICTIONS", "REPORT", "RESULTS",
     "SCORES",
-    "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "SettingResults",
+    "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "Runs",
+    "SettingResults",
     "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
     "model_slug", "of_setting", "protocol_slug", "read_results", "run_folder", "run_folders",
     "signature", "unfinished_runs",

@@ -19,7 +19,7 @@ from lmdiag.perturb import NONE, is_shuffled, perturb
 from lmdiag.presentable import Presentable
 from lmdiag.protocol import Predictions, query_options
 from lmdiag.results.figures import figures
-from lmdiag.results.models import model_label, weights_text
+from lmdiag.results.models import model_label, model_labels, weights_text
 from lmdiag.results.predictions import SettingKey, read_run
 from lmdiag.results.results import (
     PREDICTIONS,
@@ -338,7 +338,8 @@ class Run(Presentable):
 
     def __repr__(self) -> str:
         tasks = ", ".join(self.results.tasks)
-        return f"<Run of {self.results.model.id}: {tasks}; {self.results.signature}; {self.path}>"
+        name = model_label(self.results.model)
+        return f"<Run of {name}: {tasks}; {self.results.signature}; {self.path}>"
 
     def to_frame(self) -> DataFrame:
         """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
@@ -416,6 +417,18 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 
 # ---- runs on different tasks as one --------------------------------------------------------------
+
+
+class Runs(Presentable, list[Run]):
+    """Finished runs that are shown together, on the same rows; a list."""
+
+    def __repr__(self) -> str:
+        names = ", ".join(model_labels([run.results.model for run in self]))
+        return f"<{len(self)} runs: {names}>"
+
+    def to_frame(self) -> DataFrame:
+        """Returns a pandas table with a row per figure; see `lmdiag.results.figures.figures`."""
+        return figures([run.results for run in self])
 
 
 def joined_runs(runs: Sequence[Run]) -> list[Run]:

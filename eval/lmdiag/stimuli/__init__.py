@@ -19,7 +19,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from lmdiag import diagnostics
 from lmdiag.files import write_atomically
@@ -31,7 +31,7 @@ from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.table import checked
 from lmdiag.table_files import MEMORY, read_memory
 from lmdiag.text import suggest
-from lmdiag.types import BadInput, TableOptions
+from lmdiag.types import BadInput, TableKeywords, TableOptions
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "saved_rows", "tasks"]
 
@@ -88,7 +88,7 @@ def load(
     limit: int | None = None,
     seed: int = 0,
     allow_duplicates: bool = False,
-    **reading: Any,
+    **reading: Unpack[TableKeywords],
 ) -> Stimuli:
     """Reads the stimuli of one task and checks them.
 

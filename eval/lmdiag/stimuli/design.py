@@ -142,7 +142,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         },
         cells={", ".join(cell): (len(part), int(part["rows"].sum())) for cell, part in cells},
         n_complete=len(design.complete(found.levels)),
-        others=found.others | known_uses,
+        others={**found.others, **known_uses},
         warnings=[*design.warnings()],
         texts=texts,
         rows=first_rows(stimuli, found.levels),

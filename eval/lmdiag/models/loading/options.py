@@ -5,11 +5,20 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from lmdiag.elicitation import parse_wording
 from lmdiag.models.tokens.framing import SLOT
-from lmdiag.protocol import QueryOptions, conflict
+from lmdiag.protocol import (
+    Bos,
+    Elicitation,
+    FinalPeriod,
+    FirstLetter,
+    Pll,
+    QueryOptions,
+    Unit,
+    conflict,
+)
 from lmdiag.text import first_problem, suggest, type_adapter
 from lmdiag.types import BadInput, field_types
 
@@ -51,6 +60,34 @@ class Serving:
     http://localhost:8000/v1; the key is read from LMDIAG_SERVER_KEY or OPENAI_API_KEY"""
     tokenizer: str | None = None
     """Hub id or folder of the tokenizer of the server's model (needed with server)"""
+
+
+class LoadKeywords(TypedDict, total=False):
+    """The fields of `LoadOptions`, as keywords of Python."""
+
+    revision: str | None
+    device: str | None
+    tp: bool
+    kind: KindOption
+    dtype: Dtype
+    device_map: str | None
+    quantization: Quantization | None
+    trust_remote_code: bool
+    allow_pickle: bool
+    server: str | None
+    tokenizer: str | None
+    unit: Unit
+    bos: Bos
+    pll: Pll
+    layer: int | None
+    prompt: str
+    chat: bool
+    instruction: str
+    final_period: FinalPeriod
+    first_letter: FirstLetter
+    elicitation: Elicitation
+    choice_prompt: str
+    entropy: bool
 
 
 @dataclass(frozen=True, kw_only=True)
