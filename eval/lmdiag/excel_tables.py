@@ -157,6 +157,13 @@ def _check_parts(path: Path) -> None:
                         raise BadInput(f"{path} has a row of more than {_MAX_ROW:,} bytes")
 
 
+def excel_letters(number: int) -> str:
+    """Returns what Excel calls a column: A for 1, AA for 27."""
+    from openpyxl.utils import get_column_letter
+
+    return str(get_column_letter(number))
+
+
 def excel_text(cell: Any) -> str:
     """Returns a cell as Excel saves it in a csv file; a date as ISO 8601."""
     if cell is None or isinstance(cell, bool):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmdiag import diagnostics, files
-from lmdiag.excel_tables import excel_rows
+from lmdiag.excel_tables import excel_letters, excel_rows
 from lmdiag.files import MAX_CELL, check_size
 from lmdiag.text import column_like, csv_cell, first_few, shortened, suggest, visible
 from lmdiag.text_tables import text_rows
@@ -270,7 +270,9 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> RawTable:
         texts = [cells[position] for _, cells in rows]
         if not name and position:
             if any(texts):
-                which = f"column {position + 1}, with {shortened(next(filter(None, texts)), 40)!r},"
+                value = shortened(next(filter(None, texts)), 40)
+                number = excel_letters(position + 1) if unit == "row" else position + 1
+                which = f"column {number}, with {value!r},"
                 raise BadInput(f"{place}{first}: {which} has no name: name it in the header")
             continue  # separators at the ends of all lines
         if name in columns:

@@ -86,6 +86,9 @@ def test_a_failure_of_one_model_does_not_stop_the_rest(run, command):
     assert "absent" in err
     files = (command.folder / "out").rglob("results.json")
     assert {path.parts[-3] for path in files} == {"bert", "gpt2"}
+    code, _, err = command("report", command.folder / "out", "--format", "csv")
+    assert code == 0
+    assert err.startswith(f"lmdiag: left out, failed: {command.folder / 'absent'}: ")
     code, again, _ = run(*command.models.values())
     assert code == 0
     assert again in out

@@ -314,7 +314,7 @@ def test_a_proposal_has_the_options_that_are_given_and_is_tried(tmp_path, comman
     rows = "No,x,y\n1,A*hen ran off.,A*dog ran off.\n2,Do*not ever go.,So*be it now.\n"
     path = written(tmp_path, rows)
     out = command("check", path, "--filter", "No=1,2")[1]
-    assert out.splitlines()[-2].endswith("own.csv --wide x y --filter No=1,2")
+    assert out.splitlines()[-2].endswith("own.csv --model M --wide x y --filter No=1,2")
     assert "then        " in out.splitlines()[-1]
     assert "--separator '*'" in out.splitlines()[-1]
 

@@ -72,6 +72,15 @@ def test_how_regions_are_joined(contents, sentence):
         assert [sentence[x["start"] : x["end"]] for x in spans] == [x.strip() for x in contents]
 
 
+def test_a_sentence_beside_its_regions_is_left_out():
+    columns = {"region_1": ["The dog"], "region_2": ["barks"], "sentence": ["The dog barks."]}
+    rows = stimuli.load(columns)
+    assert rows.texts("sentence") == ["The dog barks"]
+    assert rows.notes == ("sentence: not read, since it is made of region_1 to region_2",)
+    with pytest.raises(BadInput, match="sentence and region_1 are both there: leave --columns"):
+        stimuli.load(columns, columns="sentence=sentence")
+
+
 def test_regions_of_several_rows():
     texts = {"region_1": ["The cook", "A"], "region_10": [", slowly.", "cat"], "region_2": ["", ""]}
     rows = stimuli.load(texts)

@@ -202,7 +202,6 @@ MISTAKES_IN_MEMORY = [
     # sentences
     ([{"sentence": "A."}, {"sentence": " "}], "rows, row 2: the column sentence is empty"),
     ([{"sentence": "A ___ b."}], "the column sentence has a blank in it, '___': write whole"),
-    ({"region_1": ["A"], "sentence": ["A"]}, "columns sentence and region_1 are both there"),
     ({"region_1": [""]}, "regions do not join to a sentence"),
     ({"region_1": ["A"], "region_2": [None]}, "row 1: the column region_2 is NA or NaN: writ"),
     ({"region_1": [3]}, "a region must be text, not 3"),

@@ -10,7 +10,7 @@ from typing import Annotated
 from lmdiag import stimuli
 from lmdiag.cli import options
 from lmdiag.stimuli import Stimuli
-from lmdiag.stimuli.proposals import UnknownLayout, as_typed
+from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout, as_typed
 from lmdiag.table_files import RawTable
 from lmdiag.text import visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
@@ -56,6 +56,8 @@ def _proposed_lines(
         return
     options = table.with_further(unknown.options)
     yield f"proposed    lmdiag run {shlex.quote(file)} --model M {as_typed(options)}"
+    if unknown.has_sentences:
+        yield f"or          lmdiag run {shlex.quote(file)} --model M {READS_SENTENCES}"
     try:
         stimuli.load(file, task, **options.stored())
     except BadInput as problem:

@@ -456,14 +456,16 @@ def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
 
 
 def finished_runs(paths: Sequence[Path]) -> list[Path]:
-    """Returns the run directories in paths, see `run_folders`; a line names unfinished ones."""
-    from lmdiag.results import HOW_TO_CONTINUE, run_folders, unfinished_runs
+    """Returns the run directories in paths, see `run_folders`; lines name what is left out."""
+    from lmdiag.results import HOW_TO_CONTINUE, failures, run_folders, unfinished_runs
 
     folders = run_folders(paths)
     begun = [path for path in unfinished_runs(paths) if path not in folders]
     if begun and {*folders} - {*paths}:
         names = first_few([*map(str, begun)])
         say(f"lmdiag: left out, not finished: {names}; {HOW_TO_CONTINUE}")
+    for line in failures(paths):
+        say(f"lmdiag: left out, failed: {line}")
     return folders
 
 

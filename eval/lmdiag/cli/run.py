@@ -103,6 +103,7 @@ def run_command(
     as_json: options.Json = False,
 ) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
+    from lmdiag.results import model_slug, record_failure
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import run_layers, run_model
 
@@ -121,6 +122,7 @@ def run_command(
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
+            problem = ""
             try:
                 if query.layers:
                     runs += run_layers(
@@ -134,8 +136,12 @@ def run_command(
                     raise
                 # not the error, which holds on to what was loaded of the model
                 failures.append(f"{model} at {revision}" if revision else model)
+                problem = str(error)
                 if processes.first:
-                    say(f"lmdiag: {failures[-1]} failed: {error}")
+                    say(f"lmdiag: {failures[-1]} failed: {problem}")
+            if processes.first:
+                folder = running.output / model_slug(model, revision, name)
+                record_failure(folder, problem and f"{failures[-1]}: {problem}")
     if runs and as_json:
         documents = [run.results.to_json() for run in runs]
         print(json.dumps(documents if len(runs) > 1 else documents[0], indent=1))

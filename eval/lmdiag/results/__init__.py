@@ -25,8 +25,10 @@ from lmdiag.results.run import (
     RunDirectory,
     Runs,
     digests,
+    failures,
     load_run,
     read_results,
+    record_failure,
     run_folders,
     unfinished_runs,
 )
@@ -42,10 +44,9 @@ from lmdiag.results.signatures import (
 
 __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "HOW_TO_CONTINUE", "PREDICTIONS", "REPORT", "RESULTS",
-    "SCORES",
-    "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory", "Runs",
-    "SettingResults",
-    "TaskData", "UnscoredWord", "cited_signature", "combine", "digests", "identity", "load_run",
-    "model_slug", "of_setting", "protocol_slug", "read_results", "run_folder", "run_folders",
-    "signature", "unfinished_runs",
+    "SCORES", "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory",
+    "Runs", "SettingResults", "TaskData", "UnscoredWord", "cited_signature", "combine",
+    "digests", "failures", "identity", "load_run", "model_slug", "of_setting", "protocol_slug",
+    "read_results", "record_failure", "run_folder", "run_folders", "signature",
+    "unfinished_runs",
 ]  # fmt: skip

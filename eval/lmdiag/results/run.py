@@ -58,6 +58,9 @@ IDENTITY = "run.json"
 HOW_TO_CONTINUE = "repeat the command that began it, without --overwrite; saved answers are kept"
 """How to go on with a run that is not finished."""
 
+FAILED = "failed.txt"
+"""In the folder of a model: why its run failed, in a command of several models."""
+
 LOCK = ".lock"
 """Held while a run is under way."""
 
@@ -215,6 +218,26 @@ def unfinished_runs(paths: Iterable[Path]) -> list[Path]:
                 file.parent for file in begun if not files.is_file(file.with_name(RESULTS))
             )
     return sorted(found)
+
+
+def record_failure(folder: Path, problem: str) -> None:
+    """Writes why a model failed into its folder; "" removes what an earlier command wrote."""
+    file = folder / FAILED
+    if problem:
+        folder.mkdir(parents=True, exist_ok=True)
+        files.write_atomically(file, f"{problem}\n".encode())
+    else:
+        file.unlink(missing_ok=True)
+
+
+def failures(paths: Iterable[Path]) -> list[str]:
+    """Returns why models in paths and in folders below them failed, a line for each."""
+    found = set[Path]()
+    for path in paths:
+        if files.is_folder(path):
+            with files.readable(path):
+                found.update([*path.glob(FAILED), *path.glob(f"*/{FAILED}")])
+    return [files.read_text(file, files.MAX_DOCUMENT).strip() for file in sorted(found)]
 
 
 def read_results(path: Path) -> Results:

@@ -306,7 +306,8 @@ class _Found:
             rows = cells.groups[cell].tolist()
             has = f"item {', '.join(cell)} has {n} texts ({self.stimuli.shown_rows(rows)})"
             more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
-            what = "their mean is analysed; is an item number used twice?"
+            what = "their mean is analysed; if a column tells them apart, it is a condition "
+            what += "(--conditions COLUMN) or a part of the item (--item COLUMN item)"
             divider = self._divider(keys, texts) if 4 * len(several) > len(n_texts) else ""
             if divider:
                 what = f"if item numbers begin anew at each {divider}, give --item {divider} item; "

@@ -257,13 +257,16 @@ def with_regions(table: RawTable, separator: str) -> RawTable:
     mark = separator or "|"
     numbers = sorted(int(match[1]) for match in map(is_region, table.columns) if match)
     names = [f"region_{number}" for number in numbers]
+    if names and "sentence" in table.columns and "sentence" not in table.chosen:
+        note = f"sentence: not read, since it is made of {names[0]} to {names[-1]}"
+        table = table.having({}, note, without=["sentence"])
     texts = table.columns.get("sentence", ())
     written = [text for text in texts if isinstance(text, str)]
     n_divided = sum(mark in text for text in written)
     is_divided = n_divided > 0 if separator else 0 < n_divided == len(written)
     problem = ""
-    if names and "sentence" in table.columns:
-        remedy = "leave sentence out, which is made of the regions"
+    if names and "sentence" in table.chosen:
+        remedy = "leave --columns sentence=COLUMN out, which is made of the regions"
         problem = f"the columns sentence and {names[0]} are both there: {remedy}"
     elif names and separator:
         problem = f"--separator {separator}: the regions have columns of their own: leave it out"

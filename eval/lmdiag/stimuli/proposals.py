@@ -39,6 +39,9 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
     "frequency": [{"high", "low"}],
 }
 
+READS_SENTENCES = "--columns sentence=sentence"
+"""The option that reads the sentences of a table that has contexts, too."""
+
 _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
 _CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit")
 _SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text").search
@@ -54,6 +57,7 @@ class UnknownLayout(BadInput):
         lacks: what is missing, e.g. "column of texts".
         other: what it has instead of stimuli; None for a table that may have some.
         options: that may read it; `AS_IT_IS` for no idea.
+        has_sentences: whether `READS_SENTENCES` would read it, too.
     """
 
     def __init__(self, table: RawTable) -> None:
@@ -64,12 +68,15 @@ class UnknownLayout(BadInput):
         if not self.other:
             self.options = columns.proposal()
         is_word = not self.other and "context" in table.columns
+        self.has_sentences = is_word and "sentence" in table.columns
         self.lacks = "column target" if is_word else "column of texts"
         names = ", ".join(filter(None, table.columns))
         needs = "give context and target, or a sentence, or sentence_good and sentence_bad"
         hint = f"perhaps {as_typed(self.options)}"
         if self.other:
             hint = f"it may have {self.other.text()}"
+        if self.has_sentences:
+            hint += f"; {READS_SENTENCES} reads the column sentence"
         super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}")
 
 
