@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from lmdiag.measures.scores import Floats, Scores, Statistic, objects, positions
 from lmdiag.perturb import NONE, perturb
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.predictions import SettingKey
+from lmdiag.stats import CORRELATIONS
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, Fold, Kind
 
@@ -43,6 +44,8 @@ _BLOCK = ("task", "setting", "shuffle", "measure")
 """Columns with one value for all items of a measure."""
 _TEXTS = ("task", "setting", "measure", "statistic", "over", "item", "levels")
 _NUMBERS = ("value", "covariate", "chance")
+_REQUIRED = (*_BLOCK, "statistic", "over", "item")
+"""Columns that have a value in every row."""
 _ROW_GROUP = 50_000
 """Rows from which on a part of the file is written: a measure of very many items is one part."""
 
@@ -240,33 +243,62 @@ def _starts(blocks: pa.Table) -> list[int]:
 def _problem(table: pa.Table, starts: Sequence[int]) -> str:
     """What is wrong with the values of a table, whose measures begin at some rows; "" if nothing.
 
-    Proportions are 0 or 1, shares and chances from 0 to 1; what is missing is null, never NaN.
+    Proportions are 0 or 1, shares and chances from 0 to 1, and only the values of correlations have
+    a second one beside them; what is missing is null, never NaN.
     """
-    frame = table.to_pandas()
-    can_be_null = ("levels", *_NUMBERS)
-    lacking = [name for name in frame if name not in can_be_null and frame[name].hasnans]
+    lacking = [name for name in _REQUIRED if table[name].null_count]
     if lacking:
         return f"{lacking[0]} is missing in a row"
-    if nan := [name for name in _NUMBERS if table[name].null_count < frame[name].isna().sum()]:
+    numbers = {name: table[name].to_numpy() for name in _NUMBERS}  # NaN for null
+    if nan := [name for name in _NUMBERS if table[name].null_count < np.isnan(numbers[name]).sum()]:
         return f"{nan[0]} is NaN in a row"
-    value, statistic = frame["value"].to_numpy(), frame["statistic"].to_numpy()
-    is_whole = np.isin(value, (0, 1)) | np.isnan(value)
-    is_share = np.isnan(value) | ((value >= 0) & (value <= 1))
-    block = np.zeros(len(frame), dtype=np.intp)
+    value, covariate, chance = numbers.values()
+    is_defined = ~np.isnan(value)
+    statistic = _Codes.of(table, "statistic")
+    is_correlation = statistic.are(*CORRELATIONS) & is_defined
+    block = np.zeros(len(table), dtype=np.intp)
     block[list(starts)] = 1
-    repeated = frame[["item"]].assign(block=block.cumsum()).duplicated()
+    item = _Codes.of(table, "item")
+    in_block = block.cumsum() * len(item.texts) + item.codes
     wrong = {
-        "a shuffle is below 0": frame["shuffle"] < 0,
-        "a statistic is unknown": ~np.isin(statistic, get_args(Statistic)),
-        "a proportion is neither 0 nor 1": (statistic == "proportion") & ~is_whole,
-        "a share is not from 0 to 1": (statistic == "share") & ~is_share,
-        "a chance is not from 0 to 1": ~frame["chance"].dropna().between(0, 1),
-        "an item is there twice in one measure": repeated,
+        "a shuffle is below 0": table["shuffle"].to_numpy() < 0,
+        "a statistic is unknown": ~statistic.are(*get_args(Statistic)),
+        "a proportion is neither 0 nor 1": (
+            statistic.are("proportion") & is_defined & (value != 0) & (value != 1)
+        ),
+        "a share is not from 0 to 1": statistic.are("share") & _is_outside(value),
+        "a chance is not from 0 to 1": _is_outside(chance),
+        "an item is there twice in one measure": len(np.unique(in_block)) < len(in_block),
+        "a covariate is not that of a correlation": is_correlation == np.isnan(covariate),
     }
-    levels = frame["levels"].dropna().unique()
-    if not all(map(_are_levels, levels)):
+    if not all(map(_are_levels, filter(None, _Codes.of(table, "levels").texts))):
         return "levels are not an object of lists of texts"
-    return next((problem for problem, rows in wrong.items() if rows.any()), "")
+    return next((problem for problem, rows in wrong.items() if np.any(rows)), "")
+
+
+def _is_outside(shares: Floats) -> NDArray[np.bool_]:
+    """Which numbers are not from 0 to 1; not those that are NaN."""
+    return (shares < 0) | (shares > 1)
+
+
+class _Codes(NamedTuple):
+    """A column of texts: its distinct texts, and the position of that of each row, (rows,)."""
+
+    texts: list[str | None]
+    codes: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, table: pa.Table, name: str) -> _Codes:
+        """Returns a column without nulls, or whose codes are not used."""
+        parts = table[name].chunks  # with one dictionary
+        texts = parts[0].dictionary.to_pylist() if parts else []
+        codes = [part.indices.to_numpy(zero_copy_only=False) for part in parts]
+        return cls(texts, np.concatenate(codes) if codes else np.array([], dtype=np.intp))
+
+    def are(self, *texts: str) -> NDArray[np.bool_]:
+        """Returns which rows have one of some texts."""
+        wanted = [text in texts for text in self.texts]
+        return np.array(wanted, dtype=bool)[self.codes]
 
 
 def _are_levels(text: str) -> bool:
