@@ -15,9 +15,10 @@ from lmdiag.report.output import Output, Section
 def render(output: Output, width: float) -> str:
     """Returns the page."""
     shown = [section for section in output.sections if _has_content(section)]
+    has_charts = any(len(section.plots) for section in shown)  # draws no more than it must
     return environment().get_template("page.html.j2").render(
         output=replace(output, sections=shown), most_beside=MOST_BESIDE,
-        **frame("report", charts=bool(output.plots)),
+        **frame("report", charts=has_charts),
     )  # fmt: skip
 
 
