@@ -127,9 +127,11 @@ def ranked(rows: Iterable[RankedEntry]) -> list[RankedEntry]:
         return -math.inf if row.corrected_sensitivity is None else row.corrected_sensitivity
 
     ordered = sorted(rows, key=lambda row: (-value(row), row.page))
-    values = [value(row) for row in ordered]
+    rank_of: dict[float, int] = {}
+    for position, row in enumerate(ordered, start=1):
+        rank_of.setdefault(value(row), position)
     return [
-        replace(row, rank=values.index(value(row)) + 1 if math.isfinite(value(row)) else None)
+        replace(row, rank=rank_of[value(row)] if math.isfinite(value(row)) else None)
         for row in ordered
     ]
 
