@@ -59,12 +59,12 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
         names = ", ".join(titles)
         notes.append(f"sheet: {title} of {len(titles)} ({shortened(names)}); --sheet chooses one")
     rows = found.get(title, [])
-    if len(rows) > 1 and is_title(rows[0][1], rows[1][1]):
-        text = "".join(rows[0][1])
+    if len(rows) > 1 and is_title(rows[0][2], rows[1][2]):
+        text = "".join(rows[0][2])
         notes.append(f"title: row {rows[0][0]} is passed over, {shortened(text, 60)!r}")
         rows = rows[1:]
-    width = max((len(cells) for _, cells in rows), default=0)
-    padded = [(number, cells + [""] * (width - len(cells))) for number, cells in rows]
+    width = max((len(cells) for _, _, cells in rows), default=0)
+    padded = [(row, row, cells + [""] * (width - len(cells))) for row, _, cells in rows]
     return Rows(padded, notes=tuple(notes))
 
 
@@ -105,7 +105,7 @@ def _filled(path: Path, worksheet: Any) -> Iterator[Row]:
             has = f"{n_rows:,} rows of up to {width:,} cells"
             most = f"at most {_MAX_CELLS:,} cells are read"
             raise BadInput(f"{path} has {has}; {most}: save it as csv")
-        yield number, cells
+        yield number, number, cells
 
 
 def _merged(path: Path, part: str) -> dict[int, list[tuple[int, int]]]:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
+from functools import cached_property
 from numbers import Number
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics, files
 from lmdiag.excel_tables import excel_letters, excel_rows
@@ -25,7 +26,7 @@ from lmdiag.types import BadInput
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-    from pandas import DataFrame, Series
+    from pandas import DataFrame, MultiIndex, Series
 
 TABLE_SUFFIXES = (".csv", ".tsv", ".tab", ".xlsx", ".jsonl", ".parquet")
 """Endings of the names of files that are tables."""
@@ -54,7 +55,6 @@ _KINDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary dat
 _REGION = {"number", "name", "start", "end"}
 
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
-_LINE_END = re.compile(r"\r\n|\r|\n").findall
 
 
 class Problems(list[str]):
@@ -76,49 +76,56 @@ class Problems(list[str]):
         raise BadInput("; ".join([self[0], *(x.removeprefix(f"{start}: ") for x in self[1:])]))
 
 
-class RowNumbers(NamedTuple):
-    """The numbers of rows in their file.
+def row_index(
+    places: Sequence[int | str],
+    unit: str = "row",
+    *,
+    below: Sequence[int | str] = (),
+    names: Sequence[int | str] = (),
+) -> MultiIndex:
+    """Returns the index of the rows of a table: `unit`, "below" and "name".
 
-    Attributes:
-        values: of each row; of rows of several files, and of those of a suite, what messages call
-            them.
-        unit: what is numbered: "line" of a text file, or "row".
-        below: numbers of the rows below the header, from 1, also counting empty ones; () for
-            `values`, which have no header.
-        names: what ids are made of, where rows were left out or made; () for 1, 2 and so on.
+    Args:
+        places: of each row in its source: a number, or what messages call it.
+        unit: what places number: "line" of a text file, or "row".
+        below: numbers of the rows below the header, from 1, also counting empty ones.
+        names: what ids are made of.
+
+    What is not given is 1, 2 and so on.
     """
+    from pandas import MultiIndex
 
-    values: Sequence[int | str] = ()
-    unit: str = "row"
-    below: Sequence[int] = ()
-    names: Sequence[int | str] = ()
-
-    def of(self, rows: Sequence[int]) -> RowNumbers:
-        """Returns the numbers of some rows."""
-        kept: list[Any] = [
-            [x[row] for row in rows] if x else () for x in (self.values, self.below, self.names)
-        ]
-        return RowNumbers(kept[0], self.unit, *kept[1:])
-
-    def text(self, rows: Sequence[int]) -> str:
-        """Returns what messages call some rows, e.g. "lines 4, 5"."""
-        values = [self.values[row] for row in rows]
-        numbers = first_few([*map(str, values)], 5)
-        is_number = isinstance(values[0], int)
-        return f"{self.unit}{'s' if len(values) > 1 else ''} {numbers}" if is_number else numbers
+    numbers = range(1, len(places) + 1)
+    levels = [[*places], [*(below or numbers)], [*(names or numbers)]]
+    return MultiIndex.from_arrays(levels, names=[unit, "below", "name"])
 
 
-UNNUMBERED = RowNumbers()
+def shown_places(index: MultiIndex) -> str:
+    """Returns what messages call some rows, e.g. "lines 4, 5"."""
+    unit = index.names[0]
+    places = [*index.get_level_values(unit)]
+    shown = first_few([*map(str, places)], 5)
+    is_number = not isinstance(places[0], str)
+    return f"{unit}{'s' if len(places) > 1 else ''} {shown}" if is_number else shown
 
 
-@dataclass(frozen=True)
-class RawTable:
-    """Rows as they were read, before their values are converted and checked.
+def _as_objects(
+    columns: Mapping[str, Sequence[Any] | Series], index: MultiIndex
+) -> dict[str, Series]:
+    """Columns as they are, without a guess at their types."""
+    from pandas import Series
+
+    return {name: Series([*column], index=index, dtype=object) for name, column in columns.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows as they were read: each step of reading takes a table and returns one.
 
     Attributes:
         name: of the file or data set.
-        columns: column -> plain Python values, one per row.
-        numbers: of the rows.
+        rows: plain Python values. The index has the place of each row in its source, see
+            `row_index`, which stays with a row in all steps.
         form: of rows that were made from other data; see `lmdiag.stimuli.Stimuli`.
         notes: how the columns and rows were read where they differ from the specification.
         chosen: columns that the user named.
@@ -126,45 +133,68 @@ class RawTable:
     """
 
     name: str
-    columns: Mapping[str, Sequence[Any]]
-    numbers: RowNumbers = UNNUMBERED
+    rows: DataFrame
     form: str = ""
     notes: tuple[str, ...] = ()
     chosen: frozenset[str] = frozenset()
     is_text: bool = False
 
-    def __post_init__(self) -> None:
-        n_rows = max(map(len, self.columns.values()), default=0)
-        check_size(self.name, len(self.columns), n_rows)
-        if not self.numbers.values:
-            object.__setattr__(self, "numbers", RowNumbers(range(1, n_rows + 1)))
-        for name, values in self.columns.items():
-            longest = max((x for x in values if isinstance(x, str)), key=len, default="")
-            if len(longest) > MAX_CELL:
-                problem = f"{len(longest):,} characters; at most {MAX_CELL:,} are read"
-                raise self.error(values.index(longest), f"{name} has {problem}")
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        columns: Mapping[str, Sequence[Any] | Series],
+        index: MultiIndex | None = None,
+        **fields: Any,
+    ) -> Table:
+        """Returns a table of columns; rows are numbered where there is no index.
+
+        `BadInput`: there are too many columns or rows, or a text is too long.
+        """
+        from pandas import DataFrame
+
+        n_rows = max(map(len, columns.values()), default=0)
+        check_size(name, len(columns), n_rows)
+        index = row_index(range(1, n_rows + 1)) if index is None else index
+        table = cls(name, DataFrame(_as_objects(columns, index), index=index), **fields)
+        for column in columns:
+            table._refuse_long_texts(column)
+        return table
 
     @classmethod
     def of_rows(
-        cls, name: str, rows: Sequence[Mapping[str, Any]], numbers: RowNumbers = UNNUMBERED,
-        form: str = "",
-    ) -> RawTable:  # fmt: skip
+        cls, name: str, rows: Sequence[Mapping[str, Any]], index: MultiIndex | None = None,
+        **fields: Any,
+    ) -> Table:  # fmt: skip
         """Returns a table of rows; an absent column is None."""
         names = dict.fromkeys(column for row in rows for column in row)
         check_size(name, len(names), len(rows))
-        return cls(name, {name: [row.get(name) for row in rows] for name in names}, numbers, form)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return cls.of(name, columns, index, **fields)
 
     def __len__(self) -> int:
         """Number of rows."""
-        return len(next(iter(self.columns.values()), ()))
+        return len(self.rows)
 
-    def plain(self) -> RawTable:
+    @cached_property
+    def columns(self) -> Mapping[str, list[Any]]:
+        """Column -> its values, one per row. Shared: not to be changed."""
+        return {name: self.rows[name].tolist() for name in self.rows}
+
+    def _refuse_long_texts(self, name: str) -> None:
+        sizes = [len(x) if isinstance(x, str) else 0 for x in self.rows[name]]
+        longest = max(sizes, default=0)
+        if longest > MAX_CELL:
+            problem = f"{longest:,} characters; at most {MAX_CELL:,} are read"
+            raise self.error(sizes.index(longest), f"{name} has {problem}")
+
+    def plain(self) -> Table:
         """Returns the table with texts, numbers, truth values, and None for what is missing.
 
         Dates and times become texts (ISO 8601). Columns of words and of regions may have lists.
         `BadInput` names row and column of any other value.
         """
-        return replace(self, columns={name: self._plain(name) for name in self.columns})
+        return self.having({name: self._plain(name) for name in self.rows})
 
     def _plain(self, name: str) -> Sequence[Any]:
         """The plain values of a column; the column itself if they are."""
@@ -181,10 +211,19 @@ class RawTable:
                 raise self.error(row, f"{problem}: {remedy}")
         return plain
 
+    def labels(self, level: str) -> list[int | str]:
+        """Returns a level of the index of the rows, see `row_index`."""
+        return [*self.rows.index.get_level_values(level)]
+
     def where(self, row: int) -> str:
         """Returns what messages call a row, for example "my.csv:3"."""
-        value = self.numbers.values[row]
-        return value if isinstance(value, str) else f"{self.name}{_MARKS[self.numbers.unit]}{value}"
+        place = self.rows.index[row][0]
+        mark = _MARKS[self.rows.index.names[0]]
+        return place if isinstance(place, str) else f"{self.name}{mark}{place}"
+
+    def places(self, rows: Sequence[int]) -> str:
+        """Returns what messages call some rows, e.g. "lines 4, 5"."""
+        return shown_places(self.rows.index[[*rows]])
 
     def error(self, row: int, message: str) -> BadInput:
         """Returns the error that a row is wrong."""
@@ -195,25 +234,27 @@ class RawTable:
         for row, problem in wrong.items():
             others = [*wrong][1:]
             n = f"{len(others):,} more row{'s' if len(others) > 1 else ''}"
-            more = f" ({n}: {self.numbers.text(others)})" if others else ""
+            more = f" ({n}: {self.places(others)})" if others else ""
             raise self.error(row, f"{problem}{more}")
 
     def having(
-        self, made: Mapping[str, Sequence[Any]], *notes: str, without: Collection[str] = ()
-    ) -> RawTable:
+        self,
+        made: Mapping[str, Sequence[Any] | Series],
+        *notes: str,
+        without: Collection[str] = (),
+    ) -> Table:
         """Returns the rows with made columns in place of some, and lines on how they were read."""
-        kept = {name: values for name, values in self.columns.items() if name not in without}
-        return replace(self, columns={**kept, **made}, notes=(*self.notes, *notes))
+        kept = self.rows.drop(columns=[*without])
+        rows = kept.assign(**_as_objects(made, kept.index))
+        check_size(self.name, *rows.shape[::-1])
+        table = replace(self, rows=rows, notes=(*self.notes, *notes))
+        for name in made:
+            table._refuse_long_texts(name)
+        return table
 
-    def numbered(self) -> RawTable:
-        """Returns the table with names of its rows, which ids are made of."""
-        names = self.numbers.names or range(1, len(self) + 1)
-        return replace(self, numbers=self.numbers._replace(names=names))
-
-    def of(self, rows: Sequence[int]) -> RawTable:
+    def of_rows_at(self, rows: Sequence[int] | NDArray[Any]) -> Table:
         """Returns some rows; one may be there several times."""
-        columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
-        return replace(self, columns=columns, numbers=self.numbers.of(rows))
+        return replace(self, rows=self.rows.iloc[rows])
 
     def column_of(self, name: str, option: str) -> str:
         """Returns the column that a user calls by a name, or by a spelling that fits only one.
@@ -236,7 +277,7 @@ class RawTable:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> RawTable:
+def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
     """Returns the rows of a file; one with a suffix that is not known is read as text.
 
     Values of text and Excel files are texts; rows without any are left out. NA, NaN and nan are
@@ -252,22 +293,24 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> RawTable:
     if sheet and suffix != ".xlsx":
         raise BadInput(f"{path}: --sheet is for Excel files: leave it out")
     if suffix == ".parquet":
-        return RawTable(str(path), files.read_parquet(path).to_pydict()).plain()
+        return Table.of(str(path), files.read_parquet(path).to_pydict()).plain()
     if suffix == ".jsonl":
         records = [*files.read_json_lines(path)]
-        numbers = RowNumbers([int(place.rpartition(":")[2]) for place, _ in records], "line")
-        return RawTable.of_rows(str(path), [row for _, row in records], numbers).plain()
+        lines = [int(place.rpartition(":")[2]) for place, _ in records]
+        index = row_index(lines, "line", below=lines)
+        return Table.of_rows(str(path), [row for _, row in records], index).plain()
     unit = "row" if suffix == ".xlsx" else "line"
     place = f"{path}{_MARKS[unit]}"
     filled, separator, notes = excel_rows(path, sheet) if suffix == ".xlsx" else text_rows(path)
     if not filled:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
-    (first, header), *rows = filled
-    if repeated := [number for number, cells in rows if cells == header]:
+    (first, first_number, header), *rows = filled
+    if repeated := [line for line, _, cells in rows if cells == header]:
         raise BadInput(f"{place}{repeated[0]}: the header is there again: remove this line")
     columns: dict[str, Sequence[Any]] = {}
     for position, name in enumerate(header):
-        texts = [cells[position] for _, cells in rows]
+        texts = [cells[position] for _, _, cells in rows]
+        distinct = {*texts}
         if not name and position:
             if any(texts):
                 value = shortened(next(filter(None, texts)), 40)
@@ -277,19 +320,16 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> RawTable:
             continue  # separators at the ends of all lines
         if name in columns:
             raise BadInput(f"{path}: the column {name} is there twice: rename one")
-        if separator == ";" and all(_DECIMAL_COMMA(text) for text in {*texts} - {*MISSING}):
+        if separator == ";" and all(_DECIMAL_COMMA(text) for text in distinct - {*MISSING}):
             texts = [text.replace(",", ".") for text in texts]
-        columns[name] = texts if raw else [None if text in MISSING[1:] else text for text in texts]
-    below = []
-    n_inside = first  # ends of lines in the header, in cells, and of the lines above
-    for number, cells in rows:
-        n_inside += sum(len(_LINE_END(cell)) for cell in cells) if unit == "line" else 0
-        below.append(number - n_inside)
-    numbers = RowNumbers([number for number, _ in rows], unit, below)
-    return RawTable(str(path), columns, numbers, notes=notes, is_text=True)
+        has_missing = not raw and not distinct.isdisjoint(MISSING[1:])
+        columns[name] = [None if x in MISSING[1:] else x for x in texts] if has_missing else texts
+    lines = [line for line, _, _ in rows]
+    index = row_index(lines, unit, below=[number - first_number for _, number, _ in rows])
+    return Table.of(str(path), columns, index, notes=notes, is_text=True)
 
 
-def as_frame(table: RawTable, *, raw: bool = False) -> DataFrame:
+def as_frame(table: Table, *, raw: bool = False) -> DataFrame:
     """Returns a table as a DataFrame, whose index has the lines or rows of the file.
 
     Values are as they were read: those of text files are texts. What is missing is NaN, but in a
@@ -298,7 +338,7 @@ def as_frame(table: RawTable, *, raw: bool = False) -> DataFrame:
     from pandas import DataFrame
 
     columns = {name: _cells(values) for name, values in table.columns.items()}
-    frame = DataFrame(columns, index=list(table.numbers.values))
+    frame = DataFrame(columns, index=[*table.rows.index.get_level_values(0)])
     if not table.is_text:
         return frame.drop(columns="__index_level_0__", errors="ignore")  # of pandas
     if raw:
@@ -346,7 +386,7 @@ def _written(value: Any) -> str:
     return str(int(value)) if is_whole else str(value)
 
 
-def read_memory(data: Any) -> RawTable:
+def read_memory(data: Any) -> Table:
     """Returns the rows of an object in memory.
 
     It is a pandas DataFrame (its index is ignored), a `datasets.Dataset`, a pyarrow Table, a
@@ -369,7 +409,7 @@ def read_memory(data: Any) -> RawTable:
             problem = f"cannot read stimuli from {type(data).__name__}"
             raise BadInput(f"{problem}: give {kinds}, or a dict of columns")
         named = [{str(name): value for name, value in row.items()} for row in rows]
-        return RawTable.of_rows(MEMORY, named).plain()
+        return Table.of_rows(MEMORY, named).plain()
     if texts := [name for name, values in data.items() if isinstance(values, str)]:
         rule = "give a list of values per column, or a list with one dict per row"
         raise BadInput(f"{MEMORY}: the column {texts[0]} is one text: {rule}")
@@ -377,7 +417,7 @@ def read_memory(data: Any) -> RawTable:
     if len({len(values) for values in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
         raise BadInput(f"{MEMORY}: the columns differ in length: {lengths}")
-    return RawTable(MEMORY, columns).plain()
+    return Table.of(MEMORY, columns).plain()
 
 
 def _plain_value(value: Any) -> Any:

@@ -26,15 +26,15 @@ _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MUL
 _PCIBEX = re.compile(r"#\s*(\d+)\.\s+(.*?)\.?\s*")
 _NAMES = {"text", "sentence", "word", "context", "item", "condition", "target"}
 
-Row = tuple[int, list[str]]
-"""The number of a row in its file, and its cells."""
+Row = tuple[int, int, list[str]]
+"""The last line of a row (in Excel the row), its number among all rows, and its cells."""
 
 
 class Rows(NamedTuple):
     """The rows of a file that have some text, the header first.
 
     Attributes:
-        rows: their numbers and cells, all of one length.
+        rows: their places and cells, all of one length.
         separator: what separates fields; "" where it is no text file.
         notes: what was passed over.
     """
@@ -90,21 +90,22 @@ def text_rows(path: Path) -> Rows:
         escapechar="\\" if separator == " " else None,
     )  # fmt: skip
     rows: list[Row] = []
+    texts: dict[str, str] = {}  # each distinct text, once
     try:
-        for cells in reader:
+        for number, cells in enumerate(reader, start=1):
             check_size(path, len(cells), reader.line_num - 1)
             if "".join(cells).strip():
-                rows.append((reader.line_num, cells))
+                rows.append((reader.line_num, number, [*map(texts.setdefault, cells, cells)]))
     except csv.Error as error:
         too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
         remedy = 'write "" for a quote inside a quoted text'
         problem = too_long if "limit" in str(error) else f"{error}; {remedy}"
         raise BadInput(f"{path}:{reader.line_num}: {problem}") from error
-    header = rows[0][1] if rows else []
-    if '"' in head and all(len(cells) == len(header) + 1 for _, cells in rows[1:]):
+    header = rows[0][2] if rows else []
+    if '"' in head and all(len(cells) == len(header) + 1 for _, _, cells in rows[1:]):
         header.insert(0, "")
     n = len(header)
-    for line, cells in rows:
+    for line, _, cells in rows:
         if len(cells) < n or any(cells[n:]):
             remedy = f"put text with {_SEPARATORS.get(separator, 'a blank')} in double quotes"
             raise BadInput(f"{path}:{line}: {len(cells)} fields, expected {n}; {remedy}")
@@ -192,6 +193,6 @@ def _pcibex_rows(path: Path, text: str) -> Rows:
             texts = (cell.replace("%2C", ",").strip() for cell in cells)
             records.append((number, dict(zip(names.values(), texts, strict=False))))
     header = [*dict.fromkeys(name for _, record in records for name in record)]
-    rows = [(number, [record.get(name, "") for name in header]) for number, record in records]
+    rows = [(line, line, [record.get(name, "") for name in header]) for line, record in records]
     note = f"comments: they name the columns, as in results of PCIbex: {', '.join(header)}"
-    return Rows([(1, header), *rows], ",", (shortened(note, 300),))
+    return Rows([(1, 1, header), *rows], ",", (shortened(note, 300),))

@@ -27,7 +27,7 @@ from lmdiag.stimuli.proposals import naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.table import check
-from lmdiag.table_files import Problems, RawTable, RowNumbers
+from lmdiag.table_files import Problems, Table, row_index
 from lmdiag.text import first_few
 from lmdiag.types import AS_IT_IS, BadInput, Fold, TableOptions
 
@@ -108,7 +108,7 @@ def read_norms(
     if not word:
         rule = f"{_RULE}; --response names the column of responses{perhaps}"
         raise table.lacks(_WORDS[0], rule)
-    named = replace(table, columns={**table.columns, "target": table.columns[word]})
+    named = table.having({"target": table.columns[word]})
     named = without_gaps(named, options.gap)
     if "context" not in named.columns:
         mark = "; a sentence has ___ in the place of the word, or another mark: --gap TEXT"
@@ -128,7 +128,7 @@ def read_norms(
     if "item" not in table.columns:
         notes.append("no column item: each context is an item")
     if empty := rows.index.difference(said.index).tolist():
-        notes.append(f"empty responses left out: {len(empty)} ({table.numbers.text(empty)})")
+        notes.append(f"empty responses left out: {len(empty)} ({table.places(empty)})")
     if capital := [text for text in written if text != text.lower() and not keep_case]:
         always = [*dict.fromkeys(text for text in capital if text.lower() not in written)]
         never = f"; never written so: {first_few(always, 5)} (--keep-case)" if always else ""
@@ -139,7 +139,7 @@ def read_norms(
     return replace(stimuli, notes=tuple(notes))
 
 
-def _rows(table: RawTable) -> DataFrame:
+def _rows(table: Table) -> DataFrame:
     """The rows of a table: item, context, right_context, target, and count or cloze."""
     columns = table.columns
     share = next((name for name in _SHARES if name in columns), "")
@@ -164,7 +164,7 @@ def _rows(table: RawTable) -> DataFrame:
     return rows.assign(**{"cloze" if share else "count": values})
 
 
-def _check(table: RawTable, rows: DataFrame) -> None:
+def _check(table: Table, rows: DataFrame) -> None:
     """Refuses two spellings of a context, and texts that no model is asked."""
     place = rows["context"] + "\n" + rows["right_context"]
     unasked = "write the text before the word, or what follows it into right_context"
@@ -180,11 +180,10 @@ def _check(table: RawTable, rows: DataFrame) -> None:
         earlier = table.where((place == spelling[different[0]]).idxmax())
         problem = f"the context differs from that in {earlier} in case, blanks or punctuation alone"
         raise table.error(different[0], f"{problem}: write both alike")
-    numbers = table.numbers.of(rows.index.tolist())
     columns = rows.to_dict("list")
     columns["id"] = [*map(str, rows.index)]  # a row of a wide table is several here
     problems = Problems()
-    check(columns, RawTable(table.name, columns, numbers), problems)
+    check(columns, table.of_rows_at(rows.index), problems)
     problems.refuse()
 
 
@@ -228,7 +227,7 @@ def norms_of_run(run: Run) -> tuple[Stimuli, Predictions]:
         rule = "give a run of one set of words with a column cloze, or a table of responses"
         raise BadInput(f"{run.path}: {problem} cloze probabilities: {rule}")
     columns = run.stimuli[tasks[0]].columns()
-    words = _numbered(_rows(RawTable(str(run.path), columns, RowNumbers(columns["id"]))))
+    words = _numbered(_rows(Table.of(str(run.path), columns, row_index(columns["id"]))))
     norms = Stimuli("cloze", {"id": columns["id"], **words.to_dict("list")}, str(run.path))
     return norms, run.predictions[tasks[0]]["none", 0]
 

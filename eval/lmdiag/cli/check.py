@@ -11,7 +11,7 @@ from lmdiag import stimuli
 from lmdiag.cli import options
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout, as_typed
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import Table
 from lmdiag.text import visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
 
@@ -64,7 +64,7 @@ def _proposed_lines(
         yield f"then        {problem}"
 
 
-def _use_lines(table: RawTable, columns: Mapping[str, str]) -> Iterator[str]:
+def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
     """Yields what the columns of a table of responses are used for."""
     from pandas import DataFrame
 

@@ -204,6 +204,4 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
             raise table.error(row, f"the column {names[0]} is empty or not text")
         if problem := text_problem("sentence", text):
             raise table.error(row, f"the column {names[0]} {problem}")
-    numbers = table.numbers
-    text_names = numbers.names or numbers.below or numbers.values
-    return NamedTexts([*texts_of_rows], [*text_names], table.notes)
+    return NamedTexts([*texts_of_rows], table.labels("below"), table.notes)

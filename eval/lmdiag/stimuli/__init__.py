@@ -133,14 +133,14 @@ def load(
         table = suite_rows(data, MEMORY, task) if _is_suite(data) else read_memory(data)
     table = read_items(table, task, options, allow_duplicates=allow_duplicates)
     columns = checked(table, task)
-    numbers = table.numbers
+    index = table.rows.index
     if limit is not None and limit < len(table):
         by_item = task not in diagnostics.built_in() and any(columns["item"])
         diagnostic = diagnostics.get(task, table.form)
         kept = sample(columns, limit, seed, diagnostic, by_item=by_item)
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
-        numbers = numbers.of(kept)
-    return Stimuli(task, columns, source, commit, table.form, numbers, table.notes)
+        index = index[kept]
+    return Stimuli(task, columns, source, commit, table.form, index, table.notes)
 
 
 def load_verbs(data: str, *, revision: str | None = None) -> list[tuple[str, str]]:

@@ -12,15 +12,19 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.stimuli.forms import PAIR, form_of, is_region
 from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
 from lmdiag.stimuli.names import pair_of_sentences
 from lmdiag.stimuli.table import GAP
-from lmdiag.table_files import Problems, RawTable
+from lmdiag.table_files import Problems, Table
 from lmdiag.text import folded, shortened
 from lmdiag.types import BadInput, TableOptions
+
+if TYPE_CHECKING:
+    from pandas import Series
 
 _BLANKS, _SENTENCES = ({column.name for column in core} for core in (CORE, SENTENCES))
 
@@ -48,9 +52,9 @@ _LONG = 8
 
 
 def name_columns(
-    table: RawTable, options: TableOptions, known: Collection[str], problems: Problems, *,
+    table: Table, options: TableOptions, known: Collection[str], problems: Problems, *,
     copies: bool = False,
-) -> RawTable:  # fmt: skip
+) -> Table:  # fmt: skip
     """Returns a table whose columns have the known names that their values fit.
 
     A column of a known name whose values do not fit keeps its values under this name and `_data`.
@@ -62,6 +66,8 @@ def name_columns(
         problems: gets names of columns that are not there, and what two columns are called.
         copies: keep a column under its own name, too, where formulas of the user may name it.
     """
+    from pandas import DataFrame
+
     chosen: dict[str, str] = {}
     texts: list[str] = []
     for text in options.columns:
@@ -89,8 +95,8 @@ def name_columns(
         with problems.kept():
             sources |= _claimed(table, name, columns)
     unfit = {x for x in claims if x in table.columns and x not in fitting.claims.get(x, ())}
-    renamed: dict[str, Sequence[object]] = {}
-    for column, values in table.columns.items():
+    renamed: dict[str, Series] = {}
+    for column, values in table.rows.items():
         names = [name for name, source in sources.items() if source == column]
         if not names or (copies and column not in sources):
             is_taken = column in sources or (column in unfit and not copies)
@@ -103,7 +109,8 @@ def name_columns(
     if shown:
         notes.insert(0, f"columns: {', '.join(shown)}")
     notes = [*table.notes, *notes]
-    return replace(table, columns=renamed, chosen=frozenset(chosen), notes=tuple(notes))
+    rows = DataFrame(renamed, index=table.rows.index)
+    return replace(table, rows=rows, chosen=frozenset(chosen), notes=tuple(notes))
 
 
 class _Fitting:
@@ -116,7 +123,7 @@ class _Fitting:
     """
 
     def __init__(
-        self, table: RawTable, chosen: Mapping[str, str], claimed: Mapping[str, list[str]]
+        self, table: Table, chosen: Mapping[str, str], claimed: Mapping[str, list[str]]
     ) -> None:
         self.table = table
         self.chosen = chosen
@@ -210,7 +217,7 @@ class _Fitting:
             yield f"warning: {column} is read as {name}, and has {what}, as {example!r}"
 
 
-def _given_names(table: RawTable, text: str) -> dict[str, str]:
+def _given_names(table: Table, text: str) -> dict[str, str]:
     """Known name -> the column that the user says it is; several of a range of regions."""
     name, _, column = text.partition("=")
     if not column:
@@ -242,7 +249,7 @@ def _refuse_second_column(given: Mapping[str, str], chosen: Mapping[str, str]) -
             raise BadInput(f"--columns names {both} as {name}: give one of them")
 
 
-def _with_joined(table: RawTable, names: Sequence[str]) -> tuple[RawTable, str]:
+def _with_joined(table: Table, names: Sequence[str]) -> tuple[Table, str]:
     """A table with one more column, the values of several joined by "/", and its name.
 
     `BadInput` where two rows that differ in these columns would have one value.
@@ -253,7 +260,7 @@ def _with_joined(table: RawTable, names: Sequence[str]) -> tuple[RawTable, str]:
         problem = f"values of {', '.join(names)} are the same when they are joined by /"
         raise BadInput(f"{table.name}: --columns text: {problem}: rename them")
     joined = "/".join(names)
-    return replace(table, columns={**table.columns, joined: values}), joined
+    return table.having({joined: values}), joined
 
 
 def _known_name(name: str, known: Iterable[str]) -> str:
@@ -275,7 +282,7 @@ def _plausible(claims: Mapping[str, list[str]], names: Collection[str]) -> Mappi
     return {name: columns for name, columns in claims.items() if name not in never}
 
 
-def _claimed(table: RawTable, name: str, columns: Sequence[str]) -> dict[str, str]:
+def _claimed(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
     """The one column that is spelled as a known name, by this name."""
     if name in columns:
         return {}
@@ -291,7 +298,7 @@ def _claimed(table: RawTable, name: str, columns: Sequence[str]) -> dict[str, st
 # ---- what is wrong -------------------------------------------------------------------------------
 
 
-def near_names(table: RawTable, wide: Iterable[str] = ()) -> list[str]:
+def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
     """Returns what is wrong with names: one letter misses a known one, or two are of a kind.
 
     The columns of `wide` are named by the user and have any name. Of a table whose form is known,

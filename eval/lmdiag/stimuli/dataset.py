@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from glob import escape
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 from lmdiag import diagnostics, files
 from lmdiag.stimuli.forms import SHORT_NAMES, form_of, in_form
 from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_task, suite_rows
-from lmdiag.table_files import TABLE_SUFFIXES, RawTable, RowNumbers, read_table
+from lmdiag.table_files import TABLE_SUFFIXES, Table, read_table, row_index
 from lmdiag.text import shortened, suggest
 from lmdiag.text_tables import is_text_table
 from lmdiag.types import DIAGNOSTICS, BadInput
@@ -44,7 +44,7 @@ _LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
 _parsed = lru_cache(maxsize=8)(files.parse_yaml)
 
 
-def read_file(path: Path, sheet: str = "") -> RawTable:
+def read_file(path: Path, sheet: str = "") -> Table:
     """Reads a table, a test suite, or the lines of an extended set as one column."""
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
@@ -54,7 +54,8 @@ def read_file(path: Path, sheet: str = "") -> RawTable:
         return suite_rows(files.read_json(path), str(path), path.stem)
     if suffix == _TEXT and (extended_task(path.name) or not is_text_table(path)):
         lines = files.read_text(path).removesuffix("\n").split("\n")
-        return RawTable(str(path), {TEXT: lines}, RowNumbers(range(1, len(lines) + 1), "line"))
+        index = row_index(range(1, len(lines) + 1), "line")
+        return Table.of(str(path), {TEXT: lines}, index)
     return read_table(path, sheet=sheet)
 
 
@@ -90,7 +91,7 @@ class Dataset:
             return commit if isinstance(commit, str) else None
         return None
 
-    def read(self, config: str, sheet: str = "") -> RawTable:
+    def read(self, config: str, sheet: str = "") -> Table:
         """Reads all rows of a config, of Excel files those of a sheet."""
         patterns = self.configs[config]
         if self.is_hub:
@@ -104,7 +105,7 @@ class Dataset:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
         return _concatenated([self._in_folder(path, read_file(path, sheet)) for path in paths])
 
-    def _in_folder(self, path: Path, table: RawTable) -> RawTable:
+    def _in_folder(self, path: Path, table: Table) -> Table:
         """The rows of a file, with what its place says of pairs."""
         if not self.by_file or table.form == "suites":
             return table
@@ -117,10 +118,10 @@ class Dataset:
             named["UID"] = path.stem
         columns = {SHORT_NAMES.get(column, column) for column in table.columns}
         more = {name: [text] * len(table) for name, text in named.items() if name not in columns}
-        return in_form(replace(table, columns={**table.columns, **more}), place.as_posix())
+        return in_form(table.having(more), place.as_posix())
 
 
-def _concatenated(parts: Sequence[RawTable]) -> RawTable:
+def _concatenated(parts: Sequence[Table]) -> Table:
     """The rows of several files, in order; those of minimal pairs may differ in columns."""
     reference = parts[0]
     if len(parts) == 1:
@@ -135,9 +136,9 @@ def _concatenated(parts: Sequence[RawTable]) -> RawTable:
         name: [value for part in parts for value in part.columns.get(name, [None] * len(part))]
         for name in names
     }
-    numbers = RowNumbers([part.where(row) for part in parts for row in range(len(part))])
+    index = row_index([part.where(row) for part in parts for row in range(len(part))])
     notes = tuple(dict.fromkeys(note for part in parts for note in part.notes))
-    return RawTable(reference.name, columns, numbers, form=reference.form, notes=notes)
+    return Table.of(reference.name, columns, index, form=reference.form, notes=notes)
 
 
 def find(data: str, revision: str | None = None) -> Dataset:

@@ -13,7 +13,7 @@ from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
 from lmdiag.stimuli.table import GAP, MARKUP, text_problem
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import Table
 from lmdiag.text import WITHOUT_SPACES, folded, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions
 
@@ -53,7 +53,7 @@ def form_of(names: Collection[str]) -> str:
     return "" if set(pair).isdisjoint(names) else "minimal_pairs"
 
 
-def in_form(table: RawTable, task: str, options: TableOptions = AS_IT_IS) -> RawTable:
+def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     """Returns a table with its form, a row per sentence; a table of blanks as it is.
 
     Rows without names are named after the task.
@@ -90,7 +90,7 @@ def _pair_columns(names: Collection[str]) -> tuple[str, str]:
     return next((pair for pair in _PAIRS if {*pair} <= {*names}), PAIR)
 
 
-def _pair_rows(table: RawTable, task: str) -> RawTable:
+def _pair_rows(table: Table, task: str) -> Table:
     """Minimal pairs as rows: `PAIR-good` and `PAIR-bad` for each contrast PAIR."""
     pair = _pair_columns(table.columns)
     for column in pair:
@@ -114,7 +114,8 @@ def _pair_rows(table: RawTable, task: str) -> RawTable:
         "good": [True, False] * len(table),
         "contrast": [name for name in names for _ in pair],
     }
-    twice = replace(table, columns=columns).of([row for row in range(len(table)) for _ in pair])
+    renamed = replace(table, rows=table.rows.rename(columns=short))
+    twice = renamed.of_rows_at([row for row in range(len(table)) for _ in pair])
     return replace(twice.having(made, without=pair), form="minimal_pairs")
 
 
@@ -141,7 +142,7 @@ def continuations(names: Iterable[str]) -> list[str]:
     return [name for name in names if _CONTINUATION(folded(name))]
 
 
-def refuse_fragments(table: RawTable) -> None:
+def refuse_fragments(table: Table) -> None:
     """Refuses a column of sentences that the word of another column continues.
 
     That is where no sentence ends in punctuation, and none has the word in it. A user who wants
@@ -163,7 +164,7 @@ def refuse_fragments(table: RawTable) -> None:
 # ---- gaps ----------------------------------------------------------------------------------------
 
 
-def without_gaps(table: RawTable, gap: str) -> RawTable:
+def without_gaps(table: Table, gap: str) -> Table:
     """Returns sentences with a gap beside a column target as a context and a right context.
 
     `BadInput` if only some of the sentences have one, or one has several.
@@ -249,7 +250,7 @@ def _region(number: int, name: str, start: int, end: int) -> dict[str, Any]:
     return {"number": number, "name": name, "start": start, "end": end}
 
 
-def with_regions(table: RawTable, separator: str) -> RawTable:
+def with_regions(table: Table, separator: str) -> Table:
     """Returns sentences of the columns `region_1`, ..., or of parts between separators.
 
     The separator is a bar unless it is given; a bar is text if not all sentences have it.
@@ -331,7 +332,7 @@ def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bo
 # ---- the critical word ---------------------------------------------------------------------------
 
 
-def with_critical(table: RawTable, named: str) -> RawTable:
+def with_critical(table: Table, named: str) -> Table:
     """Returns sentences with the region `critical`, and `spill_1` and `spill_2` after it.
 
     A column is named that has its position among the words, from 1 (from 0 by `COLUMN:0`), or the
@@ -376,7 +377,7 @@ def critical_column(named: str, columns: Collection[str]) -> tuple[str, int | No
     return (name, int(start)) if is_given else (named, None)
 
 
-def _refuse_unclear_start(table: RawTable, column: str) -> None:
+def _refuse_unclear_start(table: Table, column: str) -> None:
     """Refuses positions of which one is 0, or whose column is called so, with both readings."""
     values = [str(value).strip().removesuffix(".0") for value in table.columns[column]]
     is_position = all(value.isdecimal() for value in values)

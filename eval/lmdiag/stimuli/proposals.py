@@ -23,7 +23,7 @@ from lmdiag.stimuli.kinds import (
 )
 from lmdiag.stimuli.names import is_named, named
 from lmdiag.stimuli.table import GAP
-from lmdiag.table_files import RawTable
+from lmdiag.table_files import Table
 from lmdiag.text import folded
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
@@ -60,7 +60,7 @@ class UnknownLayout(BadInput):
         has_sentences: whether `READS_SENTENCES` would read it, too.
     """
 
-    def __init__(self, table: RawTable) -> None:
+    def __init__(self, table: Table) -> None:
         self.table = table
         columns = TableLayout(table.columns)
         self.options = AS_IT_IS
@@ -80,7 +80,7 @@ class UnknownLayout(BadInput):
         super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}")
 
 
-def check_layout(table: RawTable) -> None:
+def check_layout(table: Table) -> None:
     """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
     has_words = {"context", "target"} <= table.columns.keys()
     if len(table) and not (table.form or form_of(table.columns) or has_words):

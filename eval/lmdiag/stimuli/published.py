@@ -20,7 +20,7 @@ from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from lmdiag.formulas import Formula, FormulaError, parse_formula
 from lmdiag.stimuli.forms import joined
-from lmdiag.table_files import RawTable, RowNumbers
+from lmdiag.table_files import Table, row_index
 from lmdiag.text import ValidationProblem, first_problem
 from lmdiag.types import BadInput
 
@@ -80,7 +80,7 @@ class _Suite(BaseModel):
     items: list[_Item] = Field(min_length=1)
 
 
-def suite_rows(value: Any, name: str, stem: str) -> RawTable:
+def suite_rows(value: Any, name: str, stem: str) -> Table:
     """Returns a row for each item and condition of a suite in a file of this name.
 
     `stem` is the name of the suite where `meta` has none. A suite that breaks a rule is a
@@ -117,7 +117,7 @@ def suite_rows(value: Any, name: str, stem: str) -> RawTable:
                 "regions": spans,
                 "formulas": [formula.text for formula in formulas],
             }
-    return RawTable.of_rows(name, [*rows.values()], RowNumbers([*rows]), form="suites")
+    return Table.of_rows(name, [*rows.values()], row_index([*rows]), form="suites")
 
 
 def _text_of(problem: ValidationProblem) -> str:
@@ -185,7 +185,7 @@ def _letters(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
-def extended_rows(table: RawTable, task: str) -> RawTable:
+def extended_rows(table: Table, task: str) -> Table:
     """Returns the rows of an extended set, four for each pair of sentences in the column `TEXT`.
 
     A sentence without a comma at its end, half a pair, or a pair of `neg1500_*` that is not an
@@ -214,7 +214,7 @@ def extended_rows(table: RawTable, task: str) -> RawTable:
         for values in make(f"{task}-{number}", first, second):
             rows.append({"item": str(number), "right_context": ""} | values)
             places.append(first[0])
-    return RawTable.of_rows(table.name, rows, RowNumbers(places))
+    return Table.of_rows(table.name, rows, row_index(places))
 
 
 def _negation_rows(pair: str, first: _Sentence, second: _Sentence) -> Iterator[dict[str, Any]]:

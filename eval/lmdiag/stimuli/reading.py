@@ -27,7 +27,15 @@ from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.proposals import check_layout, level_parts
 from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows
-from lmdiag.table_files import ROW_NAMES, Problems, RawTable, as_frame, read_memory, read_table
+from lmdiag.table_files import (
+    ROW_NAMES,
+    Problems,
+    Table,
+    as_frame,
+    read_memory,
+    read_table,
+    row_index,
+)
 from lmdiag.text import shortened
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
@@ -45,9 +53,7 @@ _OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
 _OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
 
 
-def read_items(
-    table: RawTable, task: str, options: TableOptions, *, allow_duplicates: bool
-) -> RawTable:
+def read_items(table: Table, task: str, options: TableOptions, *, allow_duplicates: bool) -> Table:
     """Returns the rows of a task after all steps: a row per text, with its form.
 
     `BadInput`, beside those of the steps: the table lacks texts, or columns of the diagnostic that
@@ -71,7 +77,7 @@ def read_items(
     return table
 
 
-def _with_item(table: RawTable) -> RawTable:
+def _with_item(table: Table) -> Table:
     """The table with the item of each row, where one column groups rows with related texts."""
     texts = [name for name in TEXT_COLUMNS if name in table.columns]
     if {"item", "contrast"} & table.columns.keys() or table.form == "suites" or not texts:
@@ -111,7 +117,7 @@ def read_frame_rows(
 def read_rows(
     source: str | Path | DataFrame, options: TableOptions, known: Collection[str], *,
     raw: bool = False, reads: Collection[str] = (), **how: Any,
-) -> RawTable:  # fmt: skip
+) -> Table:  # fmt: skip
     """Returns the rows of a file or a DataFrame after the first three steps.
 
     Args:
@@ -133,14 +139,14 @@ def read_rows(
 
 
 def first_steps(
-    table: RawTable,
+    table: Table,
     options: TableOptions,
     known: Collection[str],
     *,
     allow_duplicates: bool | None = None,
     copies: bool = False,
     text: str = "",
-) -> RawTable:
+) -> Table:
     """Returns a table after the first three steps, whose problems are in one message.
 
     What columns are called is judged before their values.
@@ -197,17 +203,17 @@ def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tupl
 # ---- filter --------------------------------------------------------------------------------------
 
 
-def _filtered(table: RawTable, condition: str) -> RawTable:
+def _filtered(table: Table, condition: str) -> Table:
     """The rows that meet a condition, with the ids that they have without the filter."""
     kept = [row for row, is_kept in enumerate(_meets(table, condition, "--filter")) if is_kept]
     if not kept:
         raise BadInput(f"{table.name}: --filter {condition} leaves no row")
     n_out = len(table) - len(kept)
     counts = f"keeps {len(kept):,} of {len(table):,} rows, {n_out:,} are left out"
-    return table.numbered().of(kept).having({}, f"filter: {condition} {counts}")
+    return table.of_rows_at(kept).having({}, f"filter: {condition} {counts}")
 
 
-def _meets(table: RawTable, text: str, option: str) -> list[bool]:
+def _meets(table: Table, text: str, option: str) -> list[bool]:
     """Whether each row meets a condition, COLUMN=VALUE[,VALUE] or COLUMN!=VALUE."""
     match = FILTER.fullmatch(text)
     if not match or match[2] not in ("=", "!="):
@@ -227,7 +233,7 @@ def filter_values(text: str, levels: Collection[str]) -> list[str]:
     return [text] if text in levels else [part.strip() for part in text.split(",")]
 
 
-def _without_repeated_rows(table: RawTable, *, allowed: bool) -> RawTable:
+def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
     """The rows, each once; `BadInput` for identical rows if they are not allowed."""
     columns = [values for name, values in table.columns.items() if name not in ROW_NAMES]
     row_of: dict[int, int] = {}
@@ -238,17 +244,17 @@ def _without_repeated_rows(table: RawTable, *, allowed: bool) -> RawTable:
             repeated[row] = earlier
     if repeated and not allowed:
         row, earlier = next(iter(repeated.items()))
-        every = f"{len(repeated)} repeated: {table.numbers.text([*repeated])}"
+        every = f"{len(repeated)} repeated: {table.places([*repeated])}"
         remedy = "remove them, or keep one of each by --allow-duplicates"
-        problem = f"the row is identical to {table.numbers.text([earlier])} ({every})"
+        problem = f"the row is identical to {table.places([earlier])} ({every})"
         raise table.error(row, f"{problem}: {remedy}")
-    return table.of([*row_of.values()]) if repeated else table
+    return table.of_rows_at([*row_of.values()]) if repeated else table
 
 
 # ---- layout --------------------------------------------------------------------------------------
 
 
-def _long(table: RawTable, names: Sequence[str], text: str) -> RawTable:
+def _long(table: Table, names: Sequence[str], text: str) -> Table:
     """A row for each of the wide columns in which a row has a text."""
     others = table.columns.keys() - {*names}
     if not text:
@@ -265,8 +271,8 @@ def _long(table: RawTable, names: Sequence[str], text: str) -> RawTable:
         if table.columns[name][row] not in (None, "")
     ]
     conditions = [name for _, name in cells]
-    long = table.numbered().of([row for row, _ in cells])
-    row_names = long.numbers.names
+    long = table.of_rows_at([row for row, _ in cells])
+    row_names = long.labels("name")
     made: dict[str, list[Any]] = {
         text: [table.columns[name][row] for row, name in cells],
         "condition": conditions,
@@ -281,11 +287,13 @@ def _long(table: RawTable, names: Sequence[str], text: str) -> RawTable:
     if "item" not in others:
         made["item"] = [*map(str, row_names)]
         note += "; item is the number of the row"
-    long = replace(long, numbers=long.numbers._replace(names=cell_names))
-    return long.having(made, note, without=names)
+    long = long.having(made, note, without=names)
+    unit = long.rows.index.names[0]
+    index = row_index(long.labels(unit), unit, below=cell_names, names=cell_names)
+    return replace(long, rows=long.rows.set_axis(index))
 
 
-def _with_contrasts(table: RawTable, options: TableOptions) -> RawTable:
+def _with_contrasts(table: Table, options: TableOptions) -> Table:
     """The table with `good` and `contrast`, where the user says which rows they are."""
     if not options.good or not options.contrast:
         raise BadInput("--good COLUMN=VALUE and --contrast COLUMN are given together")
@@ -297,7 +305,7 @@ def _with_contrasts(table: RawTable, options: TableOptions) -> RawTable:
     return table.having({"good": good, "contrast": contrasts}, note)
 
 
-def _with_parts(table: RawTable, split: str) -> RawTable:
+def _with_parts(table: Table, split: str) -> Table:
     """The table with the conditions that are the parts of a column, in its place."""
     match = re.fullmatch(r"(.+?)=(.*):([^:]+)", split, re.DOTALL)
     if not match:

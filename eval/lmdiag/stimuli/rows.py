@@ -12,12 +12,13 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
-from lmdiag.table_files import UNNUMBERED, RowNumbers
+from lmdiag.table_files import shown_places
 from lmdiag.text import first_few
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pandas import MultiIndex
 
     from lmdiag.diagnostics import Diagnostic
 
@@ -35,7 +36,8 @@ class Stimuli:
             to; None if there is none.
         form: name of the form of data in `lmdiag.diagnostics` that the rows have, e.g. "sentences";
             "" for rows with a blank.
-        numbers: of the rows in their file.
+        index: places of the rows in their file, see `lmdiag.table_files.row_index`; None for rows
+            that were made.
         notes: how a user's own table was read, a line for each step that changed it.
         fingerprint: 8 hexadecimal digits of a hash over all rows and columns, in any order:
             the same for a directory and its copy on the Hub.
@@ -47,7 +49,7 @@ class Stimuli:
     source: str
     revision: str | None = None
     form: str = ""
-    numbers: RowNumbers = UNNUMBERED
+    index: MultiIndex | None = field(default=None, compare=False, repr=False)
     notes: tuple[str, ...] = ()
     fingerprint: str = ""
     perturbed: dict[Any, Stimuli] = field(default_factory=dict, compare=False, repr=False)
@@ -121,8 +123,8 @@ class Stimuli:
 
     def shown_rows(self, rows: Sequence[int]) -> str:
         """Returns what messages call some rows: their lines, or their ids if they have none."""
-        if self.numbers.values:
-            return self.numbers.text(rows)
+        if self.index is not None:
+            return shown_places(self.index[[*rows]])
         return first_few([self._columns["id"][row] for row in rows], 5)
 
     def with_contexts(self, contexts: Sequence[str]) -> Stimuli:

@@ -17,7 +17,7 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
-from lmdiag.table_files import ROW_NAMES, Problems, RawTable
+from lmdiag.table_files import ROW_NAMES, Problems, Table
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
@@ -78,7 +78,7 @@ _RULES_OF = {
 }
 
 
-def checked(table: RawTable, task: str) -> dict[str, list[Any]]:
+def checked(table: Table, task: str) -> dict[str, list[Any]]:
     """Returns the converted columns of a table; all problems of its values are one `BadInput`."""
     problems = Problems()
     columns = converted(table, task, problems)
@@ -89,7 +89,7 @@ def checked(table: RawTable, task: str) -> dict[str, list[Any]]:
     return columns
 
 
-def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[Any]]:
+def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any]]:
     """Returns the columns with converted values, core columns first.
 
     `good` and `contrast` are present if rows are compared; the other core columns always are. Only
@@ -116,8 +116,7 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
         rule = f"every row needs {' and '.join(needed)}{other}"
         problems.append(str(table.lacks(missing[0], rule)))
         problems.refuse()
-    row_names = table.numbers.names or range(1, len(table) + 1)
-    columns.setdefault("id", [f"{task}-{name}" for name in row_names])
+    columns.setdefault("id", [f"{task}-{name}" for name in table.labels("name")])
     if "context" in columns and "right_context" in columns:  # a blank may open the sentence
         columns["context"] = ["" if value is None else value for value in columns["context"]]
     absent = [None] * len(table)
@@ -142,7 +141,7 @@ def converted(table: RawTable, task: str, problems: Problems) -> dict[str, list[
     return core | further
 
 
-def _core_values(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
+def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a core column in its type, of which none is missing."""
     found = _values(table, column, values)
     if column.default is None and None in found:
@@ -155,7 +154,7 @@ def _core_values(table: RawTable, column: Column, values: Sequence[Any]) -> list
     return [text.strip() for text in found] if column.name == "sentence" else found
 
 
-def _values(table: RawTable, column: Column, values: Sequence[Any]) -> list[Any]:
+def _values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a column in its type."""
     if {*map(type, values)} == {_UNCHANGED[column.type]}:
         return [*values]
@@ -212,7 +211,7 @@ def _words(value: Any) -> list[str]:
     return [word.strip() for word in value.split("|")]
 
 
-def check(columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems) -> None:
+def check(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems) -> None:
     """Adds the first row that breaks a rule in each of the converted columns to the problems."""
     for name in diagnostics.get("", table.form).core_columns:
         if name not in _RULES_OF or name not in columns:
@@ -262,7 +261,7 @@ def text_problem(column: str, text: str) -> str:
 
 
 def _refuse_near_levels(
-    columns: Mapping[str, Sequence[Any]], table: RawTable, problems: Problems
+    columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
 ) -> None:
     """Adds levels that differ from another one in letter case or outer blanks alone.
 
