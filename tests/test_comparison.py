@@ -265,7 +265,7 @@ def test_what_is_shown_first_is_what_is_tested(demo_dir, tmp_path, elicitation):
     (grid,) = overview(ReportFigures.of([run.results for run in runs])).tables
     shown = [row.labels[0] for row in grid.rows if not row.is_heading]
     assert [comparison_label(x) for x in compared] == shown
-    assert {"sensitivity, NAT natural", "position bias"} - {*shown} == (
+    assert {"sensitivity, more natural (NAT)", "position bias"} - {*shown} == (
         set() if elicitation == "choice" else {"position bias"}
     )
     assert {x.n_tests for x in compared} == {sum(x.test != "none" for x in compared)}

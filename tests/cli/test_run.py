@@ -41,7 +41,7 @@ def test_a_run_leaves_the_files_of_the_specification(command):
     arguments += ["--limit", "12"]
     code, out, err = command("run", *arguments, "--quiet")
     assert (code, err) == (0, "")
-    assert "Headline figures, percent" in out
+    assert "Main figures, percent" in out
     assert "lmdiag:0.2|data:" in out
     folder = output / "bert" / "diagnostics-token-limit12"
     names = {path.name for path in folder.iterdir()} - {".lock"}

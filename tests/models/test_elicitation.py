@@ -188,7 +188,7 @@ def test_runs_comparisons_and_multiverses(command):
     many = ["multiverse", "--model", model, "--knobs", "elicitation,bos", *start]
     code, _, err = command(*many, command.folder / "many", "--choice-prompt", "{options}\nIt is")
     assert code == 2
-    assert "--choice-prompt is the knob choice-prompt" in err
+    assert "--choice-prompt varies choice-prompt" in err
     code, _, err = command(*many, command.folder / "many")
     assert code == 0, err
     document = json.loads((command.folder / "many" / "multiverse.json").read_text("utf-8"))

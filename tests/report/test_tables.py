@@ -23,7 +23,7 @@ import lmdiag
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.display import output_of
-from lmdiag.report.formats.terminal import print_run
+from lmdiag.report.formats.terminal import print_overview, print_run
 from lmdiag.report.labels import run_labels
 from lmdiag.report.runs import Report
 from lmdiag.report.selections import ReportFigures
@@ -113,6 +113,22 @@ def test_no_table_is_wider_than_the_terminal_or_cut_off(runs, width):
         tables = [line for block in blocks if "────" in block for line in block.splitlines()]
         assert max(map(len, tables)) <= width
         assert not [line for line in tables if "…" in line]
+
+
+def test_four_checkpoints_are_one_table_on_a_narrow_terminal(runs):
+    """Each figure has its interval beside it, in whole percent; chance stands below."""
+    four = [runs[name].results for name in ("step0", "step1000", "step64000", "step1000")]
+    four[3] = replace(four[3], model=replace(four[3].model, revision="x", training_step=143000))
+    text = printed(four, 80, print_overview)
+    lines = text.splitlines()
+    assert len(lines) <= 40
+    table = lines[: lines.index("", 4)]
+    assert max(map(len, table)) <= 80
+    cprag = next(line for line in lines if "sensitivity " in line)
+    figures = [run.tasks["cprag102"]["none"].measures["sensitivity"] for run in four]
+    intervals = [f"{100 * x.ci_low:.0f}–{100 * x.ci_high:.0f}" for x in figures]
+    assert re.findall(r"\d+–\d+", cprag) == intervals
+    assert "chance: CPRAG-102 33.3, ROLE-88 50.0, NEG-136 50.0" in lines
 
 
 TWO_COLUMNS = (

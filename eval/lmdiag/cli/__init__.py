@@ -57,7 +57,7 @@ COMMANDS = {
     "analyse": ("runs", "test the conditions of items: effects, cell means, mixed models"),
     "multiverse": (
         "run",
-        "run every combination of knobs and show how far the figures depend on them",
+        "run every combination of options and show how far the figures depend on them",
     ),
     "report": ("runs", "write tables and charts of one or several runs"),
     "template": ("data", "write a starter file for your own diagnostic"),

@@ -48,8 +48,8 @@ _LONGEST_NAME = 100
 
 _SECTIONS = (
     "Most used", "Models", "Data", "Reading a table of your own", "Design of own data", "Procedure",
-    "Scoring", "Knobs", "How models are asked", "Loading the model", "A model behind a server",
-    "Output", "Running",
+    "Scoring", "What varies", "How models are asked", "Loading the model",
+    "A model behind a server", "Output", "Running",
 )  # fmt: skip
 """Groups of options in the help, in their order."""
 

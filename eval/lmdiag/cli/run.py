@@ -287,7 +287,7 @@ class Knobs:
                     raise BadInput(f"{option} is for rows with a blank: leave it out")
                 if name not in self.knobs:
                     raise BadInput(
-                        f"{option} is the knob {name}: leave it out, or add {name} to --knobs"
+                        f"{option} varies {name}: leave it out, or add {name} to --knobs"
                     )
             values[name] = choices
         return {name: values[name] for name in self.knobs}
@@ -314,7 +314,7 @@ def multiverse_command(
     *,
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
     rows: Annotated[DataOptions, options.section("Data")] = DataOptions(),
-    knobs: Annotated[Knobs, options.section("Knobs")] = Knobs(),
+    knobs: Annotated[Knobs, options.section("What varies")] = Knobs(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     running: Annotated[Running, options.section("Running")] = Running(),

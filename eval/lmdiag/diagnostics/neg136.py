@@ -48,10 +48,13 @@ _OF_PAIRS = ("sensitivity*",)
 _SIMP = {"affirmative": "simp/affirmative", "negative": "simp/negative"}
 """Heading -> level of subset and polarity."""
 
-_NATURAL = {"natural": "natural", "less_natural": "less natural"}
+_NATURAL = {"natural": "more natural", "less_natural": "less natural"}
 _NAT = (
     "natural/affirmative", "natural/negative", "less_natural/affirmative", "less_natural/negative",
 )  # fmt: skip
+
+_OF_SIMPLE = "Sensitivity, simple sentences (SIMP)"
+_OF_NATURAL = "Sensitivity, natural sentences (NAT)"
 
 
 def _sensitivity(start: str) -> tuple[FigureSelection, ...]:
@@ -94,30 +97,33 @@ NEG136 = Diagnostic(
     tables=(
         _levels_side_by_side("Accuracy, affirmative contexts", "table 11", _AT_K, "subset"),
         _levels_side_by_side(
-            "Sensitivity, SIMP",
+            _OF_SIMPLE,
             "table 12",
             _OF_PAIRS,
             "subset/polarity",
             levels=(*_SIMP.values(),),
             labels={level: name.capitalize() for name, level in _SIMP.items()},
         ),
-        _levels_side_by_side("Sensitivity, NAT", "table 14", _OF_PAIRS, "natural/polarity"),
+        _levels_side_by_side(_OF_NATURAL, "table 14", _OF_PAIRS, "natural/polarity"),
         _levels_side_by_side(
-            "Sensitivity, NAT, both polarities", "section 9.4", _OF_PAIRS, "natural"
+            f"{_OF_NATURAL}, both polarities",
+            "section 9.4",
+            _OF_PAIRS,
+            "natural",
         ),
     ),
     charts=(
-        Chart("levels", "Sensitivity, SIMP", "subset/polarity", (*_SIMP.values(),), _OF_PAIRS),
-        Chart("levels", "Sensitivity, NAT", "natural/polarity", _NAT, _OF_PAIRS),
+        Chart("levels", _OF_SIMPLE, "subset/polarity", (*_SIMP.values(),), _OF_PAIRS),
+        Chart("levels", _OF_NATURAL, "natural/polarity", _NAT, _OF_PAIRS),
         Chart("scatter", "Affirmative sentences", "subset/polarity", ("*/affirmative",)),
         Chart("scatter", "Negative sentences", "subset/polarity", ("*/negative",)),
         Chart("levels", "Accuracy in affirmative sentences", "subset", ("simp", "nat"), _AT_K),
     ),
     headlines=(
         _ACCURACY,
-        *_sensitivity("sensitivity, SIMP "),
+        *_sensitivity("sensitivity, simple "),
         *(
-            FigureSelection(("sensitivity",), "natural", (level,), f"sensitivity, NAT {name}")
+            FigureSelection(("sensitivity",), "natural", (level,), f"sensitivity, {name} (NAT)")
             for level, name in _NATURAL.items()
         ),
     ),
@@ -141,18 +147,25 @@ NEG136 = Diagnostic(
     leaderboard=(
         FigureSelection(("accuracy@1",), "subset", ("simp",)),
         FigureSelection(("accuracy@5",), "subset", ("simp",), is_overview=True),
-        *(replace(selection, is_overview=True) for selection in _sensitivity("sensitivity, SIMP ")),
-        FigureSelection(("sensitivity",), "subset", ("nat",), "sensitivity, NAT"),
+        *(
+            replace(selection, is_overview=True)
+            for selection in _sensitivity("sensitivity, simple ")
+        ),
+        FigureSelection(("sensitivity",), "subset", ("nat",), "sensitivity, natural (NAT)"),
     ),
     level_labels={
-        "subset": {"simp": "SIMP", "nat": "NAT"},
+        "subset": {"simp": "simple (SIMP)", "nat": "natural (NAT)"},
         "subset/polarity": {
-            f"{subset}/{polarity}": f"{subset.upper()}, {polarity}"
-            for subset in ("simp", "nat")
+            f"{subset}/{polarity}": f"{name}, {polarity}"
+            for subset, name in (("simp", "simple"), ("nat", "natural"))
             for polarity in _SIMP
         },
         "natural": _NATURAL,
-        "natural/polarity": {level: level.replace("_", " ").replace("/", ", ") for level in _NAT},
+        "natural/polarity": {
+            f"{level}/{polarity}": f"{name}, {polarity}"
+            for level, name in _NATURAL.items()
+            for polarity in _SIMP
+        },
     },
     # A model that ignores negation is right in the affirmative sentences and wrong in the negative
     # ones, which a pooled figure would hide (Ettinger 2020, tables 11, 12 and 14).

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from lmdiag.report import numbers
@@ -18,6 +19,9 @@ HEADING = 14
 
 PUBLISHED = "published"
 """Label of the published figures of the model in the row above."""
+
+PERCENT = ", percent"
+"""After the title of a table of which all figures are in percent."""
 
 
 class _Lines(textwrap.TextWrapper):
@@ -137,6 +141,22 @@ class Grid(NamedTuple):
         return any(cell.figure for row in self.rows for cell in row.cells)
 
     @property
+    def is_percent(self) -> bool:
+        """Whether all figures are in percent."""
+        return self.unit == PERCENT
+
+    @property
+    def chance_levels(self) -> str:
+        """The chance levels of the figures, by the headings of the rows: "A 33.3, B 50.0"."""
+        levels = dict[str, dict[str, None]]()
+        title = ""
+        for row in self.rows:
+            title = f"{row.labels[0]} " if row.is_heading else title
+            of_row = levels.setdefault(title, {})
+            of_row |= dict.fromkeys(level for level in _facts(row.cells)[1] if level)
+        return ", ".join(title + " and ".join(of) for title, of in levels.items() if of)
+
+    @property
     def caption(self) -> str:
         """Title, unit and source in one line."""
         interval = f"{'' if self.unit else ','} with 95% interval" if self.has_figures else ""
@@ -173,20 +193,28 @@ class Grid(NamedTuple):
         return halves
 
 
-def fitted(grid: Grid, width: float, needed: Callable[[Grid], float], least: float) -> list[Grid]:
+def fitted(
+    grid: Grid,
+    width: float,
+    needed: Callable[[Grid], float],
+    least: float,
+    *,
+    wraps_first: bool = False,
+) -> list[Grid]:
     """Returns the table if it fits, with intervals below figures and labels that wrap if need be.
 
     Otherwise its columns are divided into parts that each fit. `needed` returns the width that a
-    table needs; `least` is the width that labels have at least where they wrap.
+    table needs; `least` is the width that labels have at least where they wrap, which they do
+    before intervals stand below figures if `wraps_first`.
     """
-    for room in (None, least):
-        for is_beside in (True, False):
-            shaped = grid._replace(is_beside=is_beside, room=room)
-            free = width - needed(shaped)
-            if free >= 0:
-                return [shaped._replace(room=room and room + free)]
-    parts = [part for half in grid.halves() for part in fitted(half, width, needed, least)]
-    return parts or [shaped]
+    shapes = [(True, None), (False, None), (True, least), (False, least)]
+    for is_beside, room in sorted(shapes, key=lambda shape: wraps_first and not shape[0]):
+        shaped = grid._replace(is_beside=is_beside, room=room)
+        free = width - needed(shaped)
+        if free >= 0:
+            return [shaped._replace(room=room and room + free)]
+    again = partial(fitted, width=width, needed=needed, least=least, wraps_first=wraps_first)
+    return [part for half in grid.halves() for part in again(half)] or [shaped]
 
 
 def with_heading(title: str, rows: Iterable[GridRow]) -> list[GridRow]:
@@ -255,7 +283,7 @@ def figure_grid(
             cells = with_facts(CellText(text or "") for text in published)
             with_published.append(GridRow(labels, row.depth + 1, cells, is_published=True))
     kinds = {cell.figure.is_percent for row in rows for cell in row.cells if cell.figure}
-    unit = ", percent" if kinds == {True} else ""
+    unit = PERCENT if kinds == {True} else ""
     return Grid(title, label_headings, tuple(headings), tuple(with_published), unit, source)
 
 

@@ -240,5 +240,5 @@ def _filters(
         in_order = sorted(names.items(), key=lambda level: level[0].lower())
         filters.append(_ItemFilter(by.replace("_", " "), "levels", every | dict(in_order)))
     labels = {name: data.diagnostic.setting_label(name) for name in settings}
-    filters.append(_ItemFilter("Setting", "setting", labels | every))
+    filters.append(_ItemFilter("Perturbation", "setting", labels | every))
     return [choice for choice in filters if len(choice.options) > 2]

@@ -102,9 +102,9 @@ def _method(multiverse: Multiverse) -> Iterator[str]:
     """How to read the tables and curves."""
     if multiverse.choices(*multiverse.models):
         yield (
-            "Default: the protocol of lmdiag run without options. Below each knob: how far it "
+            "Default: the protocol of lmdiag run without options. Below each option: how far it "
             "moves the figure, the largest difference between the means of two of its choices over "
-            "all choices of the other knobs."
+            "all choices of the other options."
         )
     if len(multiverse.models) > 1:
         yield (
@@ -114,13 +114,13 @@ def _method(multiverse: Multiverse) -> Iterator[str]:
             "protocols of a figure and pair of models."
         )
         yield (
-            "Models are compared where they share the choices of every knob that is open for both; "
-            "a knob that is open for one of them takes each of its values."
+            "Models are compared where they share the choices of every option that varies for "
+            "both; an option that varies for one of them takes each of its values."
         )
     yield (
         "A specification curve (Simonsohn, Simmons & Nelson 2020) shows a figure in all protocols "
-        "in ascending order; the dots below each point are its choices. The knob that moves the "
-        "figure most comes first, in colour."
+        "in ascending order; the dots below each point are its choices. The option that moves "
+        "the figure most comes first, in colour."
     )
     yield (
         "Intervals are 95% intervals: Wilson's for proportions, Student's for means, Fisher's z "
@@ -147,7 +147,7 @@ def _range_grid(multiverse: Multiverse, figures: Sequence[Headline], model: str)
             }
             rows.append(((headline.label,), cells))
     title = visible(model) if len(multiverse.models) > 1 else ""
-    caption = "Range over the protocols, and how far each knob moves the figure"
+    caption = "Range over the protocols, and how far each option moves the figure"
     return text_grid(caption, (title,), rows, knobs)
 
 

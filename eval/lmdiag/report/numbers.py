@@ -64,6 +64,13 @@ def bounds(low: float | None, high: float | None, statistic: Statistic | None) -
     return "" if UNDEFINED in ends else f"[{', '.join(ends)}]"
 
 
+def whole_bounds(figure: Figure | None) -> str:
+    """The interval of a proportion or share in whole percent, e.g. `20–61`; "" without one."""
+    if figure is None or figure.ci_low is None or figure.ci_high is None:
+        return ""
+    return f"{100 * figure.ci_low:.0f}–{100 * figure.ci_high:.0f}"
+
+
 def reported_value(reported: PublishedFigure) -> str:
     """A published figure in percent, e.g. `38.9` or `14.1 ± 3.1`."""
     return f"{reported.value:.1f}" + ("" if reported.sd is None else f" ± {reported.sd:.1f}")

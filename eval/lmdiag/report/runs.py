@@ -247,8 +247,8 @@ def _headline(report: Report) -> Section:
     is_table = len(report.runs) > MOST_BESIDE
     n = len(report.runs)
     return section._replace(
-        title=f"Headline figures of {n} models" if is_table else "Headline figures",
-        short_title="Models" if is_table else "Headline",
+        title=f"Main figures of {n} models" if is_table else "Main figures",
+        short_title="Models" if is_table else "Figures",
         remarks=[*section.remarks, *(against_chance(figures) if n > 1 else ())],
         anchor="headline", layout="headline", content=lambda: _headline_content(report),
         plots=Deferred(lambda: report.ranked),

@@ -254,7 +254,7 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
         return Grid("", ("",), (), ())
     published = [f"{name}, {PUBLISHED}" for name in REFERENCES.values()]
     names = [*(source.label for source in figures.sources), *published]
-    grid = figure_grid("Headline figures", ("",), names, rows, "", published)
+    grid = figure_grid("Main figures", ("",), names, rows, "", published)
     if len(figures.sources) == 1:
         rows = [row._replace(cells=(*row.cells, _p_of(row))) for row in grid.rows]
         grid = grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))

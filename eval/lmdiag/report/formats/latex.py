@@ -73,7 +73,8 @@ _BREAKS = re.compile(r"\s+|(?<=[-/_|@])")
 """Matches where a line of a label may end."""
 
 _MOST_LINES = 38
-"""Lines of a table; a longer one is divided."""
+_USUAL_HEADING = 4
+"""Lines of a table with headings of this many lines; a longer one is divided."""
 
 
 def _tables(section: Section, number: int, width: float) -> Iterator[dict[str, Any]]:
@@ -175,9 +176,11 @@ def _label_width(row: GridRow) -> float:
 def _divided(grid: Grid) -> Iterator[Grid]:
     """Parts of a long table, which end before a heading where there is one."""
     rows = grid.rows
+    headings = [len(_heading_lines(grid, i)) for i in range(len(grid.headings))]
+    most = _MOST_LINES - max(0, max(headings, default=0) - _USUAL_HEADING)
     while rows:
         heights = [*accumulate(_height(grid, row) for row in rows)]
-        end = max(1, sum(height <= _MOST_LINES for height in heights))
+        end = max(1, sum(height <= most for height in heights))
         starts = [i for i in range(end // 2, end + 1) if i < len(rows) and not rows[i].depth]
         end = starts[-1] if end < len(rows) and starts else end
         yield grid._replace(rows=rows[:end])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from lmdiag.report import labels
+from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.grid import HEADING, PUBLISHED, Grid, fitted, wrapped
 from lmdiag.report.output import Output, Section
@@ -32,6 +33,9 @@ with their conditions."""
 
 _CSV = "--format csv, or to_frame() in Python,"
 """What gives all rows."""
+
+_MEASURE = re.compile(r"[a-z_]+@[\d.]+")
+"""Matches a measure in a heading, which is not divided."""
 
 _NARROW = 18
 _UNLIMITED = 10_000
@@ -85,19 +89,51 @@ def print_run(
 def print_overview(results: Sequence[Results], console: Console) -> None:
     """Prints the headline figures of the models of a command on a screen.
 
-    Where the published columns do not fit beside three or more models, they are left out.
+    Where three or more models do not fit, published columns are left out, and where they still do
+    not, intervals are in whole percent.
     """
     figures = ReportFigures.of(results)
     section = overview(figures)
     if len(results) <= MOST_BESIDE and not labels.order_of(results):
         section = section._replace(title="")  # the models are named by the columns
+    grids = []
+    lines = dict[str, None]()
     for grid in section.tables:
-        headings = [*enumerate(grid.headings)]
-        smaller = grid.of_columns([i for i, x in headings if not x.label.endswith(PUBLISHED)])
-        if len(results) > 2 and smaller != grid and len(_parts(grid, console)) > 1:
-            line = f"{PUBLISHED} figures of other models: in a wider terminal, and on the page"
-            section = section._replace(tables=[smaller], remarks=[*section.remarks, line])
-    print_section(section, console)
+        if len(results) > 2 and not _is_whole(grid, console):
+            grid, smaller_lines = _smaller(grid, console)
+            lines |= dict.fromkeys(smaller_lines)
+        grids.append(grid)
+    print_section(section._replace(tables=grids, remarks=[*section.remarks, *lines]), console)
+
+
+def _is_whole(grid: Grid, console: Console) -> bool:
+    """Whether a table fits undivided, with its intervals beside the figures."""
+    parts = _fitted(grid, console)
+    return len(parts) == 1 and parts[0].is_beside
+
+
+def _smaller(grid: Grid, console: Console) -> tuple[Grid, list[str]]:
+    """A table without published columns, and if need be with shorter intervals, and what it lacks.
+
+    Chance levels then stand in a line below the table.
+    """
+    lines = []
+    names = [heading.label for heading in grid.headings]
+    kept = [i for i, name in enumerate(names) if not name.endswith(PUBLISHED)]
+    if len(kept) < len(names):
+        lines.append(f"{PUBLISHED} figures of other models: in a wider terminal, and on the page")
+    smaller = grid.of_columns(kept)
+    if _is_whole(smaller, console) or not smaller.is_percent:
+        return smaller, lines
+    smaller = grid.of_columns([i for i in kept if names[i] != "chance"])
+    rows = []
+    for row in smaller.rows:
+        cells = (cell._replace(interval=numbers.whole_bounds(cell.figure)) for cell in row.cells)
+        rows.append(row._replace(cells=tuple(cells)))
+    lines.append("beside each figure: its 95% interval, rounded to whole percent")
+    if levels := smaller.chance_levels:
+        lines.append(f"chance: {levels}")
+    return smaller._replace(rows=tuple(rows)), lines
 
 
 def render(output: Output, width: float) -> str:
@@ -153,8 +189,8 @@ def print_section(section: Section, console: Console) -> None:
         if grid.title or grid.unit:
             source = f"  {grid.source}" if grid.source else ""
             console.print(Text(visible(f"{grid.title}{grid.unit}")).append(source, style="dim"))
-        for table in _parts(grid._replace(rows=grid.rows[:_MOST_ROWS]), console):
-            console.print(table)
+        for part in _fitted(grid._replace(rows=grid.rows[:_MOST_ROWS]), console):
+            console.print(_drawn(part))
         if len(grid.rows) > _MOST_ROWS:
             title = f"{grid.title}: " if grid.title else ""
             lines.append(
@@ -165,14 +201,14 @@ def print_section(section: Section, console: Console) -> None:
         _print_lines(lines, console)
 
 
-def _parts(grid: Grid, console: Console) -> list[Table]:
+def _fitted(grid: Grid, console: Console) -> list[Grid]:
     """The table if it fits, or parts of its columns that each fit."""
     unlimited = console.options.update(max_width=_UNLIMITED)
 
     def needed(part: Grid) -> float:
         return console.measure(_drawn(part), options=unlimited).maximum
 
-    return [_drawn(part) for part in fitted(grid, console.width, needed, _NARROW)]
+    return fitted(grid, console.width, needed, _NARROW, wraps_first=True)
 
 
 def _drawn(grid: Grid) -> Table:
@@ -188,13 +224,15 @@ def _drawn(grid: Grid) -> Table:
         widest = max(
             len(str(row.cells[i]) if grid.is_beside else row.cells[i].value) for row in grid.rows
         )
-        lines = wrapped(heading.label, max(widest, HEADING), break_words=grid.room is not None)
+        measures = map(len, _MEASURE.findall(heading.label))
+        width = max(widest, HEADING, *measures)
+        lines = wrapped(heading.label, width, break_words=grid.room is not None)
         style = "" if heading.is_figure else "dim"
         title = Text("\n".join([*lines, *heading.facts]))
         table.add_column(title, justify="right", style=style, no_wrap=True)
         columns.append(_column(grid, i))
     for row, *cells in zip(grid.rows, *columns, strict=True):
-        label = ": ".join(row.labels)
+        label = ": ".join(filter(None, row.labels))
         indent = "  " * row.depth
         lines = [label] if grid.room is None else wrapped(label, int(grid.room) - len(indent))
         text = "\n".join(indent + line for line in lines)
