@@ -130,6 +130,10 @@ CHANGES = {
     "a column less": (lambda table: table.drop_columns("chance"), COLUMNS),
     "a column more": (lambda table: table.append_column("more", table["item"]), COLUMNS),
     "a column twice": (lambda table: table.append_column("item", table["item"]), "item twice"),
+    "another name": (lambda table: table.rename_columns({"covariate": "covariat"}), COLUMNS),
+    "names exchanged": (
+        lambda table: table.rename_columns({"chance": "covariate", "covariate": "chance"}), COLUMNS
+    ),
     "no columns": (lambda table: table.select([]), COLUMNS),
     "long text": (with_column("item", first("x" * (2**20 + 1))), "at most 1,048,576 are read"),
 }  # fmt: skip
