@@ -90,6 +90,14 @@ def test_effects_are_paired_t_tests(levels, n_effects, n, missing):
         assert adjusted == pytest.approx(min(1, max(before, p * (3 - place))))
 
 
+def test_two_steps_between_three_levels_are_a_family():
+    """The smaller p doubled, and the larger one or that (Holm 1979)."""
+    effects = analyse_table(design({"c": ("h", "l", "m")}, 9, seed=4), coding="difference").effects
+    low, high = sorted(effects["p"])
+    assert sorted(effects["p_holm"]) == pytest.approx([min(1, 2 * low), max(high, min(1, 2 * low))])
+    assert [*effects["n_tests"]] == [2, 2]
+
+
 def test_the_difference_of_effects_between_two_models():
     first, second = design(TWO, 12, seed=1, model="A"), design(TWO, 12, seed=2, model="B")
     record = analyse_table(pd.concat([first, second])).to_json()

@@ -51,7 +51,7 @@ QUESTIONS = [Question(query, WORDS, None, True) for query in QUERIES]
 SENTENCES = [Sentence("The old man said that a dog slept."), Sentence("A robin is a bird")]
 
 
-@pytest.mark.parametrize("unit", ["token", "word"])
+@pytest.mark.parametrize("unit", ["token", pytest.param("word", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", family_params(FINISH))
 def test_words_at_blanks(name, unit, family_dir):
     """All layers in one pass, and one layer alone; the last layer is the ordinary answer."""

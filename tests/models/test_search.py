@@ -234,12 +234,14 @@ def test_masked(seed, context, top, width, lengths):
 def test_ties_by_token_ids():
     """A model that prefers nothing: the words of one piece, in the order of their ids."""
     model = model_of(TOYS["wordpiece"], "masked", 0, width=0.0)
-    (answer,) = ask(model, Question(Query("a"), ("bbbb",)))
+    (answer,) = ask(model, Question(Query("a"), ("bbbb", "ba")))
     # log(1/3) for the length, and log(1/15) for the piece, of 5 special ones, 8 and 2 spare ids.
     assert answer.top_log_probs[:3] == pytest.approx([-math.log(45)] * 3)
     # Then a ##a, a ##ba; a ##b would be spelt ab.
     assert answer.top_words == ("a", "ab", "b", "aa", "aba")
     assert answer.top_log_probs[3:] == pytest.approx([-math.log(3 * 15 * 15)] * 2)
+    # b ##a is not listed, but as probable as the last one that is: three words are before it.
+    assert answer.words["ba"] == (answer.top_log_probs[4], 4, 2)
     # More pieces than are looked for: scored with the same weight.
     assert answer.words["bbbb"].log_prob == pytest.approx(-math.log(3 * 15**4))
 

@@ -72,7 +72,7 @@ def test_every_word(name, options, family_dir):
     assert sum(word.n_tokens > 1 for answer in answers for word in answer.words) > 30
 
 
-@pytest.mark.parametrize("tokens", [12, 23])
+@pytest.mark.parametrize("tokens", [pytest.param(12, marks=pytest.mark.slow), 23])
 @pytest.mark.parametrize(
     ("name", "options"), [*cases(["roberta", "gpt2"], is_quick=True), *cases(["ibert"])]
 )
@@ -115,7 +115,9 @@ SCRIPTS = (
 """Scripts without blanks, from right to left, with combining marks, and composed in two ways."""
 
 
-@pytest.mark.parametrize(("name", "options"), cases(["gpt2", "xglm", "xlm-roberta"], is_quick=True))
+@pytest.mark.parametrize(
+    ("name", "options"), [*cases(["gpt2", "xlm-roberta"], is_quick=True), *cases(["xglm"])]
+)
 def test_other_scripts(name, options, tmp_path):
     """Bytes of which some merges cross or split characters, and pieces of normalised text."""
     normal = [normalizers.NFKC().normalize_str(text).replace(" ", "▁") for text in SCRIPTS]

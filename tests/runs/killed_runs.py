@@ -18,24 +18,13 @@ import resource
 import signal
 import sys
 import time
-import traceback
 from collections import Counter
 from pathlib import Path
 
-# What a run imports; the children find it in memory.
-import altair  # noqa: F401
-import pyarrow.parquet  # noqa: F401
-import scipy.stats  # noqa: F401
-import transformers.models.bert.modeling_bert  # noqa: F401
 from launched import outcome
+from runs.forked import ended, run_and_leave
 
-import lmdiag.analysis.fit
-import lmdiag.leaderboard.site
-import lmdiag.models.local
-import lmdiag.models.server.served
-import lmdiag.report.display
-import lmdiag.runs.run  # noqa: F401
-from lmdiag.cli import TERMINATED, main, program
+from lmdiag.cli import TERMINATED, main
 from lmdiag.report.formats import FORMATS
 from lmdiag.runs.journal import Journal
 
@@ -119,27 +108,14 @@ def start(arguments, log, most_bytes=0):
     """Forks a command as `lmdiag` runs it; `most_bytes` of a file stand for a full disk."""
     child = os.fork()
     if not child:
-        code = 99
-        try:
-            for number, name in ((1, "out"), (2, "err")):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND  # two commands may share it
-                os.dup2(os.open(log.with_suffix(f".{name}"), flags), number)
-            if most_bytes:
-                signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-                resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
-            program(arguments)
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        except BaseException:
-            traceback.print_exc()
-        finally:  # also where the full disk has no room for the traceback
-            os._exit(code)
+        for number, name in ((1, "out"), (2, "err")):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND  # two commands may share it
+            os.dup2(os.open(log.with_suffix(f".{name}"), flags), number)
+        if most_bytes:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+        run_and_leave(arguments)
     return child
-
-
-def ended(child):
-    """Waits for a command; returns its exit code, -9 if it was killed."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def files_of(folder):

@@ -26,17 +26,18 @@ from lmdiag.models.server.client import IN_FLIGHT
 from lmdiag.runs.processes import Processes, SharedError
 
 LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
+FORKED = [sys.executable, "-m", "runs.forked"]
 KILLER = [sys.executable, "-m", "runs.killed_runs"]
 TESTS = {"PYTHONPATH": str(Path(__file__).parents[1])}
 NEGATION = ["--tasks", "neg136", "--limit", "8", "--batch-size"]
 KILLS = {
-    "blanks": (["run", "--entropy", "--tasks", "agreement", *NEGATION, "8"], "bert", 6),
-    "sentences": (["run", "--entropy", "--batch-size", "2"], "gpt2", 8),
-    "server": (["run", *NEGATION, "2"], "tiny", 8),
-    "layers": (["run", "--layers", "all", *NEGATION, "4"], "gpt2", 24),
-    "multiverse": (["multiverse", "--knobs", "unit,first-letter", *NEGATION, "4"], "gpt2", 32),
+    "blanks": (["run", "--entropy", "--tasks", "agreement", *NEGATION, "8"], "bert", 12),
+    "sentences": (["run", "--entropy", "--batch-size", "2"], "gpt2", 16),
+    "server": (["run", *NEGATION, "2"], "tiny", 16),
+    "layers": (["run", "--layers", "all", *NEGATION, "4"], "gpt2", 48),
+    "multiverse": (["multiverse", "--knobs", "unit,first-letter", *NEGATION, "4"], "gpt2", 64),
 }
-"""Case -> command, model, and which operations it is killed at: every sixth and so on."""
+"""Case -> command, model, and which operations it is killed at: every twelfth and so on."""
 
 
 @pytest.mark.parametrize("case", KILLS)
@@ -52,7 +53,7 @@ def test_killed_runs_end_as_undisturbed_ones(tmp_path, tiny_models, demo_dir, ca
         if case == "server":
             engine.spoil = faults(50)
             model += ["--server", engine.url, "--tokenizer", TOKENIZER]
-        stride = stride if rate == "slow" else stride // 6
+        stride = stride if rate == "slow" else stride // 12
         words = [*command, *model, "--data", data, "--quiet"]
         out = finished(*KILLER, tmp_path, "steps", stride, *words, **TESTS)
     facts = Counter(json.loads(out))
@@ -128,7 +129,8 @@ def test_the_files_are_the_same_to_the_last_byte(tmp_path, tiny_models, demo_dir
     arguments = [*words, "--model", *tiny_models.values(), "--data", data, "--output"]
     code, _, error = command(*arguments, tmp_path / "1")
     assert code == 0, error
-    finished(*torchrun(count, LMDIAG), *arguments, tmp_path / "several")
+    program = torchrun(count, LMDIAG) if case == "tokens" else [*FORKED, count]
+    finished(*program, *arguments, tmp_path / "several", **TESTS)
     assert outcome(tmp_path / "1") == outcome(tmp_path / "several")
     for folder, processes in (("1", 1), ("several", count)):
         files = [*(tmp_path / folder).rglob("results.json")]
