@@ -6,6 +6,7 @@ A reader takes a file and options, and returns the identifiers of its rows as it
 import pandas as pd
 import pytest
 
+from lmdiag import analyse as analyse_rows
 from lmdiag import stimuli
 from lmdiag.analysis.cloze import read_norms
 from lmdiag.analysis.human import read_human
@@ -146,3 +147,20 @@ def test_a_column_is_a_condition_only_where_texts_differ_with_it():
     design = design_of(stimuli.load(rows))
     assert [*design.levels] == ["tense"]
     assert design.others["half"] == "not a condition (same texts at several levels)"
+
+
+@pytest.mark.parametrize(
+    ("form", "split"), [("{0}_{1}", "_:item,factor_2"), ("{0}{1}", ":item,factor_2"),
+                        ("{1}.{0}", ".:factor_1,item")],
+)  # fmt: skip
+def test_a_condition_in_names_of_items_is_named_with_its_split(form, split):
+    pairs = [(n, level) for n in range(8, 12) for level in ("sg", "pl")]
+    names = [form.format(*pair) for pair in pairs]
+    texts = [f"The {level} dog{n} sat in hut{n} at hill{n}." for n, level in pairs]
+    rows = {"item": names, "number": [level for _, level in pairs], "sentence": texts}
+    warning = f"as {names[0]} and {names[1]}: --split item={split} divides them"
+    assert warning in str(design_of(stimuli.load(rows)).warnings)
+    responses = pd.DataFrame({**rows, "rt": range(8)}).drop(columns="sentence")
+    with pytest.raises(BadInput, match=f"--split item={split}"):
+        analyse_rows(responses, response="rt")
+    assert len(analyse_rows(responses, response="rt", split=f"item={split}").items) == 8

@@ -231,6 +231,7 @@ def _set_aside(found: Uses) -> Iterator[str]:
         if levels:
             which = first_few([*map(repr, levels)])
             yield f"left out: the items with {name} {which}, which have no other level of it"
+    yield from [f"warning: {found.split}"] if found.split else []
     for name in found.restarts:
         yield f"warning: item numbers begin anew at each {name}: give --item {name} item"
 

@@ -18,6 +18,7 @@ from lmdiag.stimuli.conditions import (
     level_texts,
 )
 from lmdiag.stimuli.design import joined_items
+from lmdiag.stimuli.kinds import values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, names_measures
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.table_files import as_numbers
@@ -162,7 +163,11 @@ def _response(table: DataFrame, response: str) -> Series:
     if response != "correct":
         numbers = (to_numeric(table[name], errors="coerce").notna() for name in table)
         names = [str(name) for name, is_one in zip(table, numbers, strict=True) if is_one.any()]
-        raise BadInput(f"no column {response!r}: choose --response from {', '.join(names)}")
+        names = [name for name in names if folded(name) not in ("item", "model", "list")]
+        choice = f"choose --response from {', '.join(names)}" if names else "there are no numbers"
+        has_texts = any(values_of(table[name]).kind() == "text" for name in {*table} - {*names})
+        remedy = "; `lmdiag run --data` gives surprisals of texts" if has_texts else ""
+        raise BadInput(f"no column {response!r}: {choice}{remedy}")
     for name in ("sensitivity", "accuracy@1"):
         if name in columns:
             return to_numeric(table[name]).astype(float)

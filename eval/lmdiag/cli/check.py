@@ -68,11 +68,12 @@ def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
     """Yields what the columns of a table of responses are used for."""
     from pandas import DataFrame
 
-    from lmdiag.stimuli.conditions import uses_of
+    from lmdiag.stimuli.conditions import NO_CONDITION, uses_of, why_no_conditions
 
     frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
+    frame = frame.assign(item=frame[columns["item"]])
     response = columns["response"]
-    uses = uses_of(frame.assign(item=frame[columns["item"]]), response=response)
+    uses = uses_of(frame, response=response)
     yield f"response    {response}"
     yield f"items       {frame[columns['item']].nunique():,}"
     for name, levels in uses.levels.items():
@@ -80,6 +81,9 @@ def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
     for name, use in uses.others.items():
         if name != columns["item"]:
             yield f"column      {name}: {use}"
+    reason = uses.split if uses.levels else why_no_conditions(frame, response)
+    if reason not in ("", NO_CONDITION):
+        yield f"warning: {reason}"
 
 
 def _lines(rows: Stimuli, options: DesignOptions) -> Iterator[str]:

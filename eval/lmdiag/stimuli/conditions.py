@@ -7,7 +7,7 @@ with another row of it. All is computed on the numbers (codes) of the values.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
+from lmdiag.stimuli.item_names import split_of_names
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, overlap, values_of, words_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, names_measures
 from lmdiag.text import folded, in_order
@@ -62,6 +63,7 @@ class Uses:
         dropped: columns that would be conditions, but most items lack some of their levels.
         alike: columns that explain the texts equally well, of which none is taken.
         notes: lines on what was left out.
+        split: that names of items have a condition in them, and the option that divides them.
     """
 
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -71,6 +73,7 @@ class Uses:
     dropped: tuple[str, ...] = ()
     alike: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    split: str = ""
 
 
 def joined_texts(table: DataFrame) -> Series:
@@ -212,14 +215,16 @@ def uses_of(table: DataFrame, conditions: Sequence[str] = (), response: str = ""
     never |= {"id"} if texts is None else _never(table)
     names = [str(name) for name in table if name not in never or name in conditions]
     columns = {name: values_of(level_texts(table[name])) for name in names}
-    items = values_of(level_texts(table["item"])).codes
+    items = values_of(level_texts(table["item"]))
     text_codes = None if texts is None else values_of(texts).codes
-    finder = _Finder(columns, items, text_codes, texts)
+    finder = _Finder(columns, items.codes, text_codes, texts)
     if conditions:
         given = [name for name in conditions if name in columns]
         levels = {name: in_order(columns[name].levels) for name in given}
         return Uses(levels, others=finder.others(given))
-    return finder.found()
+    found = finder.found()
+    rows = None if texts is None else texts.tolist()
+    return replace(found, split=split_of_names(items, rows, columns))
 
 
 def _never(table: DataFrame) -> set[str]:
@@ -238,6 +243,10 @@ class _Finder:
         self.items = items
         self.text_codes = text_codes
         self.texts = texts
+        numbers = {folded(name) for name, values in columns.items() if values.is_number}
+        has_parts = "number" in numbers and any(folded(name) == "name" for name in columns)
+        has_places = has_parts or any(is_named(name, "position") for name in numbers)
+        self.is_by_word = text_codes is None and has_places
         self.reasons: dict[str, str] = {}
         self.notes: list[str] = []
         self.restarts: list[str] = []
@@ -261,8 +270,10 @@ class _Finder:
             reason = "response, not a condition"
         elif values.is_number and (is_named(name, "position") or folded(name) == "region"):
             reason = "position"
-        elif self.text_codes is None and folded(name) in ("region", "word", "number", "name"):
-            reason = "region" if folded(name) == "region" else "word or region"
+        elif self.text_codes is None and folded(name) == "region":
+            reason = "region"
+        elif self.is_by_word and folded(name) in ("word", "number", "name"):
+            reason = "word or region"
         if reason:
             self.reasons[name] = reason
         return bool(reason)
@@ -440,6 +451,8 @@ class _Finder:
 def why_no_conditions(table: DataFrame, response: str = "") -> str:
     """Returns why no column of a table is a condition, and what to do."""
     uses = uses_of(table, response=response)
+    if uses.split:
+        return uses.split
     if uses.alike:
         both = " and ".join(uses.alike)
         return f"{both} explain the rows equally well: name one by --conditions {uses.alike[0]}"

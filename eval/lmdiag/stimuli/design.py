@@ -26,10 +26,11 @@ from lmdiag.stimuli.conditions import (
     uses_of,
     why_no_conditions,
 )
-from lmdiag.stimuli.kinds import MOST_LABELS
+from lmdiag.stimuli.item_names import split_of_names
+from lmdiag.stimuli.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.proposals import critical_columns, filler_levels, split_of
+from lmdiag.stimuli.proposals import critical_options, filler_levels, split_of
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.shown import first_rows
 from lmdiag.text import column_like, first_few, shortened, suggest, visible
@@ -118,7 +119,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         by = stimuli.diagnostic.levels(columns)
         uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
         near = named_columns("item", others)[:1] if stimuli.form != "minimal_pairs" else []
-        hints = [f"no column item: if {name} names the items, give --item {name}" for name in near]
+        hints = [_item_hint(stimuli, name, texts) for name in near]
         rows = first_rows(stimuli)
         return Design(
             len(stimuli), form, others=uses | known_uses, warnings=hints, texts=texts, rows=rows
@@ -147,6 +148,16 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         texts=texts,
         rows=first_rows(stimuli, found.levels),
     )
+
+
+def _item_hint(stimuli: Stimuli, name: str, texts: Sequence[str]) -> str:
+    """What a column that is named as items may be."""
+    names = values_of(stimuli.columns()[name])
+    if len(names.levels) == len(stimuli) and (
+        split := split_of_names(names, stimuli.texts(*texts), {}, name)
+    ):
+        return f"no column item: {split}"
+    return f"no column item: if {name} names the items, give --item {quote(name)}"
 
 
 def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
@@ -208,6 +219,7 @@ class _Found:
                 n = int(missing.sum())
                 yield f"{name} is missing in {n} of {len(missing)} rows ({self._lines(missing)})"
         yield from uses.notes
+        yield from [uses.split] if uses.split and uses.levels else []
         yield from self._misspelt()
         for name in uses.restarts:
             has = f"item numbers begin anew at each {name}: their texts have few words in common"
@@ -224,9 +236,9 @@ class _Found:
                 yield f"{name} has {len(levels)} levels of several parts: {remedy}"
         yield from self._fillers()
         if self.stimuli.form == "sentences" and not self.stimuli.regions:
-            for name in critical_columns(self.stimuli.columns()):
-                has = f"{name} has the critical word of each sentence"
-                yield f"{has}: --critical {quote(name)} gives its surprisal"
+            for option in critical_options(self.stimuli.columns()):
+                has = f"{option.removesuffix(':0')} has the critical word of each sentence"
+                yield f"{has}: --critical {quote(option)} gives its surprisal"
         if uses.levels:
             yield from self._cells()
             # of pairs, a contrast may have several bad rows

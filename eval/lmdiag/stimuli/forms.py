@@ -380,8 +380,7 @@ def critical_column(named: str, columns: Collection[str]) -> tuple[str, int | No
 def _refuse_unclear_start(table: Table, column: str) -> None:
     """Refuses positions of which one is 0, or whose column is called so, with both readings."""
     values = [str(value).strip().removesuffix(".0") for value in table.columns[column]]
-    is_position = all(value.isdecimal() for value in values)
-    if not (is_position and values and ("0" in values or _FROM_ZERO(column.casefold()))):
+    if not counts_from_zero(column, values):
         return
     text = str(table.columns["sentence"][0]).strip()
     readings = []
@@ -394,6 +393,13 @@ def _refuse_unclear_start(table: Table, column: str) -> None:
         readings.append(f"--critical {column}:{start} reads {reading}")
     problem = f"--critical {column}: its positions seem to count from 0"
     raise BadInput(f"{table.name}: {problem}: {'; '.join(readings)}; give one of the two")
+
+
+def counts_from_zero(name: str, values: Sequence[str]) -> bool:
+    """Returns whether a column has positions of which one is 0, or which are called so."""
+    positions = {value.removesuffix(".0") for value in values}
+    is_position = bool(positions) and all(map(str.isdecimal, positions))
+    return is_position and ("0" in positions or bool(_FROM_ZERO(name.casefold())))
 
 
 def critical_span(text: str, value: object, start_at: int = 1) -> tuple[int, int]:

@@ -11,7 +11,13 @@ from statistics import median
 from typing import Any, Literal, NamedTuple
 
 from lmdiag.diagnostics.base import levels_of
-from lmdiag.stimuli.forms import SENTENCE_ENDS, critical_span, form_of
+from lmdiag.stimuli.forms import (
+    SENTENCE_ENDS,
+    counts_from_zero,
+    critical_span,
+    form_of,
+)
+from lmdiag.stimuli.item_names import level_parts
 from lmdiag.stimuli.kinds import (
     MOST_LABELS,
     RELATED,
@@ -43,7 +49,10 @@ READS_SENTENCES = "--columns sentence=sentence"
 """The option that reads the sentences of a table that has contexts, too."""
 
 _FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
-_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit")
+_CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit").search
+_CRITICAL_POSITION = re.compile(
+    r"(crit|verb|disambig|target).*(pos|ind|idx|word|num|nr)|wordpos|posit|crit(ical)?$"
+).search
 _SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text").search
 _LETTER = re.compile(r"[^\W\d]").search
 _SAMPLE = 60  # rows whose texts are compared
@@ -295,10 +304,9 @@ class TableLayout:
     def _critical(self, texts: Sequence[str]) -> str:
         """The column that has the position or the word of the critical word in all texts."""
         rows = [*zip(*map(self._texts, texts), strict=True)]
-        for name in self.values:
-            if name not in texts and is_critical(name, self._texts(name), rows):
-                return name
-        return ""
+        names = (name for name in self.values if name not in texts)
+        found = (critical_option(name, self._texts(name), rows) for name in names)
+        return next(filter(None, found), "")
 
     def _numbered(self) -> list[str]:
         """The columns of parts of sentences whose names differ in their numbers alone.
@@ -357,23 +365,29 @@ def as_typed(options: TableOptions) -> str:
     return " ".join(f"--{name} {text}" for name, text in zip(values, texts, strict=True))
 
 
-def critical_columns(columns: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Returns the columns that have the critical word of each `sentence`, not its position."""
+def critical_options(columns: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Returns the columns that have the critical word of each `sentence`, as options name them."""
     rows = [[text] for text in columns["sentence"]]
-    words = {name: x for name, x in columns.items() if not any(str(y).isdecimal() for y in x)}
-    return [name for name, values in words.items() if is_critical(name, values, rows)]
+    found = (critical_option(name, values, rows) for name, values in columns.items())
+    return [*filter(None, found)]
 
 
-def is_critical(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]) -> bool:
-    """Returns whether a column has the position or the word of the critical word in all texts."""
-    if not _CRITICAL.search(folded(name)):
-        return False
-    pairs = [
-        (str(text), x) for x, row in zip(values, rows, strict=True) if all(row) for text in row
-    ]
+def critical_option(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+    """Returns what `--critical` takes if a column has the critical word of all texts, else "".
+
+    That is its name, with `:0` for positions from 0.
+    """
+    texts = [str(value) for value in values]
+    is_position = all(text.removesuffix(".0").isdecimal() for text in texts)
+    pattern = _CRITICAL_POSITION if is_position else _CRITICAL
+    if not pattern(folded(name)):
+        return ""
+    start = 0 if counts_from_zero(name, texts) else 1
+    pairs = [(str(x), text) for text, row in zip(texts, rows, strict=True) if all(row) for x in row]
     with suppress(ValueError):
-        return bool(pairs) and all(critical_span(*pair) for pair in pairs)
-    return False
+        if pairs and all(critical_span(x, text, start) for x, text in pairs):
+            return name if start else f"{name}:0"
+    return ""
 
 
 def naming_option(columns: Mapping[str, Sequence[Any]], command: str) -> str:
@@ -413,11 +427,6 @@ def split_of(levels: Sequence[str]) -> list[str]:
             ]
             return [f"{separator}:{','.join(names)}"]
     return []
-
-
-def level_parts(level: str, separator: str) -> list[str]:
-    """Returns the parts of a level; without a separator, its characters."""
-    return [part.strip() for part in level.split(separator)] if separator else [*level]
 
 
 def filler_levels(values: Sequence[Any]) -> list[str]:

@@ -23,9 +23,10 @@ from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.forms import critical_column, in_form
+from lmdiag.stimuli.item_names import level_parts
 from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
-from lmdiag.stimuli.proposals import check_layout, level_parts
+from lmdiag.stimuli.proposals import check_layout
 from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows
 from lmdiag.table_files import (
     ROW_NAMES,
@@ -312,10 +313,10 @@ def _with_parts(table: Table, split: str) -> Table:
         raise BadInput(f"--split {split!r}: write COLUMN=SEPARATOR:NAME,NAME")
     column = table.column_of(match[1], "--split")
     names = [name.strip() for name in match[3].split(",")]
-    if taken := [name for name in names if name in table.columns]:
+    if taken := [name for name in names if name in table.columns and name != column]:
         raise BadInput(f"{table.name}: --split {split}: there is a column {taken[0]}: rename one")
     levels = [level or "" for level in levels_of(table.columns[column])]
-    parts = [level_parts(level, match[2]) for level in levels]
+    parts = [level_parts(level, match[2], len(names)) for level in levels]
     rule = f"not {len(names)} ({', '.join(names)}): leave such rows out by --filter"
     table.refuse({
         row: f"--split {split}: the column {column}: {level!r} has {len(level_parts)} parts, {rule}"
