@@ -17,14 +17,16 @@ from pathlib import Path
 import pytest
 from launched import HANG
 from rich.console import Console
-from shown import print_tables, shown_as
+from shown import print_tables, sections_as, shown_as
 
 import lmdiag
 from lmdiag import diagnostics
 from lmdiag.report import numbers
 from lmdiag.report.display import output_of
 from lmdiag.report.formats.terminal import print_overview, print_run
+from lmdiag.report.grid import text_grid
 from lmdiag.report.labels import run_labels
+from lmdiag.report.output import Section
 from lmdiag.report.runs import Report
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview, sections
@@ -267,3 +269,10 @@ def test_numbers_as_readers_see_them():
     assert numbers.probability(0.9996) == "> .999"
     counts = [numbers.count(n) for n in (950, 4_385_920, 109_514_298, 6_738_415_616)]
     assert counts == ["950", "4.4M", "110M", "6.7B"]
+
+
+def test_a_long_heading_of_labels_counts_in_the_width_of_latex():
+    rows = [((name,), {"ahead": "1", "behind": "2"}) for name in ("accuracy", "sensitivity")]
+    heading = "a model with a long name − another model with a long name"
+    text = sections_as("latex", [Section("", [text_grid("", (heading,), rows)])])
+    assert r"\begin{tabular}{@{}p{" in text

@@ -164,7 +164,8 @@ def _width(grid: Grid, i: int) -> float:
 
 def _needed(grid: Grid) -> float:
     """The points that a table needs."""
-    labels = max(map(_label_width, grid.rows)) if grid.room is None else grid.room
+    widths = [_points(grid.label_headings[0]), *map(_label_width, grid.rows)]
+    labels = max(widths) if grid.room is None else grid.room
     return labels + sum(_width(grid, i) for i in range(len(grid.headings)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.report.charts.output import image_file
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 _WIDTH = 17.0
 """Centimetres between the margins."""
 
-_CHARACTERS = 116
-"""Characters of a line of a table between the margins, at 8 points."""
+_CHARACTERS = 100
+"""Characters of a line of a table between the margins, at 8 points in a wide font."""
 
 _LEAST = 24
-_PADDING = 4
+_PADDING = 3
 """Characters of a label that wraps, at least, and characters of the margins of a cell."""
 
 _CHART = 12.0
@@ -76,15 +77,22 @@ def _column_widths(grid: Grid) -> list[int]:
     """The characters that each column needs, those of labels first."""
     widths = []
     for i, name in enumerate(grid.label_headings):
-        labels = [len(row.labels[i]) + 2 * row.depth * (i == 0) for row in grid.rows]
-        widths.append(max(len(name), *labels))
+        lengths = [len(row.labels[i]) for row in grid.rows]
+        if i == 0:  # bold
+            lengths = [_bold(row.labels[0]) + 2 * row.depth for row in grid.rows]
+        widths.append(max(_bold(name), *lengths))
     if grid.room is not None:
         widths[0] = min(widths[0], int(grid.room))
     for i, heading in enumerate(grid.headings):
-        words = [len(word) for word in heading.label.split()] + [len(x) for x in heading.facts]
+        words = [_bold(word) for word in (*heading.label.split(), *heading.facts)]
         cells = [len(line) for row in grid.rows for line in _lines(grid, row.cells[i])]
         widths.append(max([*words, *cells, 1]))
     return [width + _PADDING for width in widths]
+
+
+def _bold(text: str) -> int:
+    """The width of a bold text, in characters that are not bold."""
+    return math.ceil(1.15 * len(text))
 
 
 def _needed(grid: Grid) -> float:
@@ -100,7 +108,7 @@ def _lines(grid: Grid, cell: Any) -> list[str]:
 
 
 def _add_table(document: Document, grid: Grid) -> None:
-    """Adds a table with a row of headings, which is repeated on every page."""
+    """Adds a table whose headings stand on every page, and whose rows are not divided."""
     from docx.oxml import OxmlElement
     from docx.shared import Cm
 
@@ -111,6 +119,7 @@ def _add_table(document: Document, grid: Grid) -> None:
     _fill(table.rows[0], headings, len(grid.label_headings))
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
     for row, made in zip(grid.rows, [*table.rows][1:], strict=True):
+        made._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
         first, *others = row.labels
         cells = ["\n".join(_lines(grid, cell)) for cell in row.cells]
         _fill(made, ["\u2003" * row.depth + first, *others, *cells], len(row.labels))
