@@ -19,12 +19,16 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from launched import finished, printed
+from yaml import safe_load
 
+import lmdiag
 from lmdiag import diagnostics
 from lmdiag.cli import COMMANDS, main, parse
 from lmdiag.cli.removed import REMOVED
@@ -125,6 +129,14 @@ def test_every_link_leads_to_a_file_and_a_heading():
                 assert anchor in anchors, link
 
 
+def test_guides_fit_on_few_screens_and_pages_for_developers_are_not_among_them():
+    guides = {page: text for page, text in PAGES.items() if page != "specification.md"}
+    assert {page for page, text in guides.items() if text.count("\n") > 260} == set()
+    named = re.findall(r"(?:<|^)([\w/-]+)>?$", PAGES["index.md"], re.MULTILINE)
+    assert {"running", "recipes", "citing"} <= {*named}
+    assert not {"contributing", "releasing", "security"} & {*named}
+
+
 def test_every_command_is_accepted_by_its_program():
     from accelerate.commands.launch import launch_command_parser
     from torch.distributed.run import get_args_parser
@@ -146,6 +158,12 @@ def test_every_command_is_accepted_by_its_program():
         if not command.startswith(NOT_RUN):
             assert words[0] == "lmdiag", command
             parse(words[1:])
+
+
+def test_every_public_function_has_an_example():
+    named = {name: getattr(lmdiag, name) for name in lmdiag.__all__ if name != "__version__"}
+    assert [name for name, x in named.items() if ">>> import lmdiag" not in x.__doc__] == []
+    assert {x.__module__ for x in named.values()} <= {*WITH_EXAMPLES}
 
 
 def test_messages_name_options_and_pages_name_tests_that_exist(capsys, monkeypatch):
@@ -170,8 +188,14 @@ def test_messages_name_options_and_pages_name_tests_that_exist(capsys, monkeypat
     assert re.findall(sections, PAGES["commands.md"], re.MULTILINE) == [*COMMANDS]
 
 
+MADE_BEFORE = {
+    "lmdiag.multiverse": [
+        "multiverse demo --model demo:causal --tasks neg136 --knobs unit --output knobs --quiet"
+    ]
+}
+"""Module -> commands that its examples assume."""
 WITH_EXAMPLES = [
-    ".".join(path.relative_to(ROOT / "eval").with_suffix("").parts)
+    ".".join(path.relative_to(ROOT / "eval").with_suffix("").parts).removesuffix(".__init__")
     for path in sorted(ROOT.glob("eval/lmdiag/**/*.py"))
     if ">>> " in path.read_text("utf-8")
 ]
@@ -179,8 +203,13 @@ WITH_EXAMPLES = [
 
 @pytest.mark.usefixtures("outside_of_commands")
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
-def test_the_examples_in_docstrings_give_what_they_show(module):
-    tried = doctest.testmod(import_module(module))
+def test_the_examples_in_docstrings_give_what_they_show(module, tmp_path, monkeypatch):
+    """In a folder of their own, where some have a run made."""
+    monkeypatch.chdir(tmp_path)
+    examples = import_module(module)
+    for command in MADE_BEFORE.get(module, ()):
+        printed(main, shlex.split(command))
+    tried = doctest.testmod(examples)
     assert tried.attempted > tried.failed == 0
 
 
@@ -460,6 +489,52 @@ def test_the_job_of_the_hub_runs_and_submits():
     parts = [shlex.split(part) for part in shlex.split(JOB.replace("\\\n", " "))[-1].split("&&")]
     inside = [words[1:] for words in parts if words[0] == "lmdiag"]
     assert [parse(words)[0].__module__ for words in inside] == ["lmdiag.cli.run", "lmdiag.cli.data"]
+
+
+METRIC = re.compile(r"[\w\-. :/]+").fullmatch
+"""Names of metrics that MLflow accepts, by its documentation."""
+
+
+class Tracked(contextlib.nullcontext):
+    """Stands for a run of Weights & Biases: keeps what is logged."""
+
+    def __init__(self):
+        super().__init__(self)
+        self.logged = []
+
+    def log(self, metrics, step):
+        self.logged.append((step, metrics))
+
+
+@pytest.mark.slow
+def test_the_recipes_run(tmp_path, monkeypatch):
+    """The job on models that are equal, and both logs, with stand-ins for their packages."""
+    monkeypatch.chdir(tmp_path)
+    for place in ("out/checkpoint-100", "out/checkpoint-200", "models/base", "models/new"):
+        shutil.copytree(ROOT / "eval/lmdiag/models/demo/causal", place)
+    tracked, metrics = Tracked(), Tracked()
+    functions = {
+        "wandb": {"init": lambda project: tracked},
+        "mlflow": {"start_run": contextlib.nullcontext, "log_metrics": metrics.log},
+    }
+    for name, of_package in functions.items():  # transformers looks at the specs of both
+        package = SimpleNamespace(**of_package, __spec__=ModuleSpec(name, None))
+        monkeypatch.setitem(sys.modules, name, package)
+    run_page("recipes.md")
+    (header, *rows) = csv.reader(Path("curves.csv").read_text("utf-8").splitlines())
+    assert {row[header.index("step")] for row in rows} == {"100", "200"}
+    assert {path.suffix for path in Path("charts").iterdir()} >= {".svg"}
+    for logged in (tracked.logged, metrics.logged):
+        assert [step for step, _ in logged] == [100, 200]
+        assert all(0 <= value <= 1 for value in logged[0][1].values())
+    assert "neg136/accuracy@1" in tracked.logged[0][1]
+    assert all(METRIC(name) for _, logged in metrics.logged for name in logged)
+    ((_, job),) = blocks("recipes.md", "yaml")
+    steps = safe_load(job)["jobs"]["compare"]["steps"]
+    lines = [step["run"] for step in steps if "run" in step]
+    assert [line.split()[1] for line in lines] == ["install", "run", "compare"]
+    for line in lines[1:]:
+        assert main(shlex.split(line)[1:]) == 0
 
 
 # ---- the site, as `make docs` builds it ----------------------------------------------------------

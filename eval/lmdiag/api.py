@@ -164,6 +164,10 @@ def load_model(model_id: str | Path, **options: Unpack[LoadKeywords]) -> Languag
 
     Raises:
         BadInput: it cannot be loaded, or an option is not allowed; names the remedy.
+
+    >>> import lmdiag
+    >>> lmdiag.load_model("demo:causal")
+    LanguageModel('demo:causal', kind='causal')
     """
     from lmdiag import models
 
@@ -392,6 +396,13 @@ def measure(
     Raises:
         BadInput: the predictions do not belong to the rows, k is not a list of integers from 1 up,
             or the threshold is not a number from 0 up to below 1.
+
+    >>> import lmdiag
+    >>> stimuli = lmdiag.load_stimuli("demo", "role88")
+    >>> predictions = lmdiag.load_model("demo:causal").predict(stimuli)
+    >>> measures = lmdiag.measure(predictions, stimuli)
+    >>> measures["sensitivity"]["n"]
+    16
     """
     _expect("predictions", predictions, Predictions, "what LanguageModel.predict returns")
     _expect("stimuli", stimuli, Stimuli, _STIMULI)
@@ -443,6 +454,15 @@ def fit(
     Raises:
         BadInput: a column or a value cannot be used (column and row are named), or there are
             neither models nor surprisals.
+
+    >>> import lmdiag
+    >>> from pandas import DataFrame
+    >>> words = "The key to the old cabinets was on a table near the door".split()
+    >>> human = DataFrame({"position": range(1, 14), "word": words})
+    >>> human["surprisal"] = [2.5, 9, 1, 1.5, 7, 8, 3, 2, 3, 6, 5, 1, 4]
+    >>> human["rt"] = [260, 300, 240, 250, 310, 330, 255, 245, 260, 290, 280, 235, 275]
+    >>> lmdiag.fit(human, response="rt", controls=["length"], lags=0).to_frame()["n"].tolist()
+    [13]
     """
     from pandas import DataFrame
 
@@ -513,6 +533,12 @@ def cloze(
     Raises:
         BadInput: a column or value cannot be used (column and row are named), there are neither
             models nor runs, or the runs were asked differently.
+
+    >>> import lmdiag
+    >>> from pandas import DataFrame
+    >>> said = DataFrame({"item": 1, "context": "A robin is a", "response": ["bird", "pet"]})
+    >>> lmdiag.cloze(said, models="demo:causal")
+    <ClozeAnalysis of rows by demo:causal>
     """
     from pandas import DataFrame
 
@@ -605,6 +631,14 @@ def run(
 
     Raises:
         BadInput: see `lmdiag.runs.run.run_model`, or an option is not allowed.
+
+    >>> import lmdiag
+    >>> run = lmdiag.run("demo:causal", "demo", tasks="neg136")
+    >>> run.path.as_posix()
+    'results/demo--causal/neg136-token'
+    >>> rows = [{"context": "A robin is a", "target": word} for word in ("bird", "tool")]
+    >>> lmdiag.run(["demo:causal", "demo:masked"], rows, tasks="robins")
+    <2 runs: demo:causal, demo:masked>
     """
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run import RunOptions, run_model
@@ -676,6 +710,17 @@ def analyse(
     Raises:
         BadInput: there are no items, no conditions or no such columns; the formula cannot be
             fitted.
+
+    >>> import lmdiag
+    >>> from pandas import DataFrame
+    >>> items = DataFrame({"item": [1, 1, 2, 2, 3, 3], "prime": ["related", "unrelated"] * 3})
+    >>> items["surprisal"] = [4.0, 6.0, 5.0, 7.5, 3.0, 4.5]
+    >>> analysis = lmdiag.analyse(items)
+    >>> analysis
+    <Analysis of surprisal by prime>
+    >>> means = analysis.to_frame().dropna(subset="mean")
+    >>> dict(zip(means["prime"], means["mean"]))
+    {'related': 4.0, 'unrelated': 6.0}
     """
     from pandas import DataFrame
 
@@ -783,6 +828,14 @@ def compare(
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
             way; the differing parts of their signatures are named.
+
+    >>> import lmdiag
+    >>> stimuli = lmdiag.load_stimuli("demo", "role88")
+    >>> models = [lmdiag.load_model(name) for name in ("demo:masked", "demo:causal")]
+    >>> base, new = (lmdiag.measure(model.predict(stimuli), stimuli) for model in models)
+    >>> compared = lmdiag.compare(base, new)
+    >>> compared
+    <4 comparisons of demo:masked with demo:causal>
     """
     given = (base, *new)
     for model in given:

@@ -232,6 +232,12 @@ class Multiverse(Presentable):
 
         Raises:
             BadInput: see `read_record`; or a member is not the run at its path.
+
+        Of `lmdiag multiverse demo --model demo:causal --tasks neg136 --knobs unit --output knobs`:
+
+        >>> import lmdiag
+        >>> lmdiag.load_multiverse("knobs")
+        <Multiverse of demo:causal: 2 protocols; knobs>
         """
         folder = Path(folder)
         if not has_file(folder / MULTIVERSE):

@@ -155,8 +155,8 @@ def test_data_that_changed_since_the_run(command):
     assert command(*asked)[0] == 0
     data.write_text("context,target\nA robin is a,tree\n")
     error = command.refused(*asked)
-    assert "the data changed since the run in " in error
-    assert "choose another --output or --name, or --overwrite the run" in error
+    assert "the data, or how they are read, changed since the run in " in error
+    assert "add --overwrite to make it anew, or choose another --output or --name" in error
     assert command(*asked, "--overwrite")[0] == 0
 
 

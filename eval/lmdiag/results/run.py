@@ -133,8 +133,9 @@ class RunDirectory:
                 other = f"of another {key} ({old}, not {new})" if key in owner else f"without {key}"
                 what = f"{self.path} holds a run {other}"
                 if re.sub(r"\|data:[^|]*", "", old) == re.sub(r"\|data:[^|]*", "", new):
-                    what = f"the data changed since the run in {self.path} was made"
-                raise BadInput(f"{what}: choose another --output or --name, or --overwrite the run")
+                    what = f"the data, or how they are read, changed since the run in {self.path}"
+                remedy = "add --overwrite to make it anew, or choose another --output or --name"
+                raise BadInput(f"{what}: {remedy}")
 
     def finish(self, results: Results) -> None:
         """Writes results.json, the mark of a finished run, and removes what only resuming needs."""
@@ -411,6 +412,12 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
         data: where the data set is; None for where it was when the run was made. A relative path
             is looked for here, then in the folders above the run directory. `BadInput` if it is
             another data set.
+
+    >>> import lmdiag
+    >>> path = lmdiag.run("demo:causal", "demo", tasks="role88").path
+    >>> run = lmdiag.load_run(path)
+    >>> len(run.items())
+    32
     """
     from lmdiag import stimuli
 
@@ -443,7 +450,13 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
 
 
 class Runs(Presentable, list[Run]):
-    """Finished runs that are shown together, on the same rows; a list."""
+    """Finished runs that are shown together, on the same rows; a list.
+
+    >>> import lmdiag
+    >>> runs = lmdiag.run(["demo:causal", "demo:masked"], "demo", tasks="role88")
+    >>> runs.to_frame()["model"].unique().tolist()
+    ['demo:causal', 'demo:masked']
+    """
 
     def __repr__(self) -> str:
         names = ", ".join(model_labels([run.results.model for run in self]))

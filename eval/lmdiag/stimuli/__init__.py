@@ -111,6 +111,13 @@ def load(
     Raises:
         BadInput: unknown data set or task, a missing column, a row that breaks a rule; the message
             names file, row and column.
+
+    >>> import lmdiag
+    >>> rows = [{"context": "A robin is a", "target": word} for word in ("bird", "tool")]
+    >>> lmdiag.load_stimuli(rows, "robins")
+    <Stimuli robins: 2 rows of rows>
+    >>> lmdiag.load_stimuli("demo", "neg136").columns()["context"][0]
+    'A trout is a'
     """
     if limit is not None and limit < 1:
         raise BadInput(f"--limit must be at least 1, not {limit}")

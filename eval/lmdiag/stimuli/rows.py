@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Levels = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stimuli:
     """The rows of one task.
 
@@ -107,6 +107,9 @@ class Stimuli:
         import pyarrow as pa
 
         return pa.table(dict(self._columns))
+
+    def __repr__(self) -> str:
+        return f"<Stimuli {self.task}: {len(self):,} rows of {self.source}>"
 
     def __len__(self) -> int:
         """Number of rows."""
