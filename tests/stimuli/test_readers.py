@@ -164,3 +164,25 @@ def test_a_condition_in_names_of_items_is_named_with_its_split(form, split):
     with pytest.raises(BadInput, match=f"--split item={split}"):
         analyse_rows(responses, response="rt")
     assert len(analyse_rows(responses, response="rt", split=f"item={split}").items) == 8
+
+
+def test_words_that_continue_most_sentences_are_not_left_out():
+    """One fragment may have the word in it, and contexts may stand before the fragments."""
+    rows = {"sentence": ["He gave the boy", "A dog", "She saw", "They sold"]}
+    rows["word"] = ["the", "ran", "it", "us"]
+    with pytest.raises(BadInput, match="give --columns context=sentence target=word"):
+        stimuli.load(rows)
+    rows = {"context": ["It rained."] * 4, "sentence": rows["sentence"], "target": rows["word"]}
+    with pytest.raises(BadInput, match="give --columns context=sentence target=target"):
+        stimuli.load(rows)
+    assert stimuli.load(rows, columns="context=context").columns()["context"][0] == "It rained."
+
+
+def test_a_column_whose_levels_most_items_lack_is_named():
+    rows = {
+        "item": [str(n // 2) for n in range(16)],
+        "kind": ["base", "near", "base", "far"] * 4,
+        "sentence": [f"The dog {n} sat in hut{n // 2} now." for n in range(16)],
+    }
+    warning = "kind is not taken for a condition: 0 of 8 items have all of its levels"
+    assert warning in str(design_of(stimuli.load(rows)).warnings)

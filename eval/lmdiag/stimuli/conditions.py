@@ -478,7 +478,7 @@ def why_no_conditions(table: DataFrame, response: str = "") -> str:
             return f"{has}: choose one by --filter {block}={next(iter(parts))}"
     for name in inner:
         n = levels[name].nunique()
-        if n > MOST_LABELS and levels[name].duplicated().mean() >= 0.5:
+        if MOST_LABELS < n <= 4 * MOST_LABELS and levels[name].duplicated().mean() >= 0.5:
             has = f"{name} has {n} levels, more than {MOST_LABELS}"
             remedy = f"name it by --conditions {name}, keep some by --filter {name}=A,B"
             return f"{has}: {remedy}, divide them by --split"

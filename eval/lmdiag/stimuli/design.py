@@ -228,7 +228,7 @@ class _Found:
             both = " and ".join(uses.alike)
             remedy = f"name one, --conditions {quote(uses.alike[0])}"
             yield f"{both} explain the texts equally well, and neither is taken: {remedy}"
-        for name in uses.dropped if uses.levels else ():
+        for name in uses.dropped:
             yield self._dropped(name)
         for name, levels in uses.levels.items():
             for split in split_of(levels):
@@ -280,6 +280,8 @@ class _Found:
         """Yields one line for each column with levels of fillers: those that are set aside."""
         for name in self.names:
             column = self.table[name]
+            if column.nunique() > MOST_LEVELS:
+                continue
             fillers = [*self.uses.set_aside.get(name, ()), *filler_levels(column)]
             fillers = [*dict.fromkeys(fillers)]
             if fillers:

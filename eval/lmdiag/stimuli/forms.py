@@ -77,6 +77,7 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     if form == "minimal_pairs":
         return _pair_rows(table, task)
     if "sentence" in table.columns:
+        refuse_fragments(table)
         note = "sentence: not read, since a row is a word in its context"
         return table.having({}, f"{note}; --columns sentence=sentence reads it instead")
     return table
@@ -145,19 +146,26 @@ def continuations(names: Iterable[str]) -> list[str]:
 def refuse_fragments(table: Table) -> None:
     """Refuses a column of sentences that the word of another column continues.
 
-    That is where no sentence ends in punctuation, and none has the word in it. A user who wants
-    them as they are names the column.
+    That is where nine of ten sentences do not end in punctuation, and most do not have the word in
+    them. A user who wants them as they are names the column, and so does one who wants the word
+    after the contexts that stand beside them.
     """
     names = continuations(table.columns)
-    if not names or "sentence" in table.chosen or not table.columns.get("sentence"):
+    if not names or table.chosen & {"sentence", "context"} or not table.columns.get("sentence"):
         return
+    n_words = n_ended = n_inside = 0
     for text, word in zip(table.columns["sentence"], table.columns[names[0]], strict=True):
-        is_word = isinstance(word, str) and isinstance(text, str) and word.strip()
-        if not is_word or text.rstrip()[-1:] in SENTENCE_ENDS or word.strip() in text:
-            return
-    what = f"no sentence has an end or the word in {names[0]}: the word seems to continue it"
+        if isinstance(word, str) and isinstance(text, str) and word.strip():
+            n_words += 1
+            n_ended += text.rstrip()[-1:] in SENTENCE_ENDS
+            n_inside += bool(re.search(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text))
+    if 10 * n_words < 9 * len(table) or 10 * n_ended > n_words or 2 * n_inside > n_words:
+        return
+    what = f"sentences have no end and not the word in {names[0]}: it seems to continue them"
     remedy = f"give --columns context=sentence target={names[0]}"
     other = "or, to score them as sentences, --columns sentence=sentence"
+    if "context" in table.columns:
+        other = "or, to ask for the word after the column context, --columns context=context"
     raise BadInput(f"{table.name}: {what}: {remedy}, {other}")
 
 

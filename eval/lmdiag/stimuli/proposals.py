@@ -224,9 +224,9 @@ class TableLayout:
 
         Several columns of related sentences are conditions; one is the sentence.
         """
-        if regions := self._numbered():
-            return TableOptions(columns=(f"region={regions[0]}..{regions[-1]}",))
         item = {"item": self.item} if self.item and folded(self.item) != "item" else {}
+        if regions := self._numbered():
+            return TableOptions(columns=(*_named(item), f"region={regions[0]}..{regions[-1]}"))
         texts = self.of_kind("text")
         if "context" in texts:
             return self._words_of_context(item)
@@ -290,6 +290,7 @@ class TableLayout:
         names = [name for name in names if not self._is_short(name)] or [*names]
         if len(names) < 2:
             return [*names]
+        names.sort(key=lambda name: self.values[name].n_filled < self.n_rows)
         sentences = [name for name in names if _SENTENCE(folded(name))]
         first = [*sentences, *names][0]
         if sentences:
@@ -386,7 +387,8 @@ def critical_option(name: str, values: Sequence[Any], rows: Sequence[Sequence[An
     pairs = [(str(x), text) for text, row in zip(texts, rows, strict=True) if all(row) for x in row]
     with suppress(ValueError):
         if pairs and all(critical_span(x, text, start) for x, text in pairs):
-            return name if start else f"{name}:0"
+            is_named = counts_from_zero(name, ["1"])  # a 0 alone may stand for no word
+            return f"{name}:0" if is_named else name
     return ""
 
 
