@@ -11,6 +11,7 @@ import pytest
 import scipy.stats
 from invented_runs import make_run, model_info, predictions_of
 from rich.console import Console
+from sentence_files import write_sentences
 
 from lmdiag import comparison, results, stimuli
 from lmdiag.comparison import ScoredPair, compare_all, compare_pairs
@@ -252,6 +253,16 @@ def test_every_two_runs_are_compared_as_alone(rows):
         for (i, j), result in pairs.items():
             (x,) = compare(runs[i], runs[j], measures=[place.measure])
             assert result == pytest.approx((x.difference, x.ci_low, x.ci_high, x.p))
+
+
+def test_measures_that_are_not_of_both_kinds_of_models_are_named(tmp_path):
+    data = write_sentences(tmp_path / "texts.csv")
+    kinds = {"masked": {}, "causal": {"kind": "causal", "bos": True}}
+    folders = [make_run(tmp_path / id, data, id=id, **how) for id, how in kinds.items()]
+    runs = [results.load_run(folder) for folder in folders]
+    (line,) = comparison.not_compared(runs)
+    assert line.startswith("surprisal_per_word and slor of masked and causal: the pseudo-")
+    assert comparison.not_compared([runs[0]] * 2) == []
 
 
 @pytest.mark.parametrize("elicitation", ["probability", "choice"])

@@ -196,11 +196,14 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
         name: dict(zip(part["address"], part["cell"], strict=True))
         for name, part in _reference_rows(figures, table).items()
     }
-    for address, of_figure in table.groupby("address", sort=False):
+    by_address: dict[str, list[dict[str, Any]]] = {}
+    for record in table.to_dict("records"):  # of a few figures, pandas' groups take longer
+        by_address.setdefault(record["address"], []).append(record)
+    for address, of_figure in by_address.items():
         cells = [CellText("")] * len(figures.sources)
-        for row in of_figure.itertuples():
-            cells[row.run] = cell_of(row.figure, row.reported)
-        first = of_figure.iloc[0]
+        for record in of_figure:
+            cells[record["run"]] = cell_of(record["figure"], record["reported"])
+        first = of_figure[0]
         figure = first["figure"]
         human = first["human"]
         facts = {
@@ -211,7 +214,7 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
         }
         for name in REFERENCES.values():
             facts[name] = str(references.get(name, {}).get(address, ""))
-        key = FigureKey(*first[[*FigureKey._fields]])
+        key = FigureKey(*(first[name] for name in FigureKey._fields))
         rows.append(HeadlineRow(first["heading"], key, cells, human, facts))
     return rows
 
