@@ -130,18 +130,19 @@ def test_regions_are_in_order_and_those_of_predictions_are_shown(forms):
 
 
 @pytest.mark.slow
-def test_figures_have_the_width_of_a_column(forms, tmp_path):
+def test_figures_have_the_width_of_a_column(forms):
     plot = next(plot for plot in plots_of(forms["pairs"]) if plot.name == "blimp-pairs")
-    paths = [output.write_images([plot], tmp_path, kind, 8)[0] for kind in ("svg", "pdf", "png")]
-    assert (tmp_path / "blimp-pairs.txt").read_text() == f"{plot.caption}\n"
-    svg = paths[0].read_text()
+    drawn, document, pixels = (
+        output.image_file(plot.spec, kind, 8) for kind in ("svg", "pdf", "png")
+    )
+    svg = drawn.decode()
     width = float(re.findall(r'width="([\d.]+)pt"', svg)[0])
     assert width == pytest.approx(8 / 2.54 * 72, abs=3)
     assert set(re.findall(r'font-family="(.*?)"', svg)) == {"sans-serif"}
     assert "var(" not in svg
-    (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+)", paths[1].read_bytes())
+    (box,) = re.findall(rb"/MediaBox \[0 0 ([\d.]+)", document)
     assert float(box) == pytest.approx(width, abs=0.1)
-    header = paths[2].read_bytes()[16:20]
+    header = pixels[16:20]
     assert int.from_bytes(header) == pytest.approx(8 / 2.54 * 300, abs=12)
     # colours come from the style sheet, and data keep their text
     spec = {"mark": "var(--c1)", "data": {"values": [{"x": "var(--c1)"}]}}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, get_type_hints
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
@@ -33,11 +33,13 @@ from lmdiag.protocol import (  # cyclopts looks up the types of the fields here,
 )
 from lmdiag.text import first_few, visible
 from lmdiag.training_steps import training_step
-from lmdiag.types import BadInput, Coding, DesignOptions, TableOptions
+from lmdiag.types import BadInput, DesignOptions, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.api import LanguageModel
     from lmdiag.results import Run
+
+Record = TypeVar("Record")
 
 RECORD = Parameter(name="*")
 """Marks a record whose fields are options of a command."""
@@ -177,9 +179,19 @@ class Showing:
             sys.stdout.write(formats.printed(output, self.printed, self.width))
 
 
-_Names = Annotated[tuple[str, ...], Parameter(parse=False)]
-_Text = Annotated[str, Parameter(parse=False)]
-"""Fields of a record that a command has no use for, or has in its own form."""
+def hides(*names: str) -> Callable[[type[Record]], type[Record]]:
+    """Decorates a record of which a command does not offer some fields of the record it extends.
+
+    The command has no use for them, or has them in its own form.
+    """
+
+    def decorate(record: type[Record]) -> type[Record]:
+        types = get_type_hints(record, include_extras=True)
+        hidden = {name: Annotated[types[name], Parameter(parse=False)] for name in names}
+        record.__annotations__ = hidden | record.__annotations__
+        return record
+
+    return decorate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,62 +203,38 @@ class ShowingWide(Showing):
 
 
 @dataclass(frozen=True, kw_only=True)
+@hides("gap", "separator", "critical")
 class TablesOfItems(TableOptions):
     """How tables with a row per item and condition are read."""
 
-    gap: _Text = ""
-    separator: _Text = ""
-    critical: _Text = ""
-
 
 @dataclass(frozen=True, kw_only=True)
+@hides("good", "contrast", "separator", "critical")
 class TablesOfResponses(TableOptions):
     """How tables of people's responses at a gap are read."""
 
-    good: _Text = ""
-    contrast: _Names = ()
-    separator: _Text = ""
-    critical: _Text = ""
-
 
 @dataclass(frozen=True, kw_only=True)
+@hides("columns", "good", "contrast", "gap", "critical")
 class TablesOfTexts(TableOptions):
     """How tables of texts are read."""
 
-    columns: _Names = ()
-    good: _Text = ""
-    contrast: _Names = ()
-    gap: _Text = ""
-    critical: _Text = ""
-
 
 @dataclass(frozen=True, kw_only=True)
+@hides("filter", "good", "contrast", "gap", "separator", "critical")
 class TablesOfWords(TableOptions):
     """How tables with a row per word are read."""
 
-    filter: _Names = ()
-    good: _Text = ""
-    contrast: _Names = ()
-    gap: _Text = ""
-    separator: _Text = ""
-    critical: _Text = ""
-
 
 @dataclass(frozen=True, kw_only=True)
+@hides("levels", "coding", "by")
 class FactorOptions(DesignOptions):
     """The factors of own data; how their effects are shown is chosen where they are."""
-
-    levels: _Names = ()
-    coding: Annotated[Coding, Parameter(parse=False)] = "sum"
-    by: _Text = ""
 
     def design(self) -> DesignOptions:
         """Returns the same as the record that is stored."""
         return DesignOptions(**self.stored())
 
-
-NotOne = Annotated[int | None, Parameter(parse=False)]
-"""The layer of a record, of which a command takes several."""
 
 LayerNames = Annotated[
     tuple[str, ...],
@@ -258,18 +246,18 @@ LayerNames = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
+@hides("layer")
 class QueryOfLayers(QueryOptions):
     """How models are asked, after several layers."""
 
-    layer: NotOne = None
     layers: LayerNames = ()
 
 
 @dataclass(frozen=True, kw_only=True)
+@hides("layer")
 class SentenceScoring(ScoringOptions):
     """What a probability of whole sentences is about, after several layers."""
 
-    layer: NotOne = None
     layers: LayerNames = ()
 
 

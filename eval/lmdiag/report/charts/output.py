@@ -5,11 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmdiag.files import is_file, resource_path, write_atomically
@@ -66,24 +64,11 @@ def svg(spec: dict[str, Any], width: float, config: dict[str, Any] | None = None
     return vl_convert.vegalite_to_svg(json.dumps(whole | {"config": config}))
 
 
-def write_images(plots: Iterable[Plot], folder: Path, kind: str, width: float) -> list[Path]:
-    """Writes each chart as a file and its caption as a text file beside it; returns their paths.
-
-    Files of the same names are replaced. `kind` is svg, pdf or png (300 dots per inch), `width` in
-    centimetres.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for plot in plots:
-        path = folder / f"{plot.name}.{kind}"
-        write_atomically(path, image_file(plot.spec, kind, width))
-        write_atomically(path.with_suffix(".txt"), f"{plot.caption}\n".encode())
-        paths.append(path)
-    return paths
-
-
 def image_file(spec: dict[str, Any], kind: str, width: float) -> bytes:
-    """Returns a chart as the content of a file; arguments as of `write_images`."""
+    """Returns a chart as the content of a file.
+
+    `kind` is svg, pdf or png (300 dots per inch), `width` in centimetres.
+    """
     import vl_convert
 
     points = width * 72 / 2.54
