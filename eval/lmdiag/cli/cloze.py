@@ -26,7 +26,6 @@ def cloze_command(
     layers: options.LayerNames = (),
     revision: str | None = None,
     output: Path = Path("results"),
-    overwrite: options.Overwrite = False,
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
     table: Annotated[options.TablesOfResponses, options.TABLE] = _TABLE_OF_RESPONSES,
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
@@ -47,7 +46,7 @@ def cloze_command(
         revision: branch, tag or commit of the model
         output: directory that keeps the models' answers: what was interrupted resumes
     """
-    showing.check(overwrite=overwrite)
+    showing.check()
     unit = unit or ("token" if serving.server or layers else "word")
     keywords = vars(loading) | vars(serving) | {"unit": unit, "bos": bos}
     with warnings.catch_warnings():

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lmdiag.api import LanguageModel
     from lmdiag.results import Run
 
-Record = TypeVar("Record")
+_Options = TypeVar("_Options")
 
 RECORD = Parameter(name="*")
 """Marks a record whose fields are options of a command."""
@@ -132,13 +132,14 @@ class Showing:
     json: Json = False
     width: Width = 8.0
     """width of LaTeX tables and charts in cm: 8 fits one column, 17 two"""
+    overwrite: Overwrite = False
 
     @property
     def printed(self) -> Printed | None:
         """The format that is asked for by either option."""
         return "json" if self.json else self.format
 
-    def check(self, *, overwrite: bool) -> None:
+    def check(self) -> None:
         """Refuses files that cannot be written, before anything is computed."""
         from lmdiag.report.formats import format_of
 
@@ -146,7 +147,7 @@ class Showing:
             raise BadInput("--json is --format json: leave one of them out")
         for file in self.out:
             if format_of(file):
-                check_new_file(file, (file.suffix,), overwrite=overwrite)
+                check_new_file(file, (file.suffix,), overwrite=self.overwrite)
 
     @property
     def formats(self) -> set[str]:
@@ -179,16 +180,16 @@ class Showing:
             sys.stdout.write(formats.printed(output, self.printed, self.width))
 
 
-def hides(*names: str) -> Callable[[type[Record]], type[Record]]:
+def hides(*names: str) -> Callable[[type[_Options]], type[_Options]]:
     """Decorates a record of which a command does not offer some fields of the record it extends.
 
     The command has no use for them, or has them in its own form.
     """
 
-    def decorate(record: type[Record]) -> type[Record]:
+    def decorate(record: type[_Options]) -> type[_Options]:
         types = get_type_hints(record, include_extras=True)
         hidden = {name: Annotated[types[name], Parameter(parse=False)] for name in names}
-        record.__annotations__ = hidden | record.__annotations__
+        record.__annotations__ |= hidden
         return record
 
     return decorate
@@ -200,6 +201,14 @@ class ShowingWide(Showing):
 
     width: Width = 17.0
     """width of LaTeX tables and charts in cm: 8 fits one column, 17 two"""
+
+
+@dataclass(frozen=True, kw_only=True)
+@hides("overwrite")
+class ShowingAnew(Showing):
+    """The same where earlier files are replaced."""
+
+    overwrite: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

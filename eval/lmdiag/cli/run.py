@@ -318,10 +318,10 @@ def multiverse_command(
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     running: Annotated[Running, options.section("Running")] = Running(),
-    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
+    showing: Annotated[options.ShowingAnew, options.OUTPUT] = options.ShowingAnew(),
 ) -> None:
     """Runs every model by every combination, then writes and shows the figures of all."""
-    showing.check(overwrite=True)
+    showing.check()
     from lmdiag.runs.multiverse import run_members
     from lmdiag.runs.processes import Processes
 

@@ -31,7 +31,6 @@ def score_command(
     measures: tuple[str, ...] = (),
     setting: str = "none",
     allow_duplicates: bool = False,
-    overwrite: options.Overwrite = False,
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
     """Scores and prints, also what cannot be computed and why.
@@ -49,7 +48,7 @@ def score_command(
         setting: perturbation of the run to score
         allow_duplicates: keep one of identical rows of own data, instead of an error
     """
-    showing.check(overwrite=overwrite)
+    showing.check()
     from lmdiag import evaluation, results, stimuli
     from lmdiag.measures import folds_for, match_rule
     from lmdiag.results.original_code import is_original_output
@@ -124,7 +123,6 @@ def compare_command(
     measures: tuple[str, ...] = (),
     seed: options.Seed = 0,
     fail_on_loss: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=(0, 1))] = None,
-    overwrite: options.Overwrite = False,
     showing: Annotated[options.ShowingWide, options.OUTPUT] = options.ShowingWide(),
 ) -> int:
     """Compares and prints.
@@ -141,7 +139,7 @@ def compare_command(
         fail_on_loss: end with exit code 1 if a figure in percent of the new run is lower by more
             than so many points; without a number, if it is lower with an adjusted p below .05
     """
-    showing.check(overwrite=overwrite)
+    showing.check()
     from lmdiag.comparison import not_compared
 
     loaded = options.runs_in(runs, data)
@@ -165,7 +163,7 @@ def report_command(
     across: Across = (),
     design: Annotated[DesignOptions, options.RECORD] = DesignOptions(),
     data: options.DataOfRuns = None,
-    showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
+    showing: Annotated[options.ShowingAnew, options.OUTPUT] = options.ShowingAnew(),
 ) -> None:
     """Writes the report: without --out and --format, the page `report.html` in the run directory.
 
@@ -184,7 +182,7 @@ def report_command(
     from lmdiag.report.runs import Report
     from lmdiag.results import REPORT
 
-    showing.check(overwrite=True)
+    showing.check()
     folder = runs[0]
     result: Multiverse | Report
     if len(runs) == 1 and (folder / MULTIVERSE).is_file():
@@ -281,7 +279,6 @@ def analyse_command(
     table: Annotated[options.TablesOfItems, options.TABLE] = _TABLE_OF_ITEMS,
     task: str = "",
     data: options.DataOfRuns = None,
-    overwrite: options.Overwrite = False,
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
 ) -> None:
     """Analyses and prints.
@@ -294,7 +291,7 @@ def analyse_command(
         formula: mixed model in lme4's notation, e.g. "surprisal ~ a * b + (1 | item)"
         task: one of the tasks of the runs
     """
-    showing.check(overwrite=overwrite)
+    showing.check()
     from lmdiag.analysis.items import is_table_file
 
     tables = [path for path in runs if is_table_file(path)]

@@ -138,7 +138,6 @@ def fit_command(
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
     residuals: Path | None = None,
     output: Path = Path("results"),
-    overwrite: options.Overwrite = False,
     procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
     table: Annotated[options.TablesOfWords, options.TABLE] = _TABLE_OF_WORDS,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
@@ -157,9 +156,9 @@ def fit_command(
             delta
         output: directory that keeps the models' answers: what was interrupted resumes
     """
-    showing.check(overwrite=overwrite)
+    showing.check()
     if residuals:
-        options.check_new_file(residuals, (".csv",), overwrite=overwrite)
+        options.check_new_file(residuals, (".csv",), overwrite=showing.overwrite)
     from lmdiag.report.human import words_as_csv
 
     result = lmdiag.fit(
