@@ -361,7 +361,7 @@
   for (const box of document.querySelectorAll(".charts")) box.hidden = false;
   figures.forEach(addButtons);
   unpack().then(() => drawAll(figures)).then(reveal);
-  for (const fold of document.querySelectorAll("details.further")) {
+  for (const fold of document.querySelectorAll("details")) {
     fold.addEventListener("toggle", () => { if (window.vegaEmbed) drawAll(figures); });
   }
   let resized;

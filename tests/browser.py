@@ -43,7 +43,7 @@ def new_page(chromium):
 
     def opened(**options):
         contexts.append(chromium.new_context(**options))
-        contexts[-1].set_default_timeout(HANG * 1000)  # playwright's are 30 s
+        contexts[-1].set_default_timeout(120_000)  # in ms; playwright's are 30 s
         page = contexts[-1].new_page()
         page.on("console", lambda m: m.type in ("error", "warning") and complaints.append(m.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))

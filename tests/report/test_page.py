@@ -36,10 +36,11 @@ def opened(page, path, address=""):
 
 
 def items_of(page, task):
-    """The list of items of a task, open."""
+    """The list of items of a task, open, and what it is folded in."""
     items = page.locator("[data-items]").nth(task)
-    if items.get_attribute("open") is None:
-        items.locator("summary").click()
+    for folded in (*items.locator("xpath=ancestor::details").all(), items):
+        if folded.get_attribute("open") is None:
+            folded.locator("summary").first.click()
     return items
 
 
@@ -154,10 +155,11 @@ def test_a_selection_filters_the_list_and_the_list_highlights_marks(page, pages)
 def test_every_kind_of_chart_is_drawn_folded_ones_when_they_are_opened(page, pages, name):
     """The page fails the test if Vega warns of anything."""
     opened(page, pages[name])
-    for folded in page.locator("details.further:has(figure)").all():
-        assert folded.locator(".plot svg").count() == 0
-        folded.locator("summary").click()
-        folded.locator(".plot svg").nth(folded.locator("figure").count() - 1).wait_for()
+    for folded in page.locator("details:has(figure)").all():  # the outer ones first
+        figures = folded.locator("figure:visible")
+        assert figures.locator(".plot svg").count() == 0
+        folded.locator("summary").first.click()
+        figures.locator(".plot svg").nth(figures.count() - 1).wait_for()
     assert page.locator("figure").count() == page.locator(".plot svg:visible").count() > 5
     if name == "suites":  # regions that no prediction reads are shown by a checkbox
         figure = chart(page, "gym-regions-1-center-embed")
