@@ -764,7 +764,9 @@ def analyse(
     notes = dict.fromkeys(note for _, lines in read for note in lines)
     is_of_runs = len(asked) == 1 and len(runs) == len(parts)
     what = PARTS_OF[asked.pop()] if is_of_runs else ""
-    return replace(found, notes=(*notes, *found.notes), part=what)
+    is_table = all(isinstance(part, DataFrame) or is_table_file(part) for part in parts)
+    reads = found.reads if is_table else ()
+    return replace(found, notes=(*notes, *found.notes), part=what, reads=reads)
 
 
 def _read_source(

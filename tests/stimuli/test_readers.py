@@ -15,6 +15,7 @@ from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.design import design_of
 from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.stimuli.shown import first_rows
 from lmdiag.types import BadInput, TableOptions
 
 NAMES = ("1.1", "1.10", "01", "1", "1e1", "10")
@@ -186,3 +187,21 @@ def test_a_column_whose_levels_most_items_lack_is_named():
     }
     warning = "kind is not taken for a condition: 0 of 8 items have all of its levels"
     assert warning in str(design_of(stimuli.load(rows)).warnings)
+
+
+def test_what_is_read_stands_at_the_head_of_results(tmp_path):
+    """A row, and what each column is used for; of runs, their own head says so."""
+    rows = pd.DataFrame({
+        "item": [*"112233"], "cond": [*"ababab"], "rt": [*"356478"], "list": [*"111111"],
+    })  # fmt: skip
+    assert analyse_rows(rows, response="rt").reads == (
+        "reads item 1, a: rt 3",
+        "columns: item: item; condition: cond (a, b); response: rt; not used (one value): list",
+    )
+    table = read_human(written(fit, tmp_path), chosen=Procedure(response="rt"))
+    assert table.reads() == (
+        "reads text 1.1, position 1, rt 3: [Dogs]",
+        "columns: text: text; position: position; word: word; response: rt; not used: kind",
+    )
+    norms = read_norms(written(cloze, tmp_path))
+    assert first_rows(norms) == ["item 1.1: The dog sat here. [now]"]

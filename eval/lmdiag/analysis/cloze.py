@@ -26,6 +26,7 @@ from lmdiag.stimuli.forms import without_gaps
 from lmdiag.stimuli.proposals import naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.rows import Stimuli
+from lmdiag.stimuli.shown import first_rows
 from lmdiag.stimuli.table import check
 from lmdiag.table_files import Problems, Table, row_index
 from lmdiag.text import first_few
@@ -284,6 +285,7 @@ class ClozeAnalysis(Presentable):
         name: of the file or run.
         comparisons: of the first model with each of the others, see `lmdiag.comparison.Comparison`;
             the difference in cross-entropy is that in divergence.
+        reads: the first word in its context, with the share of the responses.
     """
 
     words: DataFrame
@@ -293,6 +295,7 @@ class ClozeAnalysis(Presentable):
     notes: Sequence[str]
     name: str
     comparisons: Sequence[Any] = ()
+    reads: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<ClozeAnalysis of {self.name} by {', '.join(self.models)}>"
@@ -382,7 +385,9 @@ def analyse_norms(
     words, items, tops = (concat(parts, ignore_index=True) for parts in zip(*tables, strict=True))
     figures = [row for model in models for row in _figures(model, words, items)]
     lines = [*notes, *_left_out(words, items)]
-    return ClozeAnalysis(words, items, tops, DataFrame(figures), lines, norms.source)
+    share = norms.columns()["cloze"][0]
+    reads = tuple(f"reads {line}, {share:.0%} of the responses" for line in first_rows(norms))
+    return ClozeAnalysis(words, items, tops, DataFrame(figures), lines, norms.source, reads=reads)
 
 
 def _of_model(

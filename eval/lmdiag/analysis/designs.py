@@ -24,6 +24,7 @@ from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
 from lmdiag.stimuli.conditions import Uses, level_texts, uses_of, why_no_conditions
+from lmdiag.stimuli.shown import read_lines
 from lmdiag.text import column_like, first_few, in_order, visible
 from lmdiag.types import BadInput, Coding
 
@@ -70,6 +71,7 @@ class Analysis(Presentable):
         not_compared: models that are not compared with the first one.
         notes: how the rows were read.
         part: what the response is of, where it is not of a region; "" where it is not known.
+        reads: the first row of a table that was made elsewhere, and what its columns are used for.
     """
 
     response: str
@@ -86,6 +88,7 @@ class Analysis(Presentable):
     not_compared: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     part: str = ""
+    reads: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         conditions = " x ".join(self.conditions)
@@ -190,10 +193,12 @@ def analyse_table(
     table = rows.with_model_and_item(table)
     table, infinite = rows.with_response(table, response)
     notes = [infinite]
+    reads: tuple[str, ...] = ()
     found = Uses()
     if "item" in table:
         found = uses_of(rows.data_of(table), conditions, response)
         cells = [rows.column_of(table, name) for name in found.levels]
+        reads = _read_lines(table, response, dict(zip(found.levels, cells, strict=True)), found)
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
         table, summed = rows.summed_over_words(table, response, keys, variables)
         notes += [summed, *_set_aside(found)]
@@ -222,7 +227,20 @@ def analyse_table(
         region=region,
         not_compared=unlike,
         notes=tuple(filter(None, notes)),
+        reads=reads,
     )
+
+
+def _read_lines(
+    table: DataFrame, response: str, conditions: Mapping[str, str], found: Uses
+) -> tuple[str, ...]:
+    """The first row of a table of responses, and what its columns are used for."""
+    row = table.iloc[0]
+    names = [f"item {row['item']}", *(str(row[column]) for column in conditions.values())]
+    levels = {f"{name} ({', '.join(of)})": "condition" for name, of in found.levels.items()}
+    uses = {"item": "item", **levels, response: "response", **found.others}
+    uses = {name: use for name, use in uses.items() if name not in ("model", "signature")}
+    return read_lines(names, f"{response} {row[response]:g}", uses)
 
 
 def _set_aside(found: Uses) -> Iterator[str]:

@@ -111,6 +111,11 @@ class HumanFit(Presentable):
         return f"<HumanFit of {sides(self.full)[0]} by {names}; {self.signature}>"
 
     @property
+    def reads(self) -> tuple[str, ...]:
+        """The first word of the table in its text, and what the columns are used for."""
+        return self.table.reads()
+
+    @property
     def is_mixed(self) -> bool:
         """Whether the models are mixed models."""
         return is_mixed(self.full)

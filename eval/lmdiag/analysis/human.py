@@ -31,6 +31,7 @@ from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
 from lmdiag.stimuli.proposals import is_one_text, naming_option
 from lmdiag.stimuli.reading import read_frame_rows
+from lmdiag.stimuli.shown import read_lines
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts
 from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
@@ -81,6 +82,29 @@ class HumanTable:
         self.procedure = procedure
         self.notes = notes
         self._texts: dict[str, Series[str]] = {}
+
+    def reads(self) -> tuple[str, ...]:
+        """Returns the first word in its text with its response, and what columns are used for."""
+        from lmdiag.analysis.regression import names_in
+
+        how = self.procedure
+        roles = ("text", "sentence", "position", "word", "reader", "response")
+        uses = {getattr(how, role): role for role in roles}
+        uses |= dict.fromkeys(how.controls or (), "control")
+        uses |= (
+            dict.fromkeys(names_in(how.formula or " + ".join(how.predictors)), "predictor") | uses
+        )
+        used = {name: use for name, use in uses.items() if name in self.frame}
+        others = {str(x): "not used" for x in self.frame if x not in used}
+        value = f"{how.response} {self.texts(how.response)[0]}" if how.response in used else ""
+        if not (how.word in used and how.text in used):
+            return read_lines([], value or f"{len(self.frame):,} rows", used | others)
+        words = self.texts(how.word)[self.texts(how.text) == self.texts(how.text)[0]]
+        first, *following = dict.fromkeys(zip(self.texts(how.position), words, strict=False))
+        more = ["..."] if len(following) > 8 else []
+        line = " ".join([f"[{first[1]}]", *(word for _, word in following[:8]), *more])
+        name = f"{how.text} {self.texts(how.text)[0]}, {how.position} {first[0]}"
+        return read_lines([name, value], line, used | others)
 
     def fingerprint(self) -> str:
         """Returns eight hexadecimal digits that identify the content."""

@@ -157,11 +157,17 @@ class Showing:
         return {*map(format_of, self.out), *([self.printed] if self.printed else ())}
 
     def show(self, result: object, *, prints: bool = True) -> None:
-        """Writes a result into the files, and prints it if `prints`."""
+        """Writes a result into the files, and prints it if `prints`.
+
+        What was read of a user's own table stands at the head, on standard error.
+        """
         from lmdiag.report import formats
         from lmdiag.report.display import output_of
         from lmdiag.report.formats.terminal import print_output
         from lmdiag.report.output import Output
+
+        for line in getattr(result, "reads", ()):
+            say(f"lmdiag: {line}")
 
         output = result if isinstance(result, Output) else output_of(result)
         tell = say if prints else print

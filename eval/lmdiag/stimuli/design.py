@@ -32,7 +32,7 @@ from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
 from lmdiag.stimuli.proposals import critical_options, filler_levels, split_of
 from lmdiag.stimuli.rows import Stimuli
-from lmdiag.stimuli.shown import first_rows
+from lmdiag.stimuli.shown import first_rows, uses_text
 from lmdiag.text import column_like, first_few, shortened, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
@@ -77,9 +77,7 @@ class Design:
         if self.n_items:
             crossed = " x ".join(f"{name} ({', '.join(of)})" for name, of in self.levels.items())
             parts += [f"{self.n_items:,} items", f"conditions: {crossed or 'none'}"]
-        for use in dict.fromkeys(self.others.values()):
-            names = [name for name, other in self.others.items() if other == use]
-            parts.append(f"{use}: {first_few(names)}")
+        parts += [uses_text(self.others)] if self.others else []
         return visible("; ".join(parts))
 
 

@@ -1,11 +1,11 @@
-"""Rows of own data as a model reads them, with the part that is scored."""
+"""What was read of a user's own table: a row, and what each column is used for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from lmdiag.stimuli.rows import Stimuli
-from lmdiag.text import shortened
+from lmdiag.text import first_few, shortened, visible
 from lmdiag.types import GAP_SPACES, Query
 
 _LONGEST = 300
@@ -67,3 +67,22 @@ def _marked(text: str, spans: Sequence[tuple[int, int]]) -> str:
     for start, end in reversed(spans):
         text = f"{text[:start]}[{text[start:end]}]{text[end:]}"
     return text
+
+
+def read_lines(names: Iterable[str], row: str, uses: Mapping[str, str]) -> tuple[str, ...]:
+    """Returns two lines for the head of a result: the first row, and the columns by their use.
+
+    >>> read_lines(["item 3", "amb"], "rt 402", {"rt": "response", "list": "not used"})
+    ('reads item 3, amb: rt 402', 'columns: response: rt; not used: list')
+    """
+    start = ", ".join(name for name in names if name)
+    line = f"reads {start}: {row}" if start else f"reads {row}"
+    return visible(shortened(line, _LONGEST)), visible(f"columns: {uses_text(uses)}")
+
+
+def uses_text(uses: Mapping[str, str]) -> str:
+    """Returns the columns of each use, the uses in the order of the columns."""
+    by_use: dict[str, list[str]] = {}
+    for name, use in uses.items():
+        by_use.setdefault(use, []).append(name)
+    return "; ".join(f"{use}: {first_few(names)}" for use, names in by_use.items())
