@@ -548,7 +548,7 @@ def cloze(
     _check_whole(1, batch_size=batch_size)
     if not models:
         if any(isinstance(part, DataFrame) or is_table_file(part) for part in sources):
-            raise BadInput("name the models that are asked, --model MODEL")
+            raise BadInput("no model is named that is asked: give --model, or models in Python")
         runs = [part if isinstance(part, Run) else load_run(part) for part in sources]
         for run in runs:
             if parts := differing(runs[0].results, run.results):
@@ -643,7 +643,8 @@ def run(
     from lmdiag.runs.inputs import load_inputs
     from lmdiag.runs.run import RunOptions, run_model
 
-    is_one = isinstance(model, str | Path) or not isinstance(model, Iterable)
+    is_table = isinstance(model, Mapping) or hasattr(model, "columns")
+    is_one = isinstance(model, str | Path) or is_table or not isinstance(model, Iterable)
     models_of_run: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
     _check_whole(1, shuffles=shuffles, limit=limit, batch_size=batch_size)
     for model_id in models_of_run:

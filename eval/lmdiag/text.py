@@ -23,9 +23,10 @@ names_options: ContextVar[bool] = ContextVar("names_options", default=False)
 
 _OPTION = re.compile(
     r"`[^`]*`"  # a command
-    r"|--(?P<switch>(?:trust-remote-code|allow-pickle|allow-duplicates|overwrite|chat|entropy|tp)\b)"
-    r"|--(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<value>auto|always|never|token|word|choice|none"
-    r"|eager|float32|bfloat16|causal|masked|[48]bit)\b)?"
+    r"|(?<![\w.-])--(?:"  # not within the name of a folder
+    r"(?P<switch>(?:trust-remote-code|allow-pickle|allow-duplicates|overwrite|chat|entropy|tp)\b)"
+    r"|(?P<name>[a-z]+(?:-[a-z]+)*)(?: (?P<value>auto|always|never|token|word|choice|none"
+    r"|eager|float32|bfloat16|causal|masked|[48]bit)\b)?)"
 )
 
 WITHOUT_SPACES = (
@@ -63,6 +64,8 @@ def as_parameters(message: str) -> str:
 
     >>> as_parameters("try --dtype float32, or --allow-pickle, or another --device-map")
     "try dtype='float32', or allow_pickle=True, or another device_map"
+    >>> as_parameters("the run in results/demo--causal")
+    'the run in results/demo--causal'
     """
 
     def parameter(option: re.Match[str]) -> str:

@@ -34,10 +34,14 @@ BAD = [
     # a file and a model in each other's place
     ("run gpt2", "there is no file gpt2: if it is the model, write --model gpt2, else add a"),
     ("run {data}", "name a model: --model MODEL, or --model @FILE"),
-    ("run --model gpt2 {run}/results.json", "results.json is a file, not a model: write it before"),
+    ("run --model gpt2 {run}/results.json", "results.json is data, not a model: write it before"),
+    ("run --model gpt2 demo", "--model: demo is data, not a model: write it before the options"),
     ("run a.csv b.csv --model x", "one argument too many: 'b.csv'; give one file, before the"),
     ("run a.csv --data b.csv --model x", "one argument too many: 'a.csv'; give one file, before"),
-    ("run neg136 --model x", "neg136 is a task of the data set lmdiag, not a data set: name it by"),
+    (
+        "run neg136 --model x",
+        "neg136 is a task of the data set lmdiag, not a data set: choose",
+    ),
     ("run --model x --limit 0", "--limit: must be a whole number of at least 1, not '0'"),
     ("run --model ./x --seed -1 --data nowhere", "nowhere"),  # -1 is a value, not an option
     # which models

@@ -166,7 +166,7 @@ def _response(table: DataFrame, response: str) -> Series:
         names = [name for name in names if folded(name) not in ("item", "model", "list")]
         choice = f"choose --response from {', '.join(names)}" if names else "there are no numbers"
         has_texts = any(values_of(table[name]).kind() == "text" for name in {*table} - {*names})
-        remedy = "; `lmdiag run --data` gives surprisals of texts" if has_texts else ""
+        remedy = "; `lmdiag run FILE` gives surprisals of texts" if has_texts else ""
         raise BadInput(f"no column {response!r}: {choice}{remedy}")
     for name in ("sensitivity", "accuracy@1"):
         if name in columns:

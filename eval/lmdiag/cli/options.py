@@ -360,9 +360,9 @@ def named_models(
     """
     entries = list[tuple[str, str | None]]()
     for name in models:
-        if has_file(user_path(name)):
+        if has_file(user_path(name)) or name == "demo":
             where = "write it before the options, as in `lmdiag run items.csv --model gpt2`"
-            raise BadInput(f"--model: {name} is a file, not a model: {where}")
+            raise BadInput(f"--model: {name} is data, not a model: {where}")
         listed = read_models(name[1:]) if name.startswith("@") else [(name, None)]
         if revisions and any(revision for _, revision in listed):
             raise BadInput(f"{name} has revisions of its own: leave --revision out")

@@ -170,7 +170,7 @@ def find(data: str, revision: str | None = None) -> Dataset:
     if path.suffix.lower() in _SUFFIXES or (suggestion and path.suffix):
         raise BadInput(f"there is no file {data}{suggestion}: name a file that exists")
     if data in diagnostics.built_in():
-        remedy = f"name it by --tasks {data}"
+        remedy = f"choose it by --tasks {data}"
         raise BadInput(f"{data} is a task of the data set lmdiag, not a data set: {remedy}")
     remedy = f"build the data set by {_BUILD}, or name one of the Hub"
     raise BadInput(f"no data at {data}{suggestion}: {remedy}")
