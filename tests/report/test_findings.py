@@ -3,17 +3,23 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import lmdiag
+from lmdiag.analysis.cloze import ClozeAnalysis
+from lmdiag.multiverse import Headline
 from lmdiag.report.findings import (
     Difference,
     analysis_findings,
+    cloze_findings,
     comparison_findings,
+    comparisons_findings,
     fit_findings,
+    multiverse_findings,
     run_findings,
 )
 from lmdiag.results import Figure, Results
@@ -33,8 +39,13 @@ def simp(affirmative, negative):
     return share(40, 68, **{"subset/polarity": levels})
 
 
-def found(model="org/model", n_rows=136, **sensitivities):
+def found(model="org/model", n_rows=136, subject="", **sensitivities):
     """What is found of a model with these sensitivities, task -> figure."""
+    return run_findings(results_with(model, n_rows, **sensitivities), subject)
+
+
+def results_with(model="org/model", n_rows=136, **sensitivities):
+    """The results of a model with these sensitivities, task -> figure."""
     saved = read_record(Results, SAVED)
     facts = saved.data.tasks["neg136"]
     tasks = {
@@ -43,7 +54,7 @@ def found(model="org/model", n_rows=136, **sensitivities):
     }
     data = replace(saved.data, tasks={name: replace(facts, n=n_rows) for name in tasks})
     model = replace(saved.model, id=model, name="model")
-    return run_findings(replace(saved, model=model, data=data, tasks=tasks))
+    return replace(saved, model=model, data=data, tasks=tasks)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +105,11 @@ def test_figures_without_a_value_are_passed_over():
     assert found(cprag102=undefined) == found(cprag102=None) == found() == []
 
 
+def test_scores_of_predictions_have_no_model_to_name():
+    (said,) = found(subject="The model", cprag102=share(3, 34, THIRD))
+    assert said.startswith("The model prefers another word")
+
+
 # ---- conditions ---------------------------------------------------------------------------------
 
 
@@ -115,8 +131,8 @@ def test_a_clear_effect_has_its_size_interval_and_test():
     row = analysis.effects.set_index("effect").loc["ambiguity"]
     (said,) = analysis_findings(analysis)
     assert said == (
-        f"Surprisal is {-row.estimate:.2f} bits lower in unamb than in amb [{-row.ci_high:.2f}, "
-        f"{-row.ci_low:.2f}], t(23) = −{-row.t:.2f}, p < .001."
+        f"Surprisal is {-row.estimate:.2f} bits lower where ambiguity is unamb than where it is "
+        f"amb [{-row.ci_high:.2f}, {-row.ci_low:.2f}], t(23) = −{-row.t:.2f}, p < .001."
     )
 
 
@@ -138,13 +154,16 @@ def test_pairs_of_several_levels_follow_the_adjusted_p():
     analysis = lmdiag.analyse(table, conditions=["ambiguity"])
     pairs = analysis_findings(analysis)
     assert len(pairs) == 2
-    assert all("(Holm)" in pair and "than in amb [" in pair for pair in pairs)
+    assert all("(Holm)" in pair and "than where it is amb [" in pair for pair in pairs)
 
 
 def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
     strong = design(3.0, model="strong")
     for weak, said in (
-        (design(2.0, seed=2, model="weak"), "lower in unamb than in amb for both models: strong ("),
+        (
+            design(2.0, seed=2, model="weak"),
+            "lower where ambiguity is unamb than where it is amb for both models: strong (",
+        ),
         (design(seed=1, model="weak"), "; for weak ("),
     ):
         first, *_ = analysis_findings(lmdiag.analyse(pd.concat([strong, weak])))
@@ -182,6 +201,101 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
 def test_a_difference_is_claimed_where_its_adjusted_p_rejects(differences, said):
     rows = [Difference(label, f"{value:+}", value, p) for label, value, p in differences]
     assert comparison_findings("new", "base", rows) == said
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ({"b": [0.2, -0.1], "c": [0.3, 0.1]},
+         "b is higher in 1 and lower in 1 and c is higher in 2"),
+        ({"b": [-0.2, -0.1], "c": []}, "b is lower in 2 and c is different in none"),
+    ],
+)  # fmt: skip
+def test_of_several_models_the_clear_differences_are_counted(pairs, said):
+    """Two figures of each model; those that are not named here have no clear difference."""
+    differences = {
+        name: [
+            *(Difference("accuracy", "", value, 0.01) for value in clear),
+            *[Difference("tse", "", 0.1, math.nan)] * (2 - len(clear)),
+        ]
+        for name, clear in pairs.items()
+    }
+    (sentence,) = comparisons_findings("a", differences)
+    assert sentence == f"Against a, of the 2 compared figures {said} (adjusted p < .05)."
+    assert comparisons_findings("a", {"b": [], "c": []}) == []
+
+
+# ---- cloze norms --------------------------------------------------------------------------------
+
+
+def cloze(comparisons=(), **models):
+    """Cloze norms with these figures: model -> measure -> (value, n, low, high)."""
+    columns = ["model", "measure", "value", "n", "ci_low", "ci_high"]
+    rows = [(model, name, *figure) for model, figures in models.items() for name, figure in figures]
+    figures = pd.DataFrame(rows, columns=columns)
+    empty = pd.DataFrame()
+    return ClozeAnalysis(empty, empty, empty, figures, [], "responses.csv", comparisons)
+
+
+def test_cloze_norms_have_the_agreement_of_first_words_and_the_mass_of_responses():
+    agrees = ("top_agrees", (0.25, 12, 0.089, 0.532))
+    mass = ("mass", (0.194, 12, 0.039, 0.349))
+    assert cloze_findings(cloze(gpt2=[agrees, mass])) == [
+        "The first word of gpt2 is one that people gave most in 25.0% of 12 items [8.9, 53.2], and "
+        "gpt2 gives all words of people together a probability of 0.194 [0.039, 0.349]."
+    ]
+    without_interval = ("mass", (0.2, 5, math.nan, math.nan))
+    undefined = ("top_agrees", (math.nan, 0, math.nan, math.nan))
+    assert cloze_findings(cloze(gpt2=[undefined, without_interval])) == [
+        "gpt2 gives all words of people together a probability of 0.200."
+    ]
+    assert cloze_findings(cloze(gpt2=[undefined])) == []
+
+
+def test_differences_of_cloze_norms_follow_their_adjusted_tests():
+    one = [("mass", (0.2, 9, 0.1, 0.3))]
+    compared = [
+        SimpleNamespace(measure=name, number=1, difference=value, statistic=how, p_adjusted=p)
+        for name, value, how, p in (
+            ("divergence", 3.5, "mean", 0.01), ("top_agrees", 0.1, "proportion", math.nan),
+        )
+    ]  # fmt: skip
+    *_, higher, rest = cloze_findings(cloze(compared, small=one, large=one))
+    assert higher == "large is higher than small in divergence (+3.500 bits) (adjusted p < .05)."
+    assert rest == "The difference in the other figure cannot be told from chance."
+
+
+# ---- ways of asking -----------------------------------------------------------------------------
+
+
+def ways(*asked, tasks=("cprag102", "role88")):
+    """A model that was asked in several ways, each with the sensitivity of these tasks."""
+    headlines = [Headline(task, "none", "sensitivity", "", "", "sensitivity") for task in tasks]
+    return SimpleNamespace(
+        models=["demo"], numbers_of=lambda _: range(len(asked)), figures=headlines, forms={},
+        runs=[SimpleNamespace(results=results_with(**way)) for way in asked],
+    )  # fmt: skip
+
+
+def test_ways_of_asking_say_which_figures_change_sides_of_chance():
+    high, low = share(40, 44), share(20, 44)
+    both = {"cprag102": high, "role88": high}
+    start = "demo: in all 2 ways of asking,"
+    end = "figures with a chance level have the same result against chance"
+    assert multiverse_findings(ways(both, both)) == [f"{start} 2 of 2 {end}."]
+    assert multiverse_findings(ways(both, both | {"role88": low})) == [
+        f"{start} 1 of 2 {end}; not so ROLE-88 sensitivity."
+    ]
+    alone = ways({"role88": high}, {"role88": low}, tasks=("role88",))
+    assert multiverse_findings(alone) == [f"{start} 0 of 1 {end}; not so sensitivity."]
+
+
+def test_one_way_of_asking_or_no_chance_level_says_nothing():
+    high, without = share(40, 44), share(40, 44, None)
+    assert multiverse_findings(ways({"role88": high})) == []
+    assert multiverse_findings(ways({"role88": without}, {"role88": without})) == []
+    undefined = replace(high, value=None)
+    assert multiverse_findings(ways({"role88": undefined}, {"role88": undefined})) == []
 
 
 # ---- human measures -----------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing
 from lmdiag.report.charts.items import axis_of
 from lmdiag.report.comparisons import comparison_grids, notes
+from lmdiag.report.findings import cloze_findings
 from lmdiag.report.grid import Grid, GridRow, cell_of, figure_grid, text_grid
 from lmdiag.report.labels import difference_title
 from lmdiag.report.output import Deferred, Fact, ItemList, Output, Section
@@ -102,7 +103,8 @@ def cloze_output(analysis: ClozeAnalysis) -> Output:
     )  # fmt: skip
     return Output(
         kind="cloze norms", title="What people say and what models expect",
-        facts=[Fact(visible(Path(analysis.name).name), facts)], sections=[section],
+        facts=[Fact(visible(Path(analysis.name).name), facts)],
+        findings=cloze_findings(analysis), sections=[section],
         frame=lambda: analysis.words, document=analysis.to_json,
     )  # fmt: skip
 

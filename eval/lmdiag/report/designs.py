@@ -75,20 +75,21 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
     for task in dict.fromkeys(task for run in runs for task in run.stimuli):
         having = [run for run in runs if task in run.stimuli]
         rows = having[0].stimuli[task]
-        section = Section(f"{visible(task)}: conditions")
+        section = Section("conditions")
         found = design_of(rows, options_of_all)
         warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
         items = item_columns(options_of_all, rows.columns())
         has_items = all(any(rows.columns().get(name, ())) for name in items)
         if has_items and task not in diagnostics.built_in():
             try:
-                section = _design(having, task, dict(arguments))._replace(title=section.title)
+                section = _design(having, task, dict(arguments))
             except BadInput as error:
                 problems.append(error)
                 if arguments or warnings:
                     section = section._replace(remarks=[f"conditions: {error}"])
         if remarks := [*section.remarks, *warnings]:
-            designs.append(section._replace(remarks=remarks))
+            title = f"{visible(task)}: {section.title}"
+            designs.append(section._replace(title=title, remarks=remarks))
     if problems and options.stored() and not any(design.tables for design in designs):
         raise problems[0]
     return designs
@@ -126,16 +127,17 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
         remarks[0] = f"{n_suites} suites with different conditions, each tested by itself"
     effects = [grid for grid in grids if grid.label_headings[0] == "effect"]
     findings = () if n_suites else analysis_findings(chosen)
+    title = "conditions" if n_suites else chosen.response_text()
     if n_suites > _MOST_SUITES:
         remarks[0] += "; `lmdiag analyse` prints all tables"
-        return Section("", [], remarks, effects, plots=plots)
+        return Section("conditions", [], remarks, effects, plots=plots)
     trends = _trends(runs, name, chosen)
     if len(runs) > MOST_BESIDE:
         plots = trends or forest_plots(f"{name}-effects", chosen)
-        return Section("", effects[:1], remarks, grids[1:], plots=plots, findings=findings)
+        return Section(title, effects[:1], remarks, grids[1:], plots=plots, findings=findings)
     if region != "all":
         plots.insert(0, condition_plot(f"{name}-conditions", chosen))
-    return Section("", grids, remarks, plots=[*trends, *plots], findings=findings)
+    return Section(title, grids, remarks, plots=[*trends, *plots], findings=findings)
 
 
 def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:

@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from lmdiag import diagnostics
+from lmdiag.analysis.cloze import LABELS, ClozeAnalysis
 from lmdiag.analysis.designs import UNITS, Analysis
 from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.diagnostics import Finding
+from lmdiag.measures import MeasureName, Statistic
 from lmdiag.multiverse import Multiverse
 from lmdiag.report import numbers
 from lmdiag.results import Figure, FigureKey, Results
@@ -54,16 +57,17 @@ class _Clause(NamedTuple):
     is_alone: bool
 
 
-def run_findings(results: Results) -> list[str]:
+def run_findings(results: Results, subject: str = "") -> list[str]:
     """Returns what a model prefers, by its figures against chance: a sentence or more.
 
-    Diagnostics with one figure share the first sentence; one with several has its own.
+    Diagnostics with one figure share the first sentence; one with several has its own. `subject`
+    takes the place of the name of the model.
     """
     clauses = [clause for task in results.tasks if (clause := _clause(results, task))]
     shared = [clause for clause in clauses if not clause.is_alone]
     groups = [shared] if shared else []
     groups += [[clause] for clause in clauses if clause.is_alone]
-    subject = visible(model_label(results.model))
+    subject = visible(subject or model_label(results.model))
     sentences = []
     for group in groups:
         same = [name for name in group[0].same if all(name in clause.same for clause in group)]
@@ -146,11 +150,19 @@ class _Effect(NamedTuple):
         row: estimate, ci_low, ci_high, t, df, p or p_holm.
         second, first: levels of a main effect, whose estimate is second less first; "" of an
             interaction.
+        condition: whose levels these are.
     """
 
     row: Any
-    second: str
-    first: str
+    second: str = ""
+    first: str = ""
+    condition: str = ""
+
+    @property
+    def levels(self) -> str:
+        """Where the response is higher or lower, and than where."""
+        second, first, condition = map(visible, (self.second, self.first, self.condition))
+        return f"where {condition} is {second} than where it is {first}"
 
     @property
     def p(self) -> float:
@@ -192,10 +204,10 @@ def _effects(analysis: Analysis) -> Iterator[tuple[str, list[_Effect]]]:
     for condition, names in analysis.conditions.items():
         for first, second in combinations(names, 2):
             pair = f"[{second} - {first}]" if len(names) > 2 else ""
-            levels[condition + pair] = (str(second), str(first))
+            levels[condition + pair] = (str(second), str(first), condition)
     keys = [key for key in ("suite", "model") if key in analysis.effects]
     for names, table in analysis.effects.groupby(keys, sort=False):
-        effects = [_Effect(row, *levels.get(row.effect, ("", ""))) for row in table.itertuples()]
+        effects = [_Effect(row, *levels.get(row.effect, ())) for row in table.itertuples()]
         effects = [effect for effect in effects if not math.isnan(effect.p)]
         effects.sort(key=lambda effect: (bool(effect.second) or not effect.is_clear, effect.p))
         yield " ".join(names), effects
@@ -217,9 +229,8 @@ def _effect_sentence(analysis: Analysis, effect: _Effect) -> str:
         factors = listing(visible(row.effect).split(":"))
         size = _size(analysis, row.estimate)
         return f"The effects of {factors} on {response} depend on each other: {size} {test}."
-    levels = f"in {visible(effect.second)} than in {visible(effect.first)}"
     size = _size(analysis, abs(row.estimate))
-    return f"{_capital(response)} is {size} {_direction(effect)} {levels} {test}."
+    return f"{_capital(response)} is {size} {_direction(effect)} {effect.levels} {test}."
 
 
 def _no_effect(analysis: Analysis, effects: Sequence[_Effect]) -> str:
@@ -270,8 +281,7 @@ def _sentence_of_models(analysis: Analysis, effects: Mapping[str, _Effect]) -> s
         of_all = "both models" if len(effects) == 2 else f"all {len(effects)} models"
         which = f"{of_all}: " if len(models) == len(effects) else ""
         if some.second:
-            relation = f"{direction} in {visible(some.second)} than in {visible(some.first)}"
-            parts.append(f"is {relation} for {which}{listing(models)}")
+            parts.append(f"is {direction} {some.levels} for {which}{listing(models)}")
         else:
             parts.append(f"for {which}{listing(models)}")
     rest = f"; for {listing(unclear)} this cannot be told from chance" if unclear else ""
@@ -375,7 +385,8 @@ def comparisons_findings(base: str, pairs: Mapping[str, Sequence[Difference]]) -
         clear = [x.value for x in differences if x.p < _ALPHA]
         higher = sum(value > 0 for value in clear)
         lower = len(clear) - higher
-        counts.append(f"{visible(new)} is higher in {higher} and lower in {lower}")
+        sides = [f"{word} in {n}" for word, n in (("higher", higher), ("lower", lower)) if n]
+        counts.append(f"{visible(new)} is {listing(sides or ['different in none'])}")
     n = max((len(differences) for differences in pairs.values()), default=0)
     if not n:
         return []
@@ -422,6 +433,43 @@ def _fit_sentence(model: ModelFit, what: str, response: str) -> str:
     return f"No gain of {what} of {model_name} for {response} can be told from chance: {test}."
 
 
+# ---- cloze norms --------------------------------------------------------------------------------
+
+
+def cloze_findings(analysis: ClozeAnalysis) -> list[str]:
+    """Returns how often the first words of people and models agree, and what sets models apart."""
+    sentences = []
+    for model, table in analysis.figures.groupby("model", sort=False):
+        figures = {row.measure: row for row in table.itertuples() if not math.isnan(row.value)}
+        agrees = figures.get("top_agrees")
+        mass = figures.get("mass")
+        name = visible(str(model))
+        parts = []
+        if agrees:
+            share = f"{_percent(agrees.value)} of {agrees.n} items{_within(agrees, 'share')}"
+            parts.append(f"the first word of {name} is one that people gave most in {share}")
+        if mass:
+            value = f"{numbers.number(mass.value, 'mean')}{_within(mass, 'mean')}"
+            parts.append(f"{name} gives all words of people together a probability of {value}")
+        if parts:
+            text = ", and ".join(parts)
+            sentences.append(f"{_capital(text) if agrees else text}.")
+    pairs: dict[str, list[Difference]] = {}
+    for x in analysis.comparisons:
+        label, _, unit = LABELS.get(x.measure, MeasureName.of(x.measure).label).partition(", ")
+        unit = {"%": " points", "bits": " bits"}.get(unit, "")
+        text = numbers.signed(x.difference, x.statistic) + unit
+        difference = Difference(label, text, x.difference, x.p_adjusted)
+        pairs.setdefault(analysis.models[x.number], []).append(difference)
+    return sentences + (comparisons_findings(analysis.models[0], pairs) if pairs else [])
+
+
+def _within(row: Any, statistic: Statistic) -> str:
+    """The interval of a figure with a blank before it; "" without one."""
+    interval = numbers.bounds(row.ci_low, row.ci_high, statistic)
+    return f" {interval}" if interval else ""
+
+
 # ---- ways of asking -----------------------------------------------------------------------------
 
 
@@ -431,11 +479,14 @@ def multiverse_findings(multiverse: Multiverse) -> list[str]:
     for model in multiverse.models:
         runs = [multiverse.runs[number] for number in multiverse.numbers_of(model)]
         sides_of = {}
+        several = len({headline.task for headline in multiverse.figures}) > 1
         for headline in multiverse.figures:
             figures = [run.results.figure(headline.key) for run in runs]
             verdicts = {figure.versus_chance for figure in figures if figure} - {None}
             if verdicts:
-                sides_of[headline.label] = verdicts
+                diagnostic = diagnostics.get(headline.task, multiverse.forms.get(headline.task, ""))
+                task = f"{diagnostic.short_title} " * several
+                sides_of[task + headline.label] = verdicts
         same = [label for label, verdicts in sides_of.items() if len(verdicts) == 1]
         if len(runs) > 1 and sides_of:
             changing = [visible(label) for label in sides_of if label not in same]

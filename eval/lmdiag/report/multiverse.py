@@ -164,6 +164,9 @@ def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> 
     return text_grid(caption, (title,), rows)
 
 
+_MOST_SHOWN = 12
+"""Charts that a page shows at once; it folds those of further figures, and differences."""
+
 _LARGE_POINT = "Lines are 95% intervals; the large point is the default protocol"
 
 
@@ -173,6 +176,7 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
     A curve for each model, and one of the differences from the first model of each other one.
     """
     models = multiverse.models
+    shown = _shown(multiverse)
     for headline in figures:
         parts = (re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-") for part in headline.key if part)
         name = "-".join(parts)
@@ -191,7 +195,8 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
                 if any(row["chance"] is not None for row in rows):
                     caption += "; the dashed line is chance, and a hollow point is not "
                     caption += "distinguishable from chance"
-                yield Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
+                is_further = headline not in shown
+                yield Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart, is_further)
         for number, new in enumerate(models[1:], start=2):
             if rows := _difference_rows(multiverse, headline, new):
                 knobs = multiverse.choices(models[0]) | multiverse.choices(new)
@@ -199,7 +204,18 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
                 pair = difference_title(models[0], new)
                 caption = f"{label}, {pair}. {_LARGE_POINT}; a filled point has "
                 caption += "p < .05, not adjusted."
-                yield Plot("curve", f"{name}-difference-{number}", caption, chart)
+                yield Plot("curve", f"{name}-difference-{number}", caption, chart, True)
+
+
+def _shown(multiverse: Multiverse) -> list[Headline]:
+    """The figures whose curves a page shows at once: those with a chance level come first."""
+
+    def has_chance(headline: Headline) -> bool:
+        curves = (multiverse.curve(headline, model) for model in multiverse.models)
+        return any(figure.chance is not None for curve in curves for _, figure in curve)
+
+    ordered = sorted(multiverse.figures, key=lambda headline: not has_chance(headline))
+    return ordered[: max(1, _MOST_SHOWN // len(multiverse.models))]
 
 
 def _model_rows(

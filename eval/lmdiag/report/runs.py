@@ -21,7 +21,7 @@ from lmdiag.report.item_list import item_list
 from lmdiag.report.items import choose, items
 from lmdiag.report.output import Deferred, ItemList, Output, Section
 from lmdiag.report.remarks import against_chance
-from lmdiag.report.selections import ReportFigures, chosen_run
+from lmdiag.report.selections import ReportFigures, chosen_run, headlines
 from lmdiag.report.tables import HeadlineRow, headline_rows, overview, sections
 from lmdiag.results import Results, Run, cited_signature
 from lmdiag.results.figures import figures as figures_of_runs
@@ -149,7 +149,7 @@ def runs_output(report: Report) -> Output:
     }
     documents = [run.results for run in report.runs]
     return Output(
-        kind="comparison" if len(results) > 1 else "report", title=labels.title(results),
+        kind="comparison" if len(results) > 1 else "report", title=_title(report),
         facts=facts, signatures=signatures, details=details,
         findings=Deferred(lambda: _findings(report)),
         sections=Deferred(lambda: _sections(report)),
@@ -183,6 +183,7 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
     warnings = [f"{task}: words are compared {rule}"] if rule and asks_words else []
     return Output(
         kind="measures", title=name or section.title, warnings=warnings,
+        findings=run_findings(results, name or "The model"),
         sections=[section, Section("", signatures=first.signatures)],
         frame=lambda: figures_of_runs([results]).assign(**{"model": name} if name else {}),
         document=lambda: {"task": task, **({"match": rule} if rule else {}), **content.to_json()},
@@ -246,13 +247,34 @@ def _headline(report: Report) -> Section:
     section = overview(figures)
     is_table = len(report.runs) > MOST_BESIDE
     n = len(report.runs)
+    title, short_title = "Main figures", "Figures"
+    if is_table:
+        title, short_title = f"Main figures of {n} models", "Models"
+    is_further = _has_response(report) and not is_table
+    if is_further:
+        title, short_title = "Further measures", "Further"
     return section._replace(
-        title=f"Main figures of {n} models" if is_table else "Main figures",
-        short_title="Models" if is_table else "Figures",
+        title=title, short_title=short_title, is_folded=is_further,
         remarks=[*section.remarks, *(against_chance(figures) if n > 1 else ())],
         anchor="headline", layout="headline", content=lambda: _headline_content(report),
         plots=Deferred(lambda: report.ranked),
     )  # fmt: skip
+
+
+def _title(report: Report) -> str:
+    """The names of the models; of one run on own sentences, the file and the response."""
+    if len(report.runs) == 1 and len(report.designs) == 1 and _has_response(report):
+        return report.designs[0].title
+    return labels.title([source.results for source in report.figures.sources])
+
+
+def _has_response(report: Report) -> bool:
+    """Whether all tasks are sentences of own data with conditions, whose response comes first."""
+    tested = [design for design in report.designs if design.tables]
+    figures = report.figures
+    tables = [headlines(task, figures) for task in figures.tasks]
+    has_shares = any(table["is_percent"].any() for table in tables)
+    return len(tested) == len(figures.tasks) and not has_shares
 
 
 def _headline_content(report: Report) -> dict[str, Any]:
@@ -261,16 +283,16 @@ def _headline_content(report: Report) -> dict[str, Any]:
     results = [source.results for source in figures.sources]
     close = figures.of_runs(report.detailed)
     is_table = len(results) > MOST_BESIDE
-    headlines = [
+    by_task = [
         (figures.diagnostic(section.task).title, headline_rows(section.task, close))
         for section in report.sections
     ]
-    rows = [row for _, of_task in headlines for row in of_task]
+    rows = [row for _, of_task in by_task for row in of_task]
     asks = labels.asked(results[0])
     return {
         "samples": _samples(figures), "is_table": is_table, "several": len(results) > 1,
         "legend": _headline_legend(rows, asks, n=len(results), is_table=is_table),
-        "facts": _headline_facts(rows, several=len(results) > 1), "headlines": headlines,
+        "facts": _headline_facts(rows, several=len(results) > 1), "headlines": by_task,
         "has_scale": any(row.is_percent for row in rows), "ranked": report.ranked,
         "close": [source.label for source in close.sources], "sources": figures.sources,
         "grouped": _columns(figures) if is_table else [], **_sizes(results, report.trends),

@@ -15,7 +15,7 @@ from lmdiag.analysis.effects import within_item_intervals
 from lmdiag.diagnostics import Chart
 from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import Plot, name_part
-from lmdiag.report.charts.drawing import OF_ANALYSIS, distinct, dot_plot, line_plot
+from lmdiag.report.charts.drawing import COLORS, OF_ANALYSIS, distinct, dot_plot, line_plot
 from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.items import Item
 from lmdiag.text import visible
@@ -58,6 +58,12 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     def texts(columns: Sequence[str]) -> Any:
         return data[[*columns]].map(visible).agg(", ".join, axis=1) if columns else ""
 
+    colors = COLORS
+    if is_path:  # the colours that the levels have in the chart of one response
+        second = conditions[:2][-1]
+        numbers = {level: i % len(COLORS) for i, level in enumerate(distinct(data, second))}
+        first_rows = data[~texts(joined).duplicated()]
+        colors = [COLORS[numbers[level]] for level in first_rows[second]]
     columns = {
         "level": texts(sides), "series": texts(joined),
         "panel": texts([key for key in keys if key not in drawn]),
@@ -69,7 +75,8 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
     possible = _POSSIBLE.get(analysis.response, (-math.inf, math.inf))
     unit = UNITS.get(analysis.response)
     title = ", ".join(filter(None, (response, unit)))
-    chart = _means_chart(data, title, *map(visible, titles[:2]), possible=possible)
+    names = map(visible, titles[:2])
+    chart = _means_chart(data, title, *names, possible=possible, colors=colors)
     is_cut = data["low"].min() < possible[0] or data["high"].max() > possible[1]
     lines = f"the first {_MOST_ITEMS} items" if data["n"].max() > _MOST_ITEMS else "the items"
     caption = (
@@ -100,7 +107,13 @@ def forest_plots(name: str, analysis: Analysis) -> list[Plot]:
 
 
 def _means_chart(
-    data: pd.DataFrame, y: str, x: str = "", legend: str = "", *, possible: tuple[float, float]
+    data: pd.DataFrame,
+    y: str,
+    x: str = "",
+    legend: str = "",
+    *,
+    possible: tuple[float, float],
+    colors: Sequence[str] = COLORS,
 ) -> Any:
     """Means with intervals by the levels of a condition, those of a series beside each other.
 
@@ -118,7 +131,7 @@ def _means_chart(
     bands = alt.Scale(type="band", paddingInner=0.9, paddingOuter=0.45)
     chart = line_plot(
         data, alt.X("level:N", sort=levels, title=x or None, axis=axis, scale=bands),
-        title=y, legend=legend, is_beside=True, heights=(200, 150),
+        title=y, legend=legend, colors=colors, is_beside=True, heights=(200, 150),
         own="" if has_same_levels or is_path else "x", zero=False, **ends,
     )  # fmt: skip
     if "named" not in data or data["named"].nunique() == 1:

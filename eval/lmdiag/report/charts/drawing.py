@@ -35,6 +35,9 @@ OTHERS = -1
 """Number of series that are grey."""
 SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"]
 DASHED = [4, 3]
+_DASHES = [[1, 0], DASHED, [1, 2]]
+"""Of the lines of series that have one colour."""
+
 _END_GAP = 0.058
 """Distance of two names at the ends of lines, as a share of the height of a chart."""
 _LABEL = 26
@@ -327,7 +330,7 @@ def line_plot(
         layers: what is drawn above the figures.
         title, legend: titles of the values and of the series.
         joined: series with lines; by default all.
-        colors, looks, scale: see `dot_plot`.
+        colors, looks, scale: see `dot_plot`; lines of one colour are dashed but for the first.
         is_small: whether there are lines alone.
         is_beside: whether the dots of several series at one x are beside each other.
         heights: of a chart, and of each of several panels.
@@ -345,6 +348,15 @@ def line_plot(
     place = {"x": x, "y": y, "color": channels["color"]}
     if is_beside and len(names) > 1:
         place["xOffset"] = alt.XOffset("series:N", sort=names)
+    if len({*colors[: len(names)]}) < len(names) <= len(colors):  # series of one colour
+        place["strokeDash"] = series(
+            "series",
+            names,
+            has_legend=False,
+            strokeDash=[
+                _DASHES[colors[:i].count(colors[i]) % len(_DASHES)] for i in range(len(names))
+            ],
+        )["strokeDash"]
     with_line = [*(names if joined is None else joined)]
     line = alt.Chart().mark_line(strokeWidth=1.5).encode(**place)
     marks = [line.transform_filter(alt.FieldOneOfPredicate(field="series", oneOf=with_line))]
