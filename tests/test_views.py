@@ -4,11 +4,14 @@ import csv
 import io
 import json
 import math
+import re
 import shutil
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
+import docx
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -18,8 +21,10 @@ from shown import plots_of
 
 import lmdiag
 from lmdiag.cli import main
-from lmdiag.measures import part_bits
+from lmdiag.measures import MeasureName, part_bits
 from lmdiag.protocol import Protocol
+from lmdiag.report import formats, numbers
+from lmdiag.report.display import output_of
 from lmdiag.report.item_list import item_list
 from lmdiag.report.runs import Report
 from lmdiag.report.selections import ReportFigures
@@ -132,6 +137,7 @@ def test_every_view_has_the_same_value(form, draw, models, scoring):
         ]
         runs = [lmdiag.load_run(path) for path in paths]
         check_figures(runs)
+        check_tables(runs[0])
         check_contrasts(runs[0])
         if form != pairs:
             check_models(runs)
@@ -176,6 +182,73 @@ def check_figures(runs):
                 assert compared[setting, name].base == pytest.approx(value, abs=1e-12)
                 other = second.results.measure(task, setting, name).value
                 assert compared[setting, name].new == pytest.approx(other, abs=1e-12)
+
+
+def check_tables(run):
+    """LaTeX, Markdown and Word have the same cells, among them each figure of the run."""
+    output = output_of(run)
+    sections = [section._replace(plots=()) for section in output.sections]
+    output = replace(output, sections=sections)
+    cells = {
+        "latex": {*latex_cells(formats.printed(output, "latex", 60.0))},
+        "markdown": {*markdown_cells(formats.printed(output, "markdown", 60.0))},
+        "word": {*word_cells(formats.FORMATS["word"].render(output, 60.0))},
+    }
+    values = {
+        numbers.value(figure)
+        for key, figure in run.results.figures()
+        if key.setting == "none" and not key.by and not MeasureName.of(key.measure).is_curve_point
+    }
+    for name, found in cells.items():
+        assert found <= cells["markdown"], name  # a divided table has n in its headings
+        shown = {text for _, cell in found for text in (cell, cell.partition(" [")[0])}
+        assert values - {numbers.UNDEFINED} <= shown, name
+
+
+SIGNS = {
+    "$-$": "−", "$<$": "<", "$>$": ">", "$\\pm$": "±", "$\\uparrow$": "↑", "$\\downarrow$": "↓",
+    "$\\dagger$": "†", "$\\bullet$": "●", "--": "–", "\\\\": " ", "\\_": "_", "\\&": "&",
+    "\\%": "%", "\\textbar": "|",
+}  # fmt: skip
+"""What LaTeX has for signs."""
+
+
+def latex_cells(text):
+    """Yields label and text of each cell of LaTeX tables below their headings."""
+    for body in re.findall(r"\\midrule\n(.*?)\\bottomrule", text, re.DOTALL):
+        for line in body.splitlines():
+            row = re.sub(r"\\(begin|end)\{tabular\}(\[t\])?(\{@\{\}.@\{\}\})?", "", line[:-3])
+            row = re.sub(
+                r"\\(allowbreak|scriptsize|quad|raggedright)|\\hyphenpenalty10000", "", row
+            )
+            row = re.sub(r"\\hangindent=[\d.]+em", "", row)
+            cells = row.split(" & ")
+            for sign, shown in SIGNS.items():
+                cells = [cell.replace(sign, shown) for cell in cells]
+            yield from _with_label([re.sub(r"[{}]", "", cell) for cell in cells], 1)
+
+
+def markdown_cells(text):
+    """Yields label and text of each cell of Markdown tables below their headings."""
+    for heading, body in re.findall(r"\n\|(.*)\n\| --- \|.*\n((?:\|.*\n)+)", text):
+        n_labels = 2 if heading.split(" | ")[1] == "model" else 1
+        for line in body.splitlines():
+            cells = line.replace("&emsp;", "").strip("|").split(" |")
+            yield from _with_label([re.sub(r"\\(.)", r"\1", cell) for cell in cells], n_labels)
+
+
+def word_cells(content):
+    """Yields label and text of each cell of Word tables below their headings."""
+    for table in docx.Document(io.BytesIO(content)).tables:
+        n_labels = 2 if table.rows[0].cells[1].text == "model" else 1
+        for row in table.rows[1:]:
+            yield from _with_label([cell.text for cell in row.cells], n_labels)
+
+
+def _with_label(cells, n_labels):
+    """Label and text of the cells of a row that have a digit."""
+    texts = [" ".join(cell.split()) for cell in cells]
+    return [(texts[n_labels - 1], text) for text in texts[n_labels:] if re.search(r"\d", text)]
 
 
 def check_models(runs):
