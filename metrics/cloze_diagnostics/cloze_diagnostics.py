@@ -17,7 +17,7 @@ try:  # `evaluate` would otherwise advise to install the package `lmdiag`, anoth
     from lmdiag.results.predictions import normalised, of_records
     from lmdiag.stimuli import Stimuli
     from lmdiag.stimuli.table import converted
-    from lmdiag.table_files import Problems, RawTable, RowNumbers
+    from lmdiag.table_files import Problems, Table, row_index
     from lmdiag.types import BadInput
 except ImportError as error:
     raise ImportError(
@@ -177,7 +177,7 @@ def _columns(rows: list[dict[str, Any]], task: str) -> dict[str, list[Any]]:
     if not rows:
         raise BadInput("there are no references: give the rows of the data set")
     places = [f"reference {number}" for number in range(1, len(rows) + 1)]
-    table = RawTable.of_rows("references", rows, RowNumbers(places))
+    table = Table.of_rows("references", rows, row_index(places))
     problems = Problems()
     columns = converted(table, task, problems)
     problems.refuse()
