@@ -3,6 +3,8 @@
 A reader takes a file and options, and returns the identifiers of its rows as it read them.
 """
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -75,6 +77,7 @@ def written(reader, folder, name="comma.csv", **more):
 
 
 readers = pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+FRAGMENTS = [f"The cook {n} went to the" for n in range(16)]
 
 
 @readers
@@ -205,3 +208,22 @@ def test_what_is_read_stands_at_the_head_of_results(tmp_path):
     )
     norms = read_norms(written(cloze, tmp_path))
     assert first_rows(norms) == ["item 1.1: The dog sat here. [now]"]
+
+
+ANSWERS = ["shop", "bed", "park", "hut", "sea", "inn", "lab", "zoo"] * 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"Stem": FRAGMENTS, "High": ANSWERS, "Low": ANSWERS[::-1]},
+         "--columns context=Stem --wide High Low"),
+        ({"QuestionText": [f"{x} ____." for x in FRAGMENTS], "Answer": ANSWERS},
+         "responses of people: for `lmdiag cloze`, with --columns sentence=QuestionText res"),
+        ({"item": range(16), "region": [1, 2] * 8, "cond": [*"aabb"] * 4, "tt": [*"3456"] * 4},
+         "responses in numbers: for `lmdiag analyse`, with --response tt"),
+    ],
+)  # fmt: skip
+def test_what_a_table_without_sentences_may_have(columns, expected):
+    with pytest.raises(BadInput, match=re.escape(expected)):
+        stimuli.load(columns)

@@ -17,7 +17,7 @@ from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.item_names import split_of_names
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, overlap, values_of, words_of
-from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, names_measures
+from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, is_outcome, names_measures
 from lmdiag.text import folded, in_order
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class _Finder:
             reason = "reader"
         elif names_measures(values.levels):
             reason = MEASURE_NAMES
-        elif self.text_codes is None and is_named(name, "outcome"):
+        elif self.text_codes is None and is_outcome(name):
             reason = "response, not a condition"
         elif values.is_number and (is_named(name, "position") or folded(name) == "region"):
             reason = "position"
@@ -301,7 +301,8 @@ class _Finder:
         if not column.varies or len(column.kept) > MOST_LABELS:
             return False
         if len(column.kept) < 2 or column.share_with_all() < _MOST_ITEMS:
-            self.dropped += [name] if column.share_varying() >= _LEAST_VARYING else []
+            is_likely = column.share_varying() >= _LEAST_VARYING and not is_outcome(name)
+            self.dropped += [name] if is_likely else []
             return False
         if self.text_codes is None:
             return self._is_balanced(name)
@@ -431,7 +432,9 @@ class _Finder:
         if name in self.reasons:
             return self.reasons[name]
         if n < 2:
-            return "not used (one value)" if n else "not used (empty)"
+            n_missing = int((values.codes < 0).sum())
+            also = f", missing in {n_missing:,} rows" if n_missing else ""
+            return f"not used (one value{also})" if n else "not used (empty)"
         if _is_known_from(values.codes, [self.items]):
             return "covariate"
         if any(self._follows(name, others) for others in ([*found], *([x] for x in found))):

@@ -157,7 +157,8 @@ def refuse_fragments(table: Table) -> None:
     for text, word in zip(table.columns["sentence"], table.columns[names[0]], strict=True):
         if isinstance(word, str) and isinstance(text, str) and word.strip():
             n_words += 1
-            n_ended += text.rstrip()[-1:] in SENTENCE_ENDS
+            end = text.rstrip()
+            n_ended += end[-1:] in SENTENCE_ENDS and not end.endswith(("...", "…"))
             n_inside += bool(re.search(rf"(?<!\w){re.escape(word.strip())}(?!\w)", text))
     if 10 * n_words < 9 * len(table) or 10 * n_ended > n_words or 2 * n_inside > n_words:
         return

@@ -106,6 +106,11 @@ def is_named(name: str, role: str) -> bool:
     return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
 
 
+def is_outcome(name: str) -> bool:
+    """Returns whether a column has a known name of a response or of a measure of reading."""
+    return is_named(name, "outcome") or folded(name) in READING_MEASURES
+
+
 def names_measures(levels: Collection[str]) -> bool:
     """Returns whether most levels of a column are names of measures of reading."""
     known = sum(folded(level) in READING_MEASURES for level in levels)

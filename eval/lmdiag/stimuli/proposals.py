@@ -27,7 +27,7 @@ from lmdiag.stimuli.kinds import (
     values_of,
     words_of,
 )
-from lmdiag.stimuli.names import is_named, named
+from lmdiag.stimuli.names import is_named, is_outcome, named
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Table
 from lmdiag.text import folded
@@ -55,6 +55,7 @@ _CRITICAL_POSITION = re.compile(
 ).search
 _SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text").search
 _LETTER = re.compile(r"[^\W\d]").search
+_GAP = re.compile(GAP, re.IGNORECASE).search
 _SAMPLE = 60  # rows whose texts are compared
 
 
@@ -187,7 +188,11 @@ class TableLayout:
     def responses(self) -> OtherRows | None:
         """A row per response to a context."""
         contexts = [x for x in named("context", self.values) if self.kinds[x] == "text"]
-        contexts = contexts or [x for x in self.of_kind("text") if folded(x) == "sentence"]
+        contexts = contexts or [
+            name
+            for name in self.of_kind("text", "question")
+            if folded(name) == "sentence" or self._has_gaps(name)
+        ]
         readers = named("reader", self.values)
         names = named("response", self.values)
         names = [x for x in names if self.kinds[x] in ("word", "label", "text")]
@@ -195,19 +200,23 @@ class TableLayout:
         plain = {"response", "answer", "reply", "produced", "typed"}
         if not contexts or not names or not (readers or folded(names[0]) in plain):
             return None
-        has_gap = any(re.search(GAP, text) for text in self.values[contexts[0]].levels)
-        field = "sentence" if has_gap else "context"
+        field = "sentence" if self._has_gaps(contexts[0]) else "context"
         columns = {field: contexts[0], "response": names[0]}
         return OtherRows("cloze", "responses of people", columns)
+
+    def _has_gaps(self, name: str) -> bool:
+        return any(_GAP(text) for text in self.values[name].levels)
 
     def _numbers(self) -> OtherRows | None:
         """A row per item and response in numbers, in a table without texts."""
         if self.of_kind("text") or not self.item:
             return None
         numbers = [x for x in self.of_kind("number") if x != self.item]
-        outcomes = [x for x in named("outcome", numbers) if len(self.values[x].levels) > 2]
+        outcomes = [*named("outcome", numbers), *filter(is_outcome, numbers)]
+        outcomes = [x for x in outcomes if len(self.values[x].levels) > 2]
         never = {*named("reader", numbers), *named("position", numbers), *named("text", numbers)}
         never |= {*named("list", numbers), *named("item", numbers)}
+        never |= {x for x in numbers if folded(x) == "region"}
         others = [x for x in numbers if len(self.values[x].levels) > 2 and x not in never]
         others.sort(key=lambda x: len(self.values[x].levels) <= MOST_LABELS)
         surprisal = [x for x in numbers if folded(x) == "surprisal"]
@@ -238,6 +247,11 @@ class TableLayout:
             right = [x for x in right if self.kinds[x] not in ("number", "file")]
             columns |= {"right_context": right[0]} if right else {}
             return TableOptions(columns=_named(columns))
+        endings = [x for x in self.of_kind("word") if x != self.item]
+        if contexts and not words and len(endings) > 1 and self._are_fragments(contexts[0]):
+            return TableOptions(
+                columns=_named({**item, "context": contexts[0]}), wide=tuple(endings)
+            )
         related = self._related(texts)
         if not related:
             return AS_IT_IS
@@ -270,6 +284,10 @@ class TableLayout:
     def _is_short(self, name: str) -> bool:
         sizes = [n_words(level) for level in self.values[name].levels]
         return bool(sizes) and sum(sizes) <= 3 * len(sizes)
+
+    def _are_fragments(self, name: str) -> bool:
+        ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in self.values[name].levels]
+        return 10 * sum(ends) <= len(ends)
 
     def _texts(self, name: str) -> list[str]:
         values = self.values[name]
@@ -321,7 +339,10 @@ class TableLayout:
             )
             if re.search(r"\d", name) and is_text:
                 stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
+        has_contexts = any(self.kinds[name] == "text" for name in named("context", self.values))
         for names in stems.values():
+            if has_contexts and all(self.kinds[name] != "text" for name in names):
+                continue  # words that continue a context
             first = self.values[names[0]].levels
             ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in first]
             if len(names) > 2 and not all(ends):
