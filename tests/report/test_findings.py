@@ -19,6 +19,7 @@ from lmdiag.report.findings import (
     comparison_findings,
     comparisons_findings,
     fit_findings,
+    models_findings,
     multiverse_findings,
     run_findings,
 )
@@ -103,6 +104,19 @@ def test_figures_without_a_value_are_passed_over():
     assert "in affirmative sentences (100.0%, chance 50.0%), as" in said
     assert "negated" not in said
     assert found(cprag102=undefined) == found(cprag102=None) == found() == []
+
+
+def test_many_models_are_counted_above_and_below_chance():
+    high, low, none = share(40, 44), share(4, 44), share(22, 44)
+    runs = [results_with(role88=high, neg136=simp(18, 0)), results_with(role88=none)]
+    assert models_findings([*runs, results_with(role88=low)]) == [
+        "Of 3 models, above chance are 1 on ROLE-88, 1 in affirmative sentences and 0 in negated "
+        "sentences; below chance are 1 on ROLE-88 and 1 in negated sentences."
+    ]
+    assert models_findings([results_with(role88=high)] * 6) == [
+        "Of 6 models, above chance are 6 on ROLE-88."
+    ]
+    assert models_findings([results_with(role88=replace(high, value=None))] * 6) == []
 
 
 def test_scores_of_predictions_have_no_model_to_name():

@@ -79,17 +79,11 @@ def run_findings(results: Results, subject: str = "") -> list[str]:
 
 def _clause(results: Results, task: str) -> _Clause | None:
     """What a model does on a diagnostic; None without a figure that has a chance level."""
-    diagnostic = results.diagnostic(task)
-    finding = diagnostic.finding
-    measure = next((name for name in finding.measures if results.measure(task, "none", name)), "")
-    figures: dict[FigureKey, Figure] = {}
-    for level in finding.items:
-        key = FigureKey(task, "none", measure, finding.by, level)
-        figure = results.figure(key)
-        if figure and figure.versus_chance:
-            figures[key] = figure
+    figures = _tested(results, task)
     if not figures:
         return None
+    diagnostic = results.diagnostic(task)
+    finding = diagnostic.finding
     texts = []
     chance = None
     for verdict in _ORDER:
@@ -104,6 +98,35 @@ def _clause(results: Results, task: str) -> _Clause | None:
             texts.append(f"{_verb(finding, verdict)} {listing(items)}")
     same = _same_verdicts(results, task, figures)
     return _Clause(listing(texts), same, len(figures) > 1)
+
+
+def _tested(results: Results, task: str) -> dict[FigureKey, Figure]:
+    """The figures of a diagnostic that findings name, those with a test against chance."""
+    finding = results.diagnostic(task).finding
+    measure = next((name for name in finding.measures if results.measure(task, "none", name)), "")
+    keys = [FigureKey(task, "none", measure, finding.by, level) for level in finding.items]
+    figures = {key: results.figure(key) for key in keys}
+    return {key: figure for key, figure in figures.items() if figure and figure.versus_chance}
+
+
+def models_findings(runs: Sequence[Results]) -> list[str]:
+    """Returns how many of several models are above, and how many below, each chance level."""
+    counts: dict[VersusChance, dict[str, int]] = {"above": {}, "below": {}}
+    for results in runs:
+        for task in results.tasks:
+            diagnostic = results.diagnostic(task)
+            for key, figure in _tested(results, task).items():
+                where = diagnostic.finding.items[key.level]
+                where = where or f"on {visible(diagnostic.short_title)}"
+                for verdict, of_verdict in counts.items():
+                    of_verdict.setdefault(where, 0)
+                    of_verdict[where] += figure.versus_chance == verdict
+    if not counts["above"]:
+        return []
+    above = listing([f"{n} {where}" for where, n in counts["above"].items()])
+    below = [f"{n} {where}" for where, n in counts["below"].items() if n]
+    rest = f"; below chance are {listing(below)}" if below else ""
+    return [f"Of {len(runs)} models, above chance are {above}{rest}."]
 
 
 def _verb(finding: Finding, verdict: VersusChance) -> str:

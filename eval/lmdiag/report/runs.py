@@ -15,7 +15,7 @@ from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.comparisons import RunPair, compared, in_detail, notes, pair_findings
 from lmdiag.report.designs import designs_of
-from lmdiag.report.findings import run_findings
+from lmdiag.report.findings import models_findings, run_findings
 from lmdiag.report.grid import chance_legend, text_grid, wrapped
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import choose, items
@@ -191,7 +191,10 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    """The effects of own conditions, then figures against chance, or differences of a few runs."""
+    """The effects of own conditions, then figures against chance, or differences of a few runs.
+
+    Of many runs, the number of models above and below each chance level.
+    """
     for design in report.designs:
         yield from design.findings
     if len(report.runs) == 1:
@@ -199,6 +202,8 @@ def _findings(report: Report) -> Iterator[str]:
     elif len(report.runs) <= MOST_BESIDE:
         with suppress(BadInput):  # runs of other data or protocols, which only pages refuse
             yield from pair_findings(report.comparisons)
+    else:
+        yield from models_findings([run.results for run in report.runs])
 
 
 # ---- the sections of runs ------------------------------------------------------------------------
