@@ -334,7 +334,8 @@ def read_record(kind: type[Record], file: Path, most: int = MAX_DOCUMENT) -> Rec
     if digest is not None and digest != _digest_of(document):
         raise BadInput(f"{file} is not as lmdiag wrote it (its {_DIGEST} is of another content)")
     try:
-        record: Record = type_adapter(kind).validate_json(json.dumps(document), strict=True)
+        adapter = type_adapter(kind)  # type: ignore[arg-type]  # a class is hashable
+        record: Record = adapter.validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         raise BadInput(f"{file}: {first_problem(error)}") from None
     for problem in record.validation_errors():
