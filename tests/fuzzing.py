@@ -37,7 +37,6 @@ from shown import page_of, print_tables, sections_as, shown_as
 
 import lmdiag
 from lmdiag import cli, evaluation, results, stimuli
-from lmdiag.analysis.cloze import read_norms
 from lmdiag.cli.options import text_or_file
 from lmdiag.leaderboard.entries import read_requests
 from lmdiag.models import LoadOptions, load
@@ -59,7 +58,6 @@ from lmdiag.types import (
     BadInput,
     Sentence,
     SentenceAnswer,
-    TableOptions,
     WordScore,
     WordSpan,
 )
@@ -295,9 +293,10 @@ def read_scores_of_run(file):
 
 def read_cloze(file):
     """Reads responses, as text and as a table that names its columns in another way."""
-    read_norms(file)
+    stimuli.load(file, responses=True)
     with contextlib.suppress(BadInput):
-        read_norms(file, TableOptions(filter=("item!=1",)), response="response", keep_case=True)
+        options = {"filter": "item!=1", "columns": "response=response", "keep_case": True}
+        stimuli.load(file, responses=True, **options)
 
 
 def read_with_options(file):

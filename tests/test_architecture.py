@@ -32,9 +32,10 @@ NEVER = {
     "evaluation": ASKING | SHOWING,
     "comparison": ASKING | SHOWING,
     "multiverse": ASKING | SHOWING,
+    "norms": ASKING | SHOWING,
     "results": ASKING | SHOWING | {"evaluation", "comparison"},
     "analysis": ASKING | SHOWING | {"evaluation", "comparison"},
-    "measures": ASKING | SHOWING | MEASURING - {"measures"},
+    "measures": ASKING | SHOWING | MEASURING - {"measures", "stats"},
     "report": ASKING | SHOWING - {"report"},
     "hub": ASKING | SHOWING - {"hub", "report"},
     "leaderboard": ASKING | {"api", "cli"},
@@ -46,7 +47,7 @@ Results are data, which know nothing of what shows them; see `lmdiag.presentable
 ALONE = {
     "types": {"spacing", "text"}, "protocol": {"types"}, "formulas": set(), "stats": set(),
     "text": set(), "presentable": set(),
-    "measures": {"formulas", "frequencies", "types"},
+    "measures": {"formulas", "frequencies", "stats", "text", "types"},
 }  # fmt: skip
 """Room -> the only siblings that it imports."""
 HEAVY = {"torch", "transformers", "tokenizers", "accelerate", "evaluate", "datasets", "pyarrow"}

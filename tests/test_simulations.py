@@ -16,7 +16,8 @@ import pytest
 
 import lmdiag
 from lmdiag import stats
-from lmdiag.analysis.cloze import item_measures
+from lmdiag.measures import item_measures
+from lmdiag.measures.cloze import STATISTICS
 
 PAGE = Path(__file__).parents[1] / "docs" / "specification.md"
 HEADER = "| test | data | draws | true nulls rejected at .05 | coverage |"
@@ -153,7 +154,9 @@ def cloze_population():
 
 def cloze_means(rng, n, measure):
     values = cloze_population()[measure].dropna().to_numpy()
-    return Outcome(None, covers(stats.estimate(rng.choice(values, n), "mean"), values.mean()))
+    return Outcome(
+        None, covers(stats.estimate(rng.choice(values, n), STATISTICS[measure]), values.mean())
+    )
 
 
 # ---- conditions ---------------------------------------------------------------------------------
@@ -282,7 +285,7 @@ SIMULATIONS = [
     Simulation("plain t interval of shares (not used)", "n = 8, Beta(0.2, 2)", 2_000, shares,
                (8, 0.2, 2, "mean"), is_bounded=False),
     *(
-        Simulation("t interval of `cloze`", f"{measure}, {n} items", 2_000, cloze_means,
+        Simulation("interval of `cloze`", f"{measure}, {n} items", 2_000, cloze_means,
                    (n, measure), is_bounded=False)
         for measure in ("mass", "divergence", "spearman")
         for n in (8, 20, 50)

@@ -24,7 +24,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast, overload
 
 from lmdiag import perturb, stimuli
-from lmdiag.analysis.cloze import TOP, ClozeAnalysis, analyse_norms, norms_of_run, read_norms
 from lmdiag.analysis.designs import PARTS_OF, Analysis, analyse_table
 from lmdiag.analysis.fit import HumanFit, fit_surprisals
 from lmdiag.analysis.human import own_surprisals, read_human, read_surprisals
@@ -32,22 +31,15 @@ from lmdiag.analysis.items import is_table_file, items_of, labels_of
 from lmdiag.analysis.procedures import SURPRISAL, Procedure, ProcedureKeywords
 from lmdiag.analysis.rows import with_numbers
 from lmdiag.analysis.selection import check_table
-from lmdiag.comparison import (
-    Comparisons,
-    ScoredPair,
-    compare_pairs,
-    compare_runs,
-    differing,
-    unlike_first,
-)
+from lmdiag.comparison import Comparisons, compare_runs, unlike_first
 from lmdiag.elicitation import wording_of
 from lmdiag.evaluation import Measures
-from lmdiag.files import is_folder, user_path
 from lmdiag.frequencies import log_frequencies
 from lmdiag.keywords import with_fields
 from lmdiag.measures import folds_for
 from lmdiag.models.loading.options import LoadKeywords, LoadOptions
 from lmdiag.multiverse import Multiverse
+from lmdiag.norms import ClozeNorms, responses_of
 from lmdiag.protocol import (
     Predictions,
     Protocol,
@@ -59,7 +51,7 @@ from lmdiag.protocol import (
     without_effect,
 )
 from lmdiag.questions import Setting
-from lmdiag.results import FigureKey, Run, Runs, load_run
+from lmdiag.results import Run, Runs, load_run
 from lmdiag.results.items import Per, TaskPredictions, items_of_predictions
 from lmdiag.results.models import model_labels
 from lmdiag.runs.asking import (
@@ -91,6 +83,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from lmdiag.models import Model
+    from lmdiag.runs.inputs import Inputs
     from lmdiag.runs.surprisals import WordColumn
 
     Analysable: TypeAlias = Run | DataFrame | str | Path | Predictions
@@ -504,79 +497,65 @@ def fit(
 
 @with_fields(TableOptions)
 def cloze(
-    responses: str | Path | DataFrame | Run | Sequence[str | Path | Run],
+    responses: str | Path | DataFrame,
     *,
-    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
+    models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
     response: str = "",
-    keep_case: bool = False,
     layers: str | Sequence[int | str] = (),
-    output: str | Path | None = None,
+    output: str | Path = "results",
     batch_size: int | None = None,
     quiet: bool = True,
     **reading: Unpack[TableKeywords],
-) -> ClozeAnalysis:
-    """Compares what people said at blanks with what models expect (specification, section 4).
+) -> ClozeNorms:
+    """Runs models on the words that people gave at blanks (specification, section 4).
 
     Args:
         responses: a table with a row per response, or per word with its count or cloze, see
-            `lmdiag.analysis.cloze.read_norms`: a file or a DataFrame; or finished runs of words
-            with a column cloze or target_cloze, or their directories.
+            `lmdiag.stimuli.responses.response_rows`: a file or a DataFrame.
         models: models that are asked, in order; those that are named are asked in unit word.
-        response, keep_case: see `read_norms`.
-        layers: "all", or numbers, after which each model is asked, see
-            `LanguageModel.predict_layers`; models that are named are then asked in unit token.
-        output: folder that keeps models' answers, so that no question is asked twice.
+        response: column of the responses or words; "" for `response`, `word` or `target`.
+        layers: "all", or numbers, after which each model is asked; models that are named are then
+            asked in unit token.
+        output: folder of the runs: a finished run is read back, an interrupted one resumed.
         batch_size: contexts in a batch; None for what suits the device.
         quiet: no progress bar.
-        reading: how the table is read, fields of `lmdiag.types.TableOptions`, e.g. filter.
+        reading: how the table is read, fields of `lmdiag.types.TableOptions`, e.g. filter, and
+            keep_case.
 
     Raises:
-        BadInput: a column or value cannot be used (column and row are named), there are neither
-            models nor runs, or the runs were asked differently.
+        BadInput: a column or value cannot be used (column and row are named), or the models were
+            asked differently.
 
     >>> import lmdiag
     >>> from pandas import DataFrame
     >>> said = DataFrame({"item": 1, "context": "A robin is a", "response": ["bird", "pet"]})
     >>> lmdiag.cloze(said, models="demo:causal")
-    <ClozeAnalysis of rows by demo:causal>
+    <ClozeNorms of rows.jsonl by demo:causal>
     """
     from pandas import DataFrame
 
-    sources: list[Any] = [*responses] if isinstance(responses, list | tuple) else [responses]
-    for source in sources:
-        _expect("responses", source, (str, Path, DataFrame, Run), "a file, a DataFrame or a run")
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.run import RunOptions, run_layers, run_model
+
+    _expect("responses", responses, (str, Path, DataFrame), "a file or a DataFrame")
     _check_whole(1, batch_size=batch_size)
-    if not models:
-        if any(isinstance(part, DataFrame) or is_table_file(part) for part in sources):
-            raise BadInput("no model is named that is asked: give --model, or models in Python")
-        runs = [part if isinstance(part, Run) else load_run(part) for part in sources]
-        for run in runs:
-            if parts := differing(runs[0].results, run.results):
-                paths = f"{runs[0].path} and {run.path}"
-                raise BadInput(f"{paths} were asked differently: {'; '.join(parts.values())}")
-        norms = [norms_of_run(run) for run in runs]
-        found = analyse_norms(norms[0][0], [predictions for _, predictions in norms])
-    elif len(sources) > 1 or isinstance(sources[0], Run) or is_folder(user_path(str(sources[0]))):
-        raise BadInput("give one table for the models to be asked, or runs without models")
-    else:
-        options = TableOptions.of(reading)
-        words = read_norms(sources[0], options, response=response, keep_case=keep_case)
-        how: dict[str, Any] = {"output": output, "batch_size": batch_size, "quiet": quiet}
-        asked: list[TaskPredictions] = []
-        for model in _loaded(models, unit="token" if layers else "word"):
+    table = responses_of(responses, TableOptions.of(reading), response)
+    source = responses if isinstance(responses, DataFrame) else str(responses)
+    inputs = load_inputs(source, Protocol(tasks=()), table=table, responses=True)
+    inputs = _with_saved_rows(inputs, source, Path(output))
+    how = RunOptions(Path(output), batch_size=batch_size, quiet=quiet)
+    runs: list[Run] = []
+    for model in _loaded(models, unit="token" if layers else "word"):
+        name, options, asked = model.info.id, model.options, inputs.asked_by(model.options)
+        with model.lock:
             if layers:
-                asked += model.predict_layers(words, layers, top=TOP, **how)
-            else:
-                asked.append(model.predict(words, top=TOP, **how))
-        found = analyse_norms(words, asked, keep_case=keep_case)
-    reference, *others = map(found.scores, found.models)
-    pairs = [
-        ScoredPair(FigureKey("cloze", "none", name), reference[name], other[name], number)
-        for number, other in enumerate(others, start=1)
-        for name in reference
-        if len(reference[name].items) and len(other[name].items)
-    ]
-    return replace(found, comparisons=compare_pairs(pairs, seed=0))
+                of_model = name, options, _names(layers), asked, how
+                runs += run_layers(*of_model, loaded=model.model)
+            elif run := run_model(name, options, asked, how, loaded=model.model):
+                runs.append(run)
+    if not runs:
+        raise BadInput("no model is named that is asked: give --model, or models in Python")
+    return ClozeNorms(runs, ("layer",) if layers else ())
 
 
 @overload
@@ -665,14 +644,20 @@ def run(
     inputs = load_inputs(
         data, protocol, allow_duplicates=allow_duplicates, design=design, table=table
     )
-    if not isinstance(data, str):
-        [(task, rows)] = inputs.stimuli.items()
-        file = stimuli.saved_rows(data, task, Path(output))
-        inputs = replace(inputs, stimuli={task: replace(rows, source=str(file))})
+    inputs = _with_saved_rows(inputs, data, Path(output))
     how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
     runs = [run_model(str(model_id), load_options, inputs, how) for model_id in models_of_run]
     made = [run for run in runs if run]  # all: there is one process
     return made[0] if is_one else Runs(made)
+
+
+def _with_saved_rows(inputs: Inputs, data: Any, output: Path) -> Inputs:
+    """The inputs, of rows in memory with the file below `output` that keeps them."""
+    if isinstance(data, str):
+        return inputs
+    [(task, rows)] = inputs.stimuli.items()
+    file = stimuli.saved_rows(data, task, output)
+    return replace(inputs, stimuli={task: replace(rows, source=str(file))})
 
 
 @with_fields(TableOptions)

@@ -20,7 +20,15 @@ from pydantic_core import to_jsonable_python
 from lmdiag import diagnostics, stats
 from lmdiag.diagnostics import CHOICE_HEADLINES, Diagnostic, FigureSelection
 from lmdiag.evaluation import chosen_measures
-from lmdiag.measures import MeasureName, Scores, Statistic, is_human, registered
+from lmdiag.measures import (
+    MeasureName,
+    Scores,
+    Statistic,
+    is_human,
+    is_pooled,
+    measures_of,
+    shown_as,
+)
 from lmdiag.measures.scores import objects
 from lmdiag.perturb import NONE
 from lmdiag.presentable import Presentable
@@ -277,7 +285,7 @@ def _all_figures(diagnostic: Diagnostic, scores: MeasureScores) -> list[tuple[st
         parts = MeasureName.of(name)
         by = diagnostic.compared_by.get(parts.base, "")
         by = by if by in measure.levels else ""
-        if not (parts.is_curve_point or is_human(name)):
+        if not (parts.is_curve_point or is_human(name) or shown_as(name)):
             addresses += [(name, by, level) for level in measure.levels_of(by)]
     return addresses
 
@@ -399,7 +407,8 @@ def scored_pair(base: Run, new: Run, key: FigureKey, number: int = 1) -> ScoredP
 
     The names of `key` are those of the base; the new run may call the same data by another name.
     """
-    if _one_kind(key.measure) and unlike_first([base, new]):
+    is_scaled = bool(_one_kind(base.results, key)) and bool(unlike_first([base, new]))
+    if is_pooled(key.measure) or is_scaled:
         return None
     other_task = _name_of_data(new, key.task, base)
     tasks = ((base, key.task), (new, other_task))
@@ -449,19 +458,21 @@ def not_compared(runs: Sequence[Run]) -> list[str]:
     reference = runs[0].results
     labels = model_labels([run.results.model for run in runs])
     pair = f"{labels[0]} and {', '.join(labels[number] for number in unlike)}"
-    names = dict.fromkeys(MeasureName.of(key.measure) for key, _ in reference.figures())
-    reasons: dict[str, list[str]] = {}
-    for name in names:
-        why = _one_kind(name.base)
-        if why and not name.is_curve_point:
-            reasons.setdefault(why, []).append(name.base)
+    reasons: dict[str, dict[str, None]] = {}
+    for key, _ in reference.figures():
+        name = MeasureName.of(key.measure)
+        why = _one_kind(reference, key)
+        if why and not name.is_curve_point and not shown_as(key.measure):
+            reasons.setdefault(why, {})[name.base] = None
     return [f"{' and '.join(of)} of {pair}: {why}" for why, of in reasons.items()]
 
 
-def _one_kind(measure: str) -> str:
+def _one_kind(results: Results, key: FigureKey) -> str:
     """Why a measure is compared between models of one kind alone, see `Measure`; "" if not so."""
-    entry = registered(measure)
-    return entry.one_kind if entry else ""
+    diagnostic = results.diagnostic(key.task)
+    entries = measures_of(diagnostic.form or diagnostic.name, diagnostic.asks)
+    base = MeasureName.of(key.measure).base
+    return next((entry.one_kind for entry in entries if base in entry.labels), "")
 
 
 Outcome = tuple[float, float, float, float]

@@ -75,6 +75,11 @@ def evaluate(
 def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
     """Returns the figure of a measure with its break-downs, their levels in order."""
     estimate = asdict(stats.estimate(scores.values, scores.statistic))
+    is_mean = scores.statistic in ("mean", "share")
+    if measures.is_pooled(scores.name) or (
+        is_mean and len(scores.items) < diagnostic.interval_from
+    ):
+        estimate |= {"ci_low": np.nan, "ci_high": np.nan}
     has_chance = scores.chance is not None and len(scores.chance)
     by = {
         column: {
@@ -183,8 +188,9 @@ def _n_items(
     spans = [tuple(WordSpan(r["start"], r["end"], -1.0, 1) for r in parts) for parts in regions]
     present = [None if row in missing else 1 for row in rows["id"]]
     predictions = Predictions(
-        id=list(rows["id"]), log_prob=[is_present and -1.0 for is_present in present], rank=present,
-        n_tokens=present, top_words=[["-"] * protocol.top if x else None for x in present],
+        id=list(rows["id"]), log_prob=[is_present and -20.0 for is_present in present],
+        rank=present, n_tokens=present,
+        top_words=[["-"] * protocol.top if x else None for x in present],
         top_log_probs=[None] * len(present),
         words=[words if x else None for x, words in zip(present, spans, strict=False)],
     )  # fmt: skip

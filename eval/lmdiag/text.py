@@ -140,6 +140,18 @@ def file_name(name: str, identity: str) -> str:
     return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
 
+_FINAL = re.compile(r"[\s.,;:!?…。，、；：！？]+\Z")
+
+
+def plain_response(text: str) -> str:
+    """Returns a response without outer blanks and final punctuation.
+
+    >>> plain_response(" wooden spoon. ")
+    'wooden spoon'
+    """
+    return _FINAL.sub("", text.strip())
+
+
 def folded(name: str) -> str:
     """Returns a name without letter case, zeros before numbers, blanks and punctuation.
 

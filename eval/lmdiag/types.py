@@ -311,7 +311,8 @@ class TableOptions(Options):
     split: tuple[str, ...] = ()
     """column that names several conditions at once, COLUMN=SEPARATOR:NAME,NAME"""
     gap: str = ""
-    """what stands for the missing word in a sentence (default: ___, [MASK], {} and the like)"""
+    """what stands for the missing word in a sentence, or the column that says so for each row
+    (default: ___, [MASK], {} and the like)"""
     separator: str = ""
     """what separates the regions of a sentence (default: |)"""
     critical: str = ""
@@ -319,6 +320,8 @@ class TableOptions(Options):
     sentence, whose surprisal is then the response"""
     sheet: str = ""
     """sheet of an Excel file: its name, or its number from 1 (default: the first with some text)"""
+    keep_case: bool = False
+    """count responses that differ in letter case as different words, and ask them so"""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> TableOptions:
@@ -342,7 +345,8 @@ class TableOptions(Options):
         """Returns the options together with those of another record."""
         given = self.stored()
         for name, value in other.stored().items():
-            given[name] = value if isinstance(value, str) else (*given.get(name, ()), *value)
+            is_list = isinstance(value, tuple)
+            given[name] = (*given.get(name, ()), *value) if is_list else value
         return TableOptions(**given)
 
 
@@ -358,6 +362,7 @@ class ReadingKeywords(TypedDict, total=False):
     separator: str
     critical: str
     sheet: str
+    keep_case: bool
 
 
 class TableKeywords(ReadingKeywords, total=False):

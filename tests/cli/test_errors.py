@@ -146,7 +146,7 @@ def test_other_commands_have_written_nothing(command, monkeypatch):
 
 
 def test_files_are_written_before_a_reader_of_the_output_can_close_it(command, monkeypatch):
-    """As in `lmdiag cloze ... --out FILE | head`."""
+    """As in `lmdiag compare ... --out FILE | head`."""
 
     def closed(*_):
         raise BrokenPipeError
@@ -158,7 +158,7 @@ def test_files_are_written_before_a_reader_of_the_output_can_close_it(command, m
     table = command.folder / "words.csv"
     table.write_text("text,position,word,rt,surprisal\n" + "".join(words))
     fit = ["fit", "--human", table, "--response", "rt", "--surprisal", "surprisal"]
-    for arguments in (["cloze", command.runs[0]], fit):
+    for arguments in (["compare", *command.runs], fit):
         page = command.folder / f"{arguments[0]}.html"
         command(*arguments, "--out", page)
         assert page.read_text() == "the page"

@@ -170,7 +170,7 @@ def test_agreement(folder, exact, agreement_dir, tmp_path):
 def test_cloze(folder, exact, tmp_path):
     """The table of docs/cloze.md; probabilities of whole words beside the reference's."""
     assert main(["template", "--cloze", str(tmp_path / "responses.csv")]) == 0
-    found = lmdiag.cloze(tmp_path / "responses.csv", models=folder)
+    found = lmdiag.cloze(tmp_path / "responses.csv", models=folder, output=tmp_path)
     measures = found.to_frame().set_index("measure")
     for measure, n, value in shown("cloze.md"):
         assert measures.loc[measure, "n"] == int(n)

@@ -56,7 +56,7 @@ def test_published_tokenizers(name, tmp_path):
         )
 
 
-def test_the_top_word_of_an_uncased_model_is_the_expected_one():
+def test_the_top_word_of_an_uncased_model_is_the_expected_one(tmp_path):
     """It is `vu`, of rank 1; people's `vü` is it, in the accuracy, in lists and in cloze norms."""
     tokenizer = wordpiece("vu", "wu", "the", "deja", ".")
     network = bert(len(tokenizer))
@@ -79,7 +79,7 @@ def test_the_top_word_of_an_uncased_model_is_the_expected_one():
     assert lmdiag.measure(loaded.predict(rows), rows, cased=True)["accuracy@1"].value == 0
     responses = [("vü", 2), ("vu", 1), ("wu", 1)]
     table = [{"context": "The", "response": word, "count": n} for word, n in responses]
-    norms = lmdiag.cloze(DataFrame(table), models=loaded)
+    norms = lmdiag.cloze(DataFrame(table), models=loaded, output=tmp_path)
     figures = norms.to_frame().set_index("measure")["value"]
     p = sum(
         math.exp(float(alone(network, ids, 2)[tokenizer.convert_tokens_to_ids(w)]))

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import lmdiag
-from lmdiag.analysis.cloze import ClozeAnalysis
 from lmdiag.multiverse import Headline
 from lmdiag.report.findings import (
     Difference,
@@ -247,8 +246,7 @@ def cloze(comparisons=(), **models):
     columns = ["model", "measure", "value", "n", "ci_low", "ci_high"]
     rows = [(model, name, *figure) for model, figures in models.items() for name, figure in figures]
     figures = pd.DataFrame(rows, columns=columns)
-    empty = pd.DataFrame()
-    return ClozeAnalysis(empty, empty, empty, figures, [], "responses.csv", comparisons)
+    return SimpleNamespace(figures=figures, models=[*models], comparisons=comparisons)
 
 
 def test_cloze_norms_have_the_agreement_of_first_words_and_the_mass_of_responses():
@@ -256,12 +254,12 @@ def test_cloze_norms_have_the_agreement_of_first_words_and_the_mass_of_responses
     mass = ("mass", (0.194, 12, 0.039, 0.349))
     assert cloze_findings(cloze(gpt2=[agrees, mass])) == [
         "The first word of gpt2 is one that people gave most in 25.0% of 12 items [8.9, 53.2], and "
-        "gpt2 gives all words of people together a probability of 0.194 [0.039, 0.349]."
+        "gpt2 gives all words of people together a probability of 19.4% [3.9, 34.9]."
     ]
     without_interval = ("mass", (0.2, 5, math.nan, math.nan))
     undefined = ("top_agrees", (math.nan, 0, math.nan, math.nan))
     assert cloze_findings(cloze(gpt2=[undefined, without_interval])) == [
-        "gpt2 gives all words of people together a probability of 0.200."
+        "gpt2 gives all words of people together a probability of 20.0%."
     ]
     assert cloze_findings(cloze(gpt2=[undefined])) == []
 

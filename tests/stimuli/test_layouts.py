@@ -10,7 +10,6 @@ from invented_runs import make_run
 
 import lmdiag
 from lmdiag import stimuli
-from lmdiag.analysis.cloze import read_norms
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.report.selections import ReportFigures
@@ -281,7 +280,6 @@ PROPOSED = {
     "words of other names": (
         "Text_ID,Word_Number,Word\n1,2,dog\n1,3,ran\n", "a row per word: for `lmdiag surprisal` "
         "and `lmdiag fit`, with --columns text=Text_ID position=Word_Number word=Word"),
-    "responses": ("item,context,response\n1,The old,hen\n", "for `lmdiag cloze`"),
     "responses of other names": (
         "Subject,Preamble,Answer\n1,The old,hen\n2,The old,man\n",
         "responses of people: for `lmdiag cloze`, with --columns context=Preamble response=Answer"),
@@ -347,14 +345,14 @@ def test_cloze_takes_the_options_of_tables(tmp_path):
     rows = "item,Preamble,a,b\n1,Stop @ now.,it,him\n1,Stop @ now.,it,her\n2,@ flew.,,x\n"
     path = written(tmp_path, rows)
     with pytest.raises(BadInput, match="--critical is for sentences"):
-        read_norms(path, TableOptions(critical="a"))
+        stimuli.load(path, responses=True, critical="a")
     with pytest.raises(BadInput, match="--contrast is for pairs of items: leave it out"):
-        read_norms(path, TableOptions(contrast=("item",)))
+        stimuli.load(path, responses=True, contrast=["item"])
     answers = written(tmp_path, "Preamble,Answer\nThe old,hen\n", "answers.csv")
     with pytest.raises(BadInput, match="perhaps --columns context=Preamble response=Answer"):
-        read_norms(answers)
+        stimuli.load(answers, responses=True)
     options = {"wide": ["a", "b"], "gap": "@", "filter": "item!=2", "columns": "sentence=Preamble"}
-    columns = read_norms(path, TableOptions.of(options)).columns()
+    columns = stimuli.load(path, responses=True, **options).columns()
     shares = dict(zip(columns["target"], columns["cloze"], strict=True))
     assert shares == {"it": 0.5, "him": 0.25, "her": 0.25}
     assert {*columns["context"], *columns["right_context"]} == {"Stop", "now."}

@@ -10,7 +10,6 @@ import pytest
 
 from lmdiag import analyse as analyse_rows
 from lmdiag import stimuli
-from lmdiag.analysis.cloze import read_norms
 from lmdiag.analysis.human import read_human
 from lmdiag.analysis.procedures import Procedure
 from lmdiag.runs.surprisals import read_texts
@@ -31,7 +30,7 @@ def load_stimuli(path, **options):
 
 
 def cloze(path, **options):
-    return [*read_norms(path, TableOptions.of(options)).columns()["item"]]
+    return stimuli.load(path, responses=True, **options).columns()["item"]
 
 
 def fit(path, **options):
@@ -206,7 +205,7 @@ def test_what_is_read_stands_at_the_head_of_results(tmp_path):
         "reads text 1.1, position 1, rt 3: [Dogs]",
         "columns: text: text; position: position; word: word; response: rt; not used: kind",
     )
-    norms = read_norms(written(cloze, tmp_path))
+    norms = stimuli.load(written(cloze, tmp_path), responses=True)
     assert first_rows(norms) == ["item 1.1: The dog sat here. [now]"]
 
 

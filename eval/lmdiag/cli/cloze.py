@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import lmdiag
 from lmdiag.cli import options, say
-from lmdiag.models.loading.options import Loading, Serving
-from lmdiag.protocol import Bos, Unit
+from lmdiag.models.loading.options import Loading, LoadOptions, Serving
+from lmdiag.protocol import Bos, Protocol, QueryOptions, Unit, query_options
+from lmdiag.types import TableOptions
+
+if TYPE_CHECKING:
+    from lmdiag.results import Run
 
 _TABLE_OF_RESPONSES = options.TablesOfResponses()
 
 
 def cloze_command(
-    source: tuple[Path, ...],
+    source: Path,
     /,
     *,
-    model: tuple[str, ...] = (),
+    models: Annotated[options.Models, options.section("Models")] = options.Models(),
     response: str = "",
-    keep_case: bool = False,
     unit: Unit | None = None,
     bos: Bos = "auto",
     layers: options.LayerNames = (),
-    revision: str | None = None,
     output: Path = Path("results"),
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
     table: Annotated[options.TablesOfResponses, options.TABLE] = _TABLE_OF_RESPONSES,
@@ -32,34 +33,39 @@ def cloze_command(
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
     batching: Annotated[options.Batching, options.section("Running")] = options.Batching(),
 ) -> None:
-    """Compares, prints and writes.
+    """Runs models on the words of responses, then shows people beside models.
 
     Args:
         source: table with a row per response (item, context, response), or per word with its count
-            or cloze; or directories of finished runs of words with a column cloze
-        model: models that are asked: Hub ids, local folders, demo:masked or demo:causal
+            or cloze
         response: column of the responses, e.g. of corrected ones (default: response or word)
-        keep_case: count words that differ in letter case as different words, and ask them so
         unit: of probabilities and the model's list (default: word; behind a server and with layers,
             token)
         bos: whether a causal model's context starts with the beginning-of-sequence token
-        revision: branch, tag or commit of the model
-        output: directory that keeps the models' answers: what was interrupted resumes
+        output: directory of the runs: what was interrupted resumes
     """
     showing.check()
-    unit = unit or ("token" if serving.server or layers else "word")
-    keywords = vars(loading) | vars(serving) | {"unit": unit, "bos": bos}
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: say(f"lmdiag: warning: {message}")
-        result = lmdiag.cloze(
-            source,
-            models=model and options.loaded_models(model, revision, **keywords),
-            response=response,
-            keep_case=keep_case,
-            layers=layers,
-            output=output,
-            **vars(batching),
-            **table.stored(),
-        )
-    showing.show(result)
+    from lmdiag.norms import ClozeNorms, responses_of
+    from lmdiag.runs.inputs import load_inputs
+    from lmdiag.runs.processes import Processes
+    from lmdiag.runs.run import RunOptions, run_layers, run_model
+
+    query = QueryOptions(unit=unit or ("token" if serving.server or layers else "word"), bos=bos)
+    load_options = LoadOptions(**query_options(query), **vars(loading), **vars(serving))
+    reading = responses_of(source, TableOptions(**vars(table)), response)
+    runs: list[Run] = []
+    with Processes() as processes:
+        with processes.shared_errors():
+            requested = models.requested(output, str(source))
+            protocol = Protocol(tasks=(), **query_options(query))
+            inputs = load_inputs(str(source), protocol, table=reading, responses=True)
+        for model, revision, name in processes.share(requested):
+            asked = replace(load_options, revision=revision, device=processes.device)
+            how = RunOptions(output, name, **vars(batching))
+            if layers:
+                runs += run_layers(model, asked, layers, inputs, how, processes)
+            elif run := run_model(model, asked, inputs, how, processes):
+                runs.append(run)
+    if runs:
+        say(f"lmdiag: runs in {', '.join(str(run.path) for run in runs)}")
+        showing.show(ClozeNorms(runs, ("layer",) if layers else ()))

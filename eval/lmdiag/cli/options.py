@@ -218,7 +218,7 @@ class ShowingAnew(Showing):
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("gap", "separator", "critical")
+@hides("gap", "separator", "critical", "keep_case")
 class TablesOfItems(TableOptions):
     """How tables with a row per item and condition are read."""
 
@@ -230,13 +230,13 @@ class TablesOfResponses(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("columns", "good", "contrast", "gap", "critical")
+@hides("columns", "good", "contrast", "gap", "critical", "keep_case")
 class TablesOfTexts(TableOptions):
     """How tables of texts are read."""
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("filter", "good", "contrast", "gap", "separator", "critical")
+@hides("filter", "good", "contrast", "gap", "separator", "critical", "keep_case")
 class TablesOfWords(TableOptions):
     """How tables with a row per word are read."""
 

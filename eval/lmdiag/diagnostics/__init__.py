@@ -52,8 +52,8 @@ def word_columns() -> frozenset[str]:
 
 
 def forms() -> list[str]:
-    """Returns the names of the forms of data that are not rows with a blank."""
-    return [name for name, x in declared().items() if x.is_form and x.asks == "sentence"]
+    """Returns the names of the forms of data that are not rows with a word to be scored."""
+    return [name for name, x in declared().items() if x.is_form and name != "custom"]
 
 
 def get(task: str, form: str = "") -> Diagnostic:

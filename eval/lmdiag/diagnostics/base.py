@@ -259,6 +259,8 @@ class Diagnostic:
         item_within: column within which the numbers of items are unique; "" for all rows.
         breakdowns: its columns that are break-downs, further ones that are even if they have many
             levels, and core columns that are if they have a few.
+        top: least length of the lists of top words that are asked for.
+        interval_from: number of items from which on a mean has an interval.
         form: of the data of any name that it is for, see `Stimuli.form`; "" for a built-in one.
     """
 
@@ -289,6 +291,8 @@ class Diagnostic:
     has_regions: bool = False
     item_within: str = ""
     breakdowns: tuple[str, ...] = ()
+    top: int = 5
+    interval_from: int = 2
     form: str = ""
 
     @property

@@ -45,6 +45,24 @@ WHOLE_SENTENCES = Diagnostic(
     finding=_OF_SENTENCES,
 )
 
+_OF_NORMS = ("mass", "top_agrees", "divergence", "spearman", "spearman_pooled")
+
+CLOZE_NORMS = Diagnostic(
+    name="cloze",
+    form="cloze",
+    about=(
+        "What people said at a blank, and what models expect there. Mass: the probability of all "
+        "words that people gave. Divergence: the bits that a response costs beyond the entropy of "
+        "the responses. Spearman: over the words of an item."
+    ),
+    columns=(Column("cloze", "number", required=True), Column("count", "number")),
+    tables=(TableShape("People and models", "", _OF_NORMS),),
+    charts=(),
+    headlines=(FigureSelection(_OF_NORMS),),
+    top=10,
+    interval_from=8,
+)
+
 _UNUSED = (
     "pairID", "pair_id", "lexically_identical", "simple_LM_method", "one_prefix_method",
     "two_prefix_method", "one_prefix_prefix", "one_prefix_word_good", "one_prefix_word_bad",

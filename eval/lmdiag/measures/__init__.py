@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from lmdiag.measures.accuracy import with_expected
 from lmdiag.measures.agreement import AGREEMENT_LAYOUT, CUTOFFS
+from lmdiag.measures.cloze import ItemWords, item_measures, response_folds, words_of_items
 from lmdiag.measures.contrasts import probability_difference, sensitivity
 from lmdiag.measures.norms import cloze_correlations, human_shares
 from lmdiag.measures.regions import (
@@ -25,9 +26,11 @@ from lmdiag.measures.registry import (
     REGISTRY,
     MeasureName,
     is_human,
+    is_pooled,
     measures_of,
     register,
     registered,
+    shown_as,
 )
 from lmdiag.measures.rows import PSEUDO
 from lmdiag.measures.scores import (
@@ -44,8 +47,9 @@ from lmdiag.measures.scores import (
 
 __all__ = [
     "AGREEMENT_LAYOUT", "CRITICAL", "CUTOFFS", "EMPTY_REGION_BITS", "PSEUDO", "REGISTRY", "Columns",
-    "Labels", "MeasureName", "Scores", "Statistic", "Trials", "cloze_correlations",
-    "critical_region", "fold_word", "folds_for", "human_shares", "is_human", "match_rule",
-    "measures_of", "part_bits", "probability_difference", "quartiles", "register", "registered",
-    "sensitivity", "sentence_parts", "with_expected",
+    "ItemWords", "Labels", "MeasureName", "Scores", "Statistic", "Trials", "cloze_correlations",
+    "critical_region", "fold_word", "folds_for", "human_shares", "is_human", "is_pooled",
+    "item_measures", "match_rule", "measures_of", "part_bits", "probability_difference",
+    "quartiles", "register", "registered", "response_folds", "sensitivity", "sentence_parts",
+    "shown_as", "with_expected", "words_of_items",
 ]  # fmt: skip

@@ -28,6 +28,10 @@ class Measure:
         is_human: whether it is a figure of people, of the data alone.
         one_kind: why it is not compared between a causal model and one that sees both sides; ""
             where it is.
+        is_pooled: whether it is over parts of items, which depend on each other: it has no interval
+            and is not compared.
+        shown_as: the measure that is shown and compared in its place, from which it differs by a
+            constant for each item; "" for none.
     """
 
     function: ScoreFunction
@@ -35,6 +39,8 @@ class Measure:
     of: tuple[str, ...]
     is_human: bool = False
     one_kind: str = ""
+    is_pooled: bool = False
+    shown_as: str = ""
 
     def scores(self, trials: Trials, **options: Any) -> list[Scores]:
         """Returns its scores, of the options with those that the function takes."""
@@ -52,12 +58,14 @@ def register(
     *names: str,
     is_human: bool = False,
     one_kind: str = "",
+    is_pooled: bool = False,
+    shown_as: str = "",
     **labels: str,
 ) -> Callable[[Registered], Registered]:
     """Registers a function.
 
     Args:
-        of, is_human, one_kind: see `Measure`.
+        of, is_human, one_kind, is_pooled, shown_as: see `Measure`.
         names: of its measures, without a parameter: `accuracy` for `accuracy@5`.
         labels: name -> words for readers, of those that do not go by their name in words.
     """
@@ -65,7 +73,8 @@ def register(
     def add(function: Registered) -> Registered:
         diagnostics = (of,) if isinstance(of, str) else of
         spelled = dict.fromkeys(names, "") | labels
-        REGISTRY.append(Measure(function, spelled, diagnostics, is_human, one_kind))
+        how = is_human, one_kind, is_pooled, shown_as
+        REGISTRY.append(Measure(function, spelled, diagnostics, *how))
         return function
 
     return add
@@ -90,6 +99,18 @@ def is_human(name: str) -> bool:
     """Returns whether a measure is a figure of people, which says nothing of perturbed rows."""
     entry = registered(name)
     return entry is not None and entry.is_human
+
+
+def is_pooled(name: str) -> bool:
+    """Returns whether a measure is over parts of items, see `Measure.is_pooled`."""
+    entry = registered(name)
+    return entry is not None and entry.is_pooled
+
+
+def shown_as(name: str) -> str:
+    """Returns the measure that is shown in the place of another one; "" for none."""
+    entry = registered(name)
+    return entry.shown_as if entry else ""
 
 
 class MeasureName(NamedTuple):

@@ -210,8 +210,8 @@ class Trials:
             return True
         if not self.has("log_prob"):
             return False
-        tied = math.isclose(*self.log_prob[[row, other]], rel_tol=0, abs_tol=_ROUNDING)
-        return tied and all(_plain(a) == _plain(b) for a, b in pairs)
+        is_same = is_tied(*self.log_prob[[row, other]])
+        return is_same and all(without_differences(a) == without_differences(b) for a, b in pairs)
 
 
 class Contrasts:
@@ -362,10 +362,17 @@ def match_rule(folds: Collection[Fold]) -> str:
     return f"without {', '.join(others)} and {last}" if others else f"without {last}"
 
 
-def _plain(text: str) -> str:
-    """A text without what tokenizers may remove: see `fold_word`; characters without width, blanks.
+def is_tied(log_prob: float, other: float) -> bool:
+    """Returns whether two log-probabilities are the same but for rounding; NaN is not."""
+    return math.isclose(log_prob, other, rel_tol=0, abs_tol=_ROUNDING)
 
-    >>> _plain("The  Caf\u00e9") == _plain("the cafe")
+
+def without_differences(text: str) -> str:
+    """Returns a text without what tokenizers may remove.
+
+    That is what `fold_word` says, characters without width, and blanks.
+
+    >>> without_differences("The  Caf\u00e9") == without_differences("the cafe")
     True
     """
     kept = fold_word(text, get_args(Fold))

@@ -11,13 +11,13 @@ from functools import singledispatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lmdiag.analysis.cloze import ClozeAnalysis
 from lmdiag.analysis.designs import Analysis
 from lmdiag.analysis.fit import HumanFit
 from lmdiag.comparison import Comparisons
 from lmdiag.evaluation import Measures
 from lmdiag.files import user_path
 from lmdiag.multiverse import Multiverse
+from lmdiag.norms import ClozeNorms
 from lmdiag.report import formats
 from lmdiag.report.charts.output import notebook
 from lmdiag.report.cloze import cloze_output
@@ -48,7 +48,7 @@ output_of.register(Measures, lambda measures: measures_output(measures.results, 
 output_of.register(Comparisons, comparisons_output)
 output_of.register(Analysis, analysis_output)
 output_of.register(HumanFit, fit_output)
-output_of.register(ClozeAnalysis, cloze_output)
+output_of.register(ClozeNorms, cloze_output)
 output_of.register(Multiverse, multiverse_output)
 
 

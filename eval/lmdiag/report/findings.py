@@ -13,13 +13,13 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from lmdiag import diagnostics
-from lmdiag.analysis.cloze import LABELS, ClozeAnalysis
 from lmdiag.analysis.designs import UNITS, Analysis
 from lmdiag.analysis.fit import HumanFit, ModelFit
 from lmdiag.analysis.regression import names_in, sides
 from lmdiag.diagnostics import Finding
 from lmdiag.measures import MeasureName, Statistic
 from lmdiag.multiverse import Multiverse
+from lmdiag.norms import ClozeNorms
 from lmdiag.report import numbers
 from lmdiag.results import Figure, FigureKey, Results
 from lmdiag.results.models import model_label
@@ -459,10 +459,10 @@ def _fit_sentence(model: ModelFit, what: str, response: str) -> str:
 # ---- cloze norms --------------------------------------------------------------------------------
 
 
-def cloze_findings(analysis: ClozeAnalysis) -> list[str]:
+def cloze_findings(norms: ClozeNorms) -> list[str]:
     """Returns how often the first words of people and models agree, and what sets models apart."""
     sentences = []
-    for model, table in analysis.figures.groupby("model", sort=False):
+    for model, table in norms.figures.groupby("model", sort=False):
         figures = {row.measure: row for row in table.itertuples() if not math.isnan(row.value)}
         agrees = figures.get("top_agrees")
         mass = figures.get("mass")
@@ -472,19 +472,21 @@ def cloze_findings(analysis: ClozeAnalysis) -> list[str]:
             share = f"{_percent(agrees.value)} of {agrees.n} items{_within(agrees, 'share')}"
             parts.append(f"the first word of {name} is one that people gave most in {share}")
         if mass:
-            value = f"{numbers.number(mass.value, 'mean')}{_within(mass, 'mean')}"
+            value = f"{_percent(mass.value)}{_within(mass, 'share')}"
             parts.append(f"{name} gives all words of people together a probability of {value}")
         if parts:
             text = ", and ".join(parts)
             sentences.append(f"{_capital(text) if agrees else text}.")
     pairs: dict[str, list[Difference]] = {}
-    for x in analysis.comparisons:
-        label, _, unit = LABELS.get(x.measure, MeasureName.of(x.measure).label).partition(", ")
-        unit = {"%": " points", "bits": " bits"}.get(unit, "")
+    for x in norms.comparisons:
+        label = MeasureName.of(x.measure).label
+        is_percent = x.statistic in ("proportion", "share")
+        unit = " points" if is_percent else " bits" * label.endswith(", bits")
+        label = label.removesuffix(", bits")
         text = numbers.signed(x.difference, x.statistic) + unit
         difference = Difference(label, text, x.difference, x.p_adjusted)
-        pairs.setdefault(analysis.models[x.number], []).append(difference)
-    return sentences + (comparisons_findings(analysis.models[0], pairs) if pairs else [])
+        pairs.setdefault(norms.models[x.number], []).append(difference)
+    return sentences + (comparisons_findings(norms.models[0], pairs) if pairs else [])
 
 
 def _within(row: Any, statistic: Statistic) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from lmdiag.comparison import not_compared
+from lmdiag.norms import ClozeNorms
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.task_runs import TaskRuns
+from lmdiag.report.cloze import cloze_output
 from lmdiag.report.comparisons import RunPair, compared, in_detail, notes, pair_findings
 from lmdiag.report.designs import designs_of
 from lmdiag.report.findings import models_findings, run_findings
@@ -48,6 +51,7 @@ class Report:
         figures: of these runs.
         detailed: positions of the runs whose items and charts of items are shown.
         chosen: ids of items that are shown in tables.
+        across: keys of `KNOBS` in which they may differ.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class Report:
         self.figures = ReportFigures.of([run.results for run in self.runs])
         self.detailed = in_detail(self.runs)
         self._design = design
-        self._across = across
+        self.across = across
         self._measures = measures
         self.chosen = items
         if items:
@@ -91,7 +95,7 @@ class Report:
     @cached_property
     def comparisons(self) -> list[RunPair]:
         """Of pairs of the runs; `BadInput` if they differ in data or protocol."""
-        return compared(self.runs, self.figures.sources, self._across, self._measures)
+        return compared(self.runs, self.figures.sources, self.across, self._measures)
 
     @cached_property
     def designs(self) -> list[Section]:
@@ -129,7 +133,18 @@ class Report:
 
 
 def runs_output(report: Report) -> Output:
-    """Returns what is shown of runs.
+    """Returns what is shown of runs; of people's responses, these beside what models expect."""
+    output = _runs_output(report)
+    forms = {tuple(rows.form for rows in run.stimuli.values()) for run in report.runs}
+    if forms != {("cloze",)}:
+        return output
+    shown = cloze_output(ClozeNorms(report.runs, report.across))
+    chosen = [_chosen_items(report)] if report.chosen else []
+    return replace(output, sections=[*shown.sections, *chosen], findings=())
+
+
+def _runs_output(report: Report) -> Output:
+    """What is shown of runs.
 
     Conditions of own data, trends over training or size, headline figures, differences between the
     runs, then a section per diagnostic.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from lmdiag.diagnostics import TableShape
+from lmdiag.measures import shown_as
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.grid import (
@@ -126,6 +127,7 @@ def _tables(
     breakdowns = figures.table["by"][figures.table["task"] == task].unique()
     everywhere = TableShape("All measures", "", ("*",), ("address",), "setting", (*breakdowns,))
     everything = figures.select(task, everywhere)
+    everything = everything[[not shown_as(name) for name in everything["measure"]]]
     rest = everything.sort_values(["measure_rank", "by_rank", "level_rank"], kind="stable")
     declared = figures.diagnostic(task).tables
     for shape in declared:

@@ -434,7 +434,7 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     how |= {"allow_duplicates": True, **results.table.stored()}
     loaded = {}
     for task, facts in results.data.tasks.items():
-        loaded[task] = stimuli.load(source, task, **how)
+        loaded[task] = stimuli.load(source, task, responses=facts.form == "cloze", **how)
         if loaded[task].fingerprint != facts.fingerprint:
             other = f"{loaded[task].fingerprint}, the run's is {facts.fingerprint}"
             raise BadInput(

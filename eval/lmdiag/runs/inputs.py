@@ -80,6 +80,11 @@ class Inputs:
         return replace(self, protocol=replace(self.protocol, layer=layer))
 
     @property
+    def top(self) -> int:
+        """Length of the lists of top words that are asked for."""
+        return max(self.protocol.top, *(rows.diagnostic.top for rows in self.stimuli.values()))
+
+    @property
     def asks(self) -> Literal["word", "sentence"]:
         """What all rows ask, see `Diagnostic.asks`."""
         return next(iter(self.stimuli.values())).diagnostic.asks
@@ -93,6 +98,7 @@ def load_inputs(
     allow_duplicates: bool = False,
     design: DesignOptions = FOUND_DESIGN,
     table: TableOptions = AS_IT_IS,
+    responses: bool = False,
 ) -> Inputs:
     """Loads the rows of the protocol's tasks and perturbs them for each setting.
 
@@ -101,7 +107,7 @@ def load_inputs(
         protocol: tasks, perturbations, shuffles, seed and limit count here. Without tasks, those of
             the three diagnostics that the data set has, or else all; see `perturb.chosen`.
         verbs: file of verb forms; None for those of the data set.
-        allow_duplicates: see `lmdiag.stimuli.load`.
+        allow_duplicates, responses: see `lmdiag.stimuli.load`.
         design, table: see `Inputs`.
     """
     from lmdiag import stimuli
@@ -115,7 +121,7 @@ def load_inputs(
         tasks = tuple(task for task in available if task in DIAGNOSTICS) or tuple(available)
     protocol = replace(protocol, tasks=tasks, perturb=chosen(protocol.perturb, tasks))
     how: dict[str, Any] = {"limit": protocol.limit, "seed": seed}
-    how |= {"allow_duplicates": allow_duplicates, **table.stored()}
+    how |= {"allow_duplicates": allow_duplicates, "responses": responses, **table.stored()}
     loaded = {task: stimuli.load(data, task, **how) for task in tasks}
     _check_together(loaded)
     check_columns(loaded, design)

@@ -110,6 +110,8 @@ def run_layers(
     inputs: Inputs,
     run_options: RunOptions,
     processes: Processes | None = None,
+    *,
+    loaded: Model | None = None,
 ) -> list[Run]:
     """Runs one model after each of some layers, in one pass over the questions.
 
@@ -118,14 +120,14 @@ def run_layers(
 
     Args:
         layers: numbers, or "all".
-        model_id, options, inputs, run_options, processes: see `run_model`.
+        model_id, options, inputs, run_options, processes, loaded: see `run_model`.
 
     Returns:
         the finished runs by layer; [] on all processes but the first.
     """
     processes = processes or Processes(alone=True)
     beginning = time.monotonic()
-    model = load_everywhere(model_id, options, processes)
+    model = loaded or load_everywhere(model_id, options, processes)
     loading = time.monotonic() - beginning
     model.info = replace(model.info, name=run_options.name)
     info = model.info
@@ -245,7 +247,7 @@ def _ask(
         label = None if run_options.quiet else model.info.name or model.info.id
     with journal:
         return predict(
-            model, inputs.settings, top=inputs.protocol.top, batch_size=run_options.batch_size,
+            model, inputs.settings, top=inputs.top, batch_size=run_options.batch_size,
             journal=journal if processes.first or not processes.together else None,
             processes=processes, label=label,
         )  # fmt: skip

@@ -27,6 +27,7 @@ from lmdiag.keywords import with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.published import suite_rows
 from lmdiag.stimuli.reading import read_items
+from lmdiag.stimuli.responses import are_responses, response_rows
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.table import checked
 from lmdiag.table_files import MEMORY, read_memory
@@ -88,6 +89,7 @@ def load(
     limit: int | None = None,
     seed: int = 0,
     allow_duplicates: bool = False,
+    responses: bool = False,
     **reading: Unpack[TableKeywords],
 ) -> Stimuli:
     """Reads the stimuli of one task and checks them.
@@ -105,6 +107,8 @@ def load(
         limit: maximum number of rows, see `lmdiag.stimuli.rows.sample`.
         seed: of the sample.
         allow_duplicates: keep one of identical rows of own data, instead of an error.
+        responses: the rows are people's responses, see `lmdiag.stimuli.responses`, also where their
+            columns may be stimuli.
         reading: how a table of own rows is read, fields of `lmdiag.types.TableOptions`, e.g.
             columns={"context": "text"}, filter="type=critical", wide=["match", "mismatch"].
 
@@ -131,6 +135,9 @@ def load(
             there = f"no task {task!r}{suggest(task, tasks)}" if task else "several tasks"
             raise BadInput(f"{source} has {there}: choose from {', '.join(tasks) or 'none'}")
         table = dataset.read(task, options.sheet)
+        responses = responses or are_responses(table, options)
+        if responses:  # NA may be a word
+            table = dataset.read(task, options.sheet, raw=True)
         commit = dataset.commit(task)
         source = dataset.name
     else:
@@ -138,7 +145,11 @@ def load(
         task = task or MEMORY
         commit = None
         table = suite_rows(data, MEMORY, task) if _is_suite(data) else read_memory(data)
-    table = read_items(table, task, options, allow_duplicates=allow_duplicates)
+        responses = responses or are_responses(table, options)
+    if responses:
+        table = response_rows(table, options)
+    else:
+        table = read_items(table, task, options, allow_duplicates=allow_duplicates)
     columns = checked(table, task)
     index = table.rows.index
     if limit is not None and limit < len(table):

@@ -44,8 +44,11 @@ _LANGUAGE = r"[a-z]{2,3}([-_][A-Za-z]{2,4})*"
 _parsed = lru_cache(maxsize=8)(files.parse_yaml)
 
 
-def read_file(path: Path, sheet: str = "") -> Table:
-    """Reads a table, a test suite, or the lines of an extended set as one column."""
+def read_file(path: Path, sheet: str = "", *, raw: bool = False) -> Table:
+    """Reads a table, a test suite, or the lines of an extended set as one column.
+
+    `raw`: see `lmdiag.table_files.read_table`.
+    """
     suffix = path.suffix.lower()
     if suffix not in _SUFFIXES:
         remedy = f"give a directory or a file ending in {', '.join(_SUFFIXES)}"
@@ -56,7 +59,7 @@ def read_file(path: Path, sheet: str = "") -> Table:
         lines = files.read_text(path).removesuffix("\n").split("\n")
         index = row_index(range(1, len(lines) + 1), "line")
         return Table.of(str(path), {TEXT: lines}, index)
-    return read_table(path, sheet=sheet)
+    return read_table(path, raw=raw, sheet=sheet)
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,8 @@ class Dataset:
             return commit if isinstance(commit, str) else None
         return None
 
-    def read(self, config: str, sheet: str = "") -> Table:
-        """Reads all rows of a config, of Excel files those of a sheet."""
+    def read(self, config: str, sheet: str = "", *, raw: bool = False) -> Table:
+        """Reads all rows of a config, of Excel files those of a sheet; see `read_table`."""
         patterns = self.configs[config]
         if self.is_hub:
             _snapshot(self.name, self.root.name, patterns)
@@ -103,7 +106,9 @@ class Dataset:
             raise BadInput(f"{self.name}: {problem}") from None
         if not paths:
             raise BadInput(f"{self.name}: no file {patterns[0]} for {config}: build it again")
-        return _concatenated([self._in_folder(path, read_file(path, sheet)) for path in paths])
+        return _concatenated(
+            [self._in_folder(path, read_file(path, sheet, raw=raw)) for path in paths]
+        )
 
     def _in_folder(self, path: Path, table: Table) -> Table:
         """The rows of a file, with what its place says of pairs."""

@@ -14,7 +14,7 @@ from typing import Any
 from lmdiag.spacing import LONGEST_LOOK, has_space
 from lmdiag.stimuli.table import GAP, MARKUP, text_problem
 from lmdiag.table_files import Table
-from lmdiag.text import WITHOUT_SPACES, folded, shortened
+from lmdiag.text import WITHOUT_SPACES, first_few, folded, shortened
 from lmdiag.types import AS_IT_IS, GAP_SPACES, BadInput, Query, TableOptions
 
 PAIR = ("sentence_good", "sentence_bad")
@@ -60,6 +60,9 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
     """
     if table.form:
         return table
+    if options.keep_case:
+        remedy = "leave it out, nothing is read by it here"
+        raise BadInput(f"{table.name}: --keep-case is for responses of people: {remedy}")
     table = without_gaps(table, options.gap)
     form = "sentences" if "sentence" in table.chosen & {*table.columns} else form_of(table.columns)
     if form == "sentences":
@@ -184,9 +187,12 @@ def without_gaps(table: Table, gap: str) -> Table:
         raise BadInput(f"{table.name}: --gap {gap}: {remedy}")
     if not has_target or ("context" in table.columns and not gap):
         return table
-    pattern = re.compile(re.escape(gap) if gap else GAP, 0 if gap else re.IGNORECASE)
     texts = [text if isinstance(text, str) else "" for text in table.columns.get("sentence", ())]
-    gaps = [[*pattern.finditer(text)] for text in texts]
+    marks = table.columns.get(gap, [gap] * len(texts))  # each row may have its own
+    patterns = [re.escape(str(mark or "")) or r"(?!)" if gap else GAP for mark in marks]
+    flags = 0 if gap else re.IGNORECASE
+    pairs = zip(patterns, texts, strict=True)
+    gaps = [[*re.finditer(pattern, text, flags)] for pattern, text in pairs]
     if not any(gaps):
         if gap:
             raise BadInput(f"{table.name}: --gap {gap}: no sentence has it")
@@ -197,8 +203,8 @@ def without_gaps(table: Table, gap: str) -> Table:
     table.refuse({row: f"the column sentence has {text}: {rule}" for row, text in has.items()})
     matches = [match for (match,) in gaps]
     made = _around_gaps(matches, table.columns["target"])
-    marks = ", ".join(dict.fromkeys(match[0] for match in matches))
-    note = f"gap: {marks} in the sentence is the place of the target, context is what precedes it"
+    shown = first_few([*dict.fromkeys(match[0] for match in matches)], 5)
+    note = f"gap: {shown} in the sentence is the place of the target, context is what precedes it"
     return table.having(made, note, without=("sentence",))
 
 

@@ -383,8 +383,11 @@ def as_typed(options: TableOptions) -> str:
     fields = ("columns", "wide", "split", "critical")
     given = options.stored()
     values = {name: given[name] for name in (*fields, *given) if name in given}
-    texts = (shlex.join([value] if isinstance(value, str) else value) for value in values.values())
-    return " ".join(f"--{name} {text}" for name, text in zip(values, texts, strict=True))
+    words: list[str] = []
+    for name, value in values.items():
+        texts = [] if value is True else [value] if isinstance(value, str) else value
+        words += [f"--{name.replace('_', '-')}", *texts]
+    return shlex.join(words)
 
 
 def critical_options(columns: Mapping[str, Sequence[Any]]) -> list[str]:

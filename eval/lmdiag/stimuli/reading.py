@@ -52,6 +52,7 @@ _MARGIN = 0.25
 # options that some commands have no use for -> what they are for
 _OF_ITEMS = dict.fromkeys(("gap", "separator", "critical"), "sentences")
 _OF_ITEMS |= dict.fromkeys(("good", "contrast"), "pairs of items")
+_OF_ITEMS["keep_case"] = "responses of people"
 
 
 def read_items(table: Table, task: str, options: TableOptions, *, allow_duplicates: bool) -> Table:
@@ -67,7 +68,8 @@ def read_items(table: Table, task: str, options: TableOptions, *, allow_duplicat
         table = first_steps(table, options, ITEM_COLUMNS, allow_duplicates=allow_duplicates)
     elif options != AS_IT_IS:
         option = next(iter(options.stored()))
-        raise BadInput(f"--{option} is for tables of your own, and {table.name} is none")
+        what = f"--{option.replace('_', '-')} is for tables of your own"
+        raise BadInput(f"{what}, and {table.name} is none")
     table = in_form(table, task, options)
     if is_own:
         check_layout(table)
@@ -126,10 +128,7 @@ def read_rows(
         options, known, how: see `first_steps`.
         reads: options for pairs and for the parts of sentences that the caller takes.
     """
-    for option in options.stored():
-        if option in _OF_ITEMS and option not in reads:
-            what = _OF_ITEMS[option]
-            raise BadInput(f"--{option} is for {what}: leave it out, nothing is read by it here")
+    refuse_options(options, reads)
     is_file = isinstance(source, str | Path)
     table = (
         read_table(user_path(str(source)), raw=raw, sheet=options.sheet)
@@ -137,6 +136,14 @@ def read_rows(
         else read_memory(source)
     )
     return first_steps(table, options, known, **how)
+
+
+def refuse_options(options: TableOptions, reads: Collection[str]) -> None:
+    """Refuses options for pairs and the parts of sentences that are not among those it reads."""
+    for option in options.stored():
+        if option in _OF_ITEMS and option not in reads:
+            what = f"--{option.replace('_', '-')} is for {_OF_ITEMS[option]}"
+            raise BadInput(f"{what}: leave it out, nothing is read by it here")
 
 
 def first_steps(

@@ -19,7 +19,7 @@ from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.items import MAX_LISTED, Item
 from lmdiag.text import visible
 
-_FLOOR = 1e-8
+FLOOR = 1e-8
 """Smallest probability on an axis; smaller ones are drawn at its end."""
 
 
@@ -122,7 +122,7 @@ def _pairs(items: Sequence[Item], chart: Chart, bits: bool, far: str) -> pd.Data
 
 def axis_of(channel: str, column: str, title: str, values: pd.Series[float], bits: bool) -> Any:
     """Returns a channel of surprisals, or of probabilities on a logarithmic scale."""
-    low = math.floor(math.log10(max(_FLOOR, values[values > 0].min() if values.any() else 0.1)))
+    low = math.floor(math.log10(max(FLOOR, values[values > 0].min() if values.any() else 0.1)))
     low = min(low, -2)  # three ticks at least
     scale: dict[str, Any] = {"type": "log", "domain": [10.0**low, 1.0], "clamp": True}
     if bits:

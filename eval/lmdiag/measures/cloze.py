@@ -1,0 +1,203 @@
+"""Measures of cloze norms: people's responses at a blank beside what a model expects there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lmdiag import stats
+from lmdiag.measures.registry import register
+from lmdiag.measures.scores import (
+    Floats,
+    Scores,
+    Statistic,
+    Trials,
+    build,
+    floats,
+    fold_word,
+    is_tied,
+    objects,
+    positions,
+    without_differences,
+)
+from lmdiag.text import plain_response
+from lmdiag.types import Fold
+
+_ROUNDING = 0.005
+"""How far a published share may be from the counted one."""
+
+_LENGTHS = (
+    "masked models spread the probability of whole words over lengths of one, two and three pieces"
+)
+
+
+class ItemWords(NamedTuple):
+    """The words of an item, and the model's list of words there.
+
+    Attributes:
+        item: its name.
+        rows: positions of the spellings of each word, the most frequent first.
+        shares: of the responses, (n words,).
+        log_prob: in nats, (n words,); NaN where it is not known.
+        top_shares: share of the responses of each word of the model's list; 0 for none.
+    """
+
+    item: str
+    rows: Sequence[Sequence[int]]
+    shares: Floats
+    log_prob: Floats
+    top_shares: Sequence[float]
+
+
+def words_of_items(trials: Trials) -> Iterator[ItemWords]:
+    """Yields the words of each item; spellings that the model reads as the same tokens are one.
+
+    The words of the model's list are changed as responses are: without final punctuation, and
+    without case where no response has a capital.
+    """
+    targets = trials.rows["target"]
+    shares = floats(trials.rows["cloze"])
+    folds = response_folds(targets, trials.folds)
+    absent = [None] * len(targets)
+    tops = trials.predictions.get("top_words") or absent
+    top_log_probs = trials.predictions.get("top_log_probs") or absent
+    for item, where in positions(objects(trials.rows["item"])).items():
+        rows = where.tolist()
+        listed = [plain_response(word) for word in tops[rows[0]] or ()]
+        words = [targets[row] for row in rows]
+        log_probs = [*trials.log_prob[rows], *(top_log_probs[rows[0]] or [math.nan] * len(listed))]
+        numbers = same_words([*words, *listed], log_probs, folds)
+        spellings: dict[int, list[int]] = {}
+        for row, number in zip(rows, numbers, strict=False):
+            spellings.setdefault(number, []).append(row)
+        share_of = {number: float(shares[of].sum()) for number, of in spellings.items()}
+        yield ItemWords(
+            item,
+            [*spellings.values()],
+            np.array([*share_of.values()]),
+            trials.log_prob[[of[0] for of in spellings.values()]],
+            [share_of.get(number, 0.0) for number in numbers[len(rows) :]],
+        )
+
+
+def response_folds(targets: Sequence[str], folds: Collection[Fold]) -> list[Fold]:
+    """Returns the differences that do not count between responses and a model's words.
+
+    Beside those of the model it is letter case, where no response has a capital letter.
+    """
+    has_capitals = any(word != word.lower() for word in targets)
+    return [*folds] if has_capitals or "case" in folds else ["case", *folds]
+
+
+def same_words(
+    words: Sequence[str], log_probs: Sequence[float], folds: Collection[Fold]
+) -> list[int]:
+    """Returns the number of each word, the same for spellings that are the same tokens.
+
+    These differ by `folds` alone, or in case, accents, forms or white space alone and have the same
+    log-probability.
+
+    >>> same_words(["vu", "v\u00fc", "VU", "wu"], [-1.0, -1.0, -9.0, -1.0], ["case"])
+    [0, 0, 0, 1]
+    """
+    firsts: dict[str, list[tuple[int, str, float]]] = {}
+    numbers = list[int]()
+    for word, log_prob in zip(words, log_probs, strict=True):
+        folded = fold_word(word, folds)
+        known = firsts.setdefault(without_differences(word), [])
+        matches = (n for n, text, nats in known if text == folded or is_tied(nats, log_prob))
+        number = next(matches, -1)
+        if number < 0:
+            number = max(numbers, default=-1) + 1
+            known.append((number, folded, log_prob))
+        numbers.append(number)
+    return numbers
+
+
+def item_measures(shares: Floats, log_prob: Floats, top_share: float) -> dict[str, float]:
+    """Returns the measures of an item; NaN where undefined.
+
+    mass: sum of p over the words that people gave. top_agrees: whether the model's most probable
+    word is a most frequent response. cross_entropy: -sum q log2 p, bits. divergence: this minus the
+    entropy of q. These are undefined where the shares do not add up to 1 (but for rounding), since
+    words are missing, and all but top_agrees where p of a word is not known; mass, too, where it is
+    above 1, as that of tokens that begin each other. spearman: of q and p over the words with a
+    known p, at least three.
+
+    Args:
+        shares: of the responses of each word, q, (n,).
+        log_prob: of each word in nats, (n,); NaN where it is not known.
+        top_share: share of the responses of the model's most probable word; NaN where it has none.
+    """
+    q = shares[shares > 0]
+    nats = log_prob[shares > 0]
+    is_complete = abs(q.sum() - 1) <= _ROUNDING * len(q) + 1e-9
+    is_known = is_complete and bool(np.isfinite(nats).all())
+    has_top = is_complete and not math.isnan(top_share)
+    mass = float(np.exp(nats).sum()) if is_known else math.nan
+    cross_entropy = float(-(q * nats).sum() / math.log(2)) if is_known else math.nan
+    pairs = np.column_stack([log_prob, shares])[~np.isnan(log_prob)]
+    return {
+        "mass": min(mass, 1.0) if mass < 1 + 1e-4 else math.nan,
+        "top_agrees": float(top_share >= q.max() - 1e-12) if has_top else math.nan,
+        "cross_entropy": cross_entropy,
+        "divergence": cross_entropy + float((q * np.log2(q)).sum()),
+        "spearman": stats.point(pairs, "spearman") if len(pairs) >= 3 else math.nan,
+    }
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "mass": "share", "top_agrees": "proportion", "cross_entropy": "mean", "divergence": "mean",
+    "spearman": "mean",
+}  # fmt: skip
+"""Measure of an item -> how its values become a figure."""
+
+
+def _scores(trials: Trials, *names: str) -> list[Scores]:
+    """The values of measures for the items."""
+    if not trials.has("log_prob"):
+        return []
+    items = [*words_of_items(trials)]
+    values = [
+        item_measures(of.shares, of.log_prob, next(iter(of.top_shares), math.nan)) for of in items
+    ]
+    ids = objects([of.item for of in items])
+    return [
+        build(name, ids, floats([of[name] for of in values]), STATISTICS[name], over="item")
+        for name in names
+    ]
+
+
+@register("cloze", "mass", divergence="divergence, bits", one_kind=_LENGTHS)
+def mass_and_divergence(trials: Trials) -> list[Scores]:
+    """Returns the probability of people's words, and the bits beyond their own entropy."""
+    return _scores(trials, "mass", "divergence")
+
+
+@register("cloze", cross_entropy="cross-entropy, bits", one_kind=_LENGTHS, shown_as="divergence")
+def cross_entropy(trials: Trials) -> list[Scores]:
+    """Returns the bits that a model needs for a response."""
+    return _scores(trials, "cross_entropy")
+
+
+@register("cloze", top_agrees="top word agrees", spearman="Spearman, log p and cloze")
+def agreement_on_words(trials: Trials) -> list[Scores]:
+    """Returns whether the top word is a most frequent response, and the correlation of an item."""
+    return _scores(trials, "top_agrees", "spearman")
+
+
+@register("cloze", spearman_pooled="Spearman, pooled over words", is_pooled=True)
+def pooled(trials: Trials) -> list[Scores]:
+    """Returns Spearman's correlation of q and p over the words of all items.
+
+    A probability of zero has the lowest rank; a word whose p is not known is left out.
+    """
+    if not trials.has("log_prob"):
+        return []
+    items = [*words_of_items(trials)]
+    ids = trials.ids[[spellings[0] for of in items for spellings in of.rows]]
+    values = [np.column_stack([of.log_prob, of.shares]) for of in items]
+    return [build("spearman_pooled", ids, np.concatenate(values), "spearman")]
