@@ -246,6 +246,8 @@ def run_command(command):
         words = ["make", "-o", "setup", "run", f"BIN={PROGRAMS}"]
     elif words[:2] in (["lmdiag", "build"], ["python", BUILD]) and "--source" not in words:
         words += ["--source", "demo"]
+    if words[0] == "accelerate" and "--num_processes" not in words:
+        words = ["lmdiag", "run", *words[words.index("--model") :]]  # README launches two processes
     if words[0] == "lmdiag":
         return printed(main, words[1:])
     path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
