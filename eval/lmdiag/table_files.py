@@ -182,11 +182,12 @@ class Table:
         return {name: self.rows[name].tolist() for name in self.rows}
 
     def _refuse_long_texts(self, name: str) -> None:
-        sizes = [len(x) if isinstance(x, str) else 0 for x in self.rows[name]]
-        longest = max(sizes, default=0)
-        if longest > MAX_CELL:
-            problem = f"{longest:,} characters; at most {MAX_CELL:,} are read"
-            raise self.error(sizes.index(longest), f"{name} has {problem}")
+        values = self.rows[name].tolist()
+        sizes = map(len, [x for x in values if isinstance(x, str)])
+        if max(sizes, default=0) > MAX_CELL:
+            longest = max((x for x in values if isinstance(x, str)), key=len)
+            problem = f"{len(longest):,} characters; at most {MAX_CELL:,} are read"
+            raise self.error(values.index(longest), f"{name} has {problem}")
 
     def plain(self) -> Table:
         """Returns the table with texts, numbers, truth values, and None for what is missing.
@@ -215,9 +216,13 @@ class Table:
         """Returns a level of the index of the rows, see `row_index`."""
         return [*self.rows.index.get_level_values(level)]
 
+    @cached_property
+    def _places(self) -> list[int | str]:
+        return self.labels(self.rows.index.names[0])
+
     def where(self, row: int) -> str:
         """Returns what messages call a row, for example "my.csv:3"."""
-        place = self.rows.index[row][0]
+        place = self._places[row]
         mark = _MARKS[self.rows.index.names[0]]
         return place if isinstance(place, str) else f"{self.name}{mark}{place}"
 
@@ -370,15 +375,26 @@ def as_numbers(column: Series, name: str, where: Callable[[int], str]) -> NDArra
 
 def as_texts(column: Series) -> Series:
     """Returns a column as texts as they are written: whole numbers without .0; NaN is missing."""
-    import numpy as np
-    from pandas import Series, factorize
+    from pandas import Series
 
-    codes, values = factorize(column.astype(object).to_numpy())
-    texts = [_written(value) for value in values]
-    if {*map(type, values)} > {bool}:  # 1 and True are one value there
-        return column.map(_written, na_action="ignore")
-    written = np.array([*texts, None], dtype=object)[codes]  # -1: missing
-    return Series(written, column.index, dtype=object)
+    codes, texts = coded_texts(column)
+    return Series([*texts, None], dtype=object).take(codes).set_axis(column.index)
+
+
+def coded_texts(column: Series) -> tuple[NDArray[np.intp], list[str]]:
+    """Returns the number of the text of each value, -1 where it is missing, and these texts.
+
+    Texts are as in `as_texts`, in the order of the rows; several may be the same.
+    """
+    from pandas import factorize
+
+    values = column.to_numpy(dtype=object)
+    codes, distinct = factorize(values)
+    if {*map(type, distinct)} > {bool}:  # 1 and True are one value there
+        values = column.map(_written, na_action="ignore").to_numpy(dtype=object)
+        codes, distinct = factorize(values)
+    is_text = {*map(type, distinct)} <= {str}
+    return codes, [*distinct] if is_text else [_written(value) for value in distinct]
 
 
 def _written(value: Any) -> str:

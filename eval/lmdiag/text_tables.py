@@ -12,7 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from lmdiag.files import MAX_CELL, check_size, read_text
+from lmdiag.files import MAX_CELL, MAX_COLUMNS, MAX_ROWS, check_size, read_text
 from lmdiag.text import folded, shortened
 from lmdiag.types import BadInput
 
@@ -93,8 +93,9 @@ def text_rows(path: Path) -> Rows:
     texts: dict[str, str] = {}  # each distinct text, once
     try:
         for number, cells in enumerate(reader, start=1):
-            check_size(path, len(cells), reader.line_num - 1)
-            if "".join(cells).strip():
+            if len(cells) > MAX_COLUMNS or number > MAX_ROWS:
+                check_size(path, len(cells), number - 1)
+            if any(cells) and "".join(cells).strip():
                 rows.append((reader.line_num, number, [*map(texts.setdefault, cells, cells)]))
     except csv.Error as error:
         too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"

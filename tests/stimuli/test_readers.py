@@ -11,9 +11,10 @@ import pytest
 from lmdiag import analyse as analyse_rows
 from lmdiag import stimuli
 from lmdiag.analysis.human import read_human
-from lmdiag.analysis.procedures import Procedure
+from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
+from lmdiag.stimuli.conditions import uses_of
 from lmdiag.stimuli.design import design_of
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import first_rows
@@ -107,6 +108,56 @@ def test_a_short_row_is_an_error_with_file_and_line(reader, tmp_path):
     path.write_text(path.read_text() + "only,\n")
     with pytest.raises(BadInput, match=r"comma\.csv:8: "):
         reader(path)
+
+
+REPEATED = {load_stimuli: "the row is identical to line 2"}
+"""Reader -> why it refuses a row that is there twice; others count it, or read it as one word."""
+
+
+@readers
+def test_a_repeated_row_is_refused_or_makes_no_other_identifier(reader, tmp_path):
+    path = written(reader, tmp_path)
+    first = path.read_text().splitlines()[1]
+    path.write_text(f"{path.read_text()}{first}\n")
+    if reader in REPEATED:
+        with pytest.raises(BadInput, match=rf"comma\.csv:8: {REPEATED[reader]}"):
+            reader(path)
+        assert reader(path, allow_duplicates=True) == [*NAMES]
+    else:
+        assert {*reader(path)} == {*NAMES}
+
+
+MISSING = {
+    load_stimuli: ("sentence", "the column sentence is empty"),
+    cloze: ("context", "the column context is empty"),
+    surprisal: ("word", "column word is empty"),
+}
+"""Reader -> a column that it needs, and what it says of a row without a value there."""
+
+
+@pytest.mark.parametrize("reader", MISSING, ids=lambda reader: reader.__name__)
+def test_a_missing_value_of_a_text_is_an_error_with_its_row(reader, tmp_path):
+    column, problem = MISSING[reader]
+    values = [*READERS[reader][column]]
+    values[1] = ""
+    with pytest.raises(BadInput, match=rf"comma\.csv:3: .*{problem}"):
+        reader(written(reader, tmp_path, **{column: values}))
+
+
+@pytest.mark.parametrize(("reader", "column"), [(fit, "rt"), (analyse, "surprisal")])
+def test_a_row_without_a_response_is_read(reader, column, tmp_path):
+    values = [*READERS[reader][column]]
+    values[1] = "NA"
+    assert sorted(reader(written(reader, tmp_path, **{column: values}))) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", ["reader", "Subj", "subject", "ParticipantID", "WorkerId", "ppt"])
+def test_readers_are_known_by_the_same_names_everywhere(name):
+    n = range(16)
+    table = pd.DataFrame({"item": [str(x // 4) for x in n], "rt": [str(x) for x in n]})
+    table[name] = [f"s{x % 2}" for x in n]
+    assert uses_of(table, response="rt").others[name] == "reader"
+    assert procedure_for(table.columns, None, Procedure(response="rt")).reader == name
 
 
 @pytest.mark.parametrize("markup", [r"A \textbf{dog} sat.", "A <b>dog</b> sat.", "A&nbsp;dog."])

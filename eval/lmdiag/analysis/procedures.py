@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
+from lmdiag.stimuli.names import named
 from lmdiag.stimuli.reading import FILTER
 from lmdiag.types import BadInput, Options
 
@@ -42,7 +43,7 @@ class Procedure(Options):
     """column of the words (default: word, ia or target)"""
     reader: str = ""
     """column that tells readers apart; the response is the mean over the rows of a word, unless the
-    formula has a group of readers (default: reader, subject, participant, subid or WorkerId)"""
+    formula has a group of readers (default: a usual name, as reader, subj or WorkerId)"""
     controls: tuple[str, ...] | None = None
     """columns that the baseline has; length (characters) and log_frequency (wordfreq) are computed
     if there are none (default: these two)"""
@@ -181,12 +182,13 @@ _PLACES_OF = {
     "text": ("text", "article", "trialid", "docid", "sentence"),
     "position": ("position", "zone", "ianum", "sentpos"),
     "word": ("word", "ia", "target"),
-    "reader": ("reader", "subject", "participant", "subid", "WorkerId"),
 }
-"""Field of `Procedure` -> columns that it may be, the first that a table has."""
+"""Field of `Procedure` -> columns that it may be, the first that a table has. They are names of
+`lmdiag.stimuli.names` that mean nothing else in tables of words."""
 
 PLACES = frozenset(name for names in _PLACES_OF.values() for name in names)
-"""All of these columns."""
+PLACES |= {"reader", "subject", "participant"}
+"""All of these columns, and those of readers that formulas name."""
 
 PROFILES: Mapping[str, tuple[Profile, ...]] = {
     "wilcox2023": (Profile(
@@ -243,6 +245,7 @@ def procedure_for(
         values["sentence"] = ""
     for field, names in _PLACES_OF.items():
         values[field] = values[field] or next((name for name in names if name in columns), "")
+    values["reader"] = values["reader"] or next(iter(named("reader", columns)), "")
     if not (values["text"] or values["position"] or chosen.lags):
         values["lags"] = 0  # no row has a place in a text
     values["response"] = values["response"] or values["formula"].partition("~")[0].strip()

@@ -422,7 +422,10 @@ def levels_of(column: Sequence[object]) -> Labels:
 
     An empty text is a missing level, as a field of a csv file may be empty.
     """
-    if not set(map(type, column)) - {type(None)} <= {str, bool, int, float}:
+    types = set(map(type, column)) - {type(None)}
+    if types <= {str}:
+        return [level or None for level in column]  # type: ignore[misc]
+    if not types <= {str, bool, int, float}:
         return [None] * len(column)
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in column]
     missing = [value is None or value == "" or value != value for value in column]

@@ -16,8 +16,17 @@ import numpy as np
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.item_names import split_of_names
-from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, overlap, values_of, words_of
+from lmdiag.stimuli.kinds import (
+    MOST_LABELS,
+    RELATED,
+    Distinct,
+    distinct,
+    overlap,
+    values_of,
+    words_of,
+)
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, is_outcome, names_measures
+from lmdiag.table_files import coded_texts
 from lmdiag.text import folded, in_order
 
 if TYPE_CHECKING:
@@ -81,6 +90,8 @@ def joined_texts(table: DataFrame) -> Series:
     from pandas import Series
 
     columns = [table[name].fillna("").astype(str) for name in table]
+    if len(columns) == 1:
+        return columns[0].astype(object)
     texts = [" ".join(parts) for parts in zip(*columns, strict=True)]
     return Series(texts, table.index, dtype=object)  # `agg` would make a Series of each row
 
@@ -89,16 +100,20 @@ def level_texts(column: Series) -> Series:
     """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
     from pandas import Series
 
-    from lmdiag.table_files import as_texts
-
-    texts = as_texts(column)
-    levels = {text: _as_level(text) for text in texts.dropna().unique()}
-    return Series([levels.get(text, np.nan) for text in texts], texts.index, dtype=object)
+    codes, texts = coded_texts(column)
+    levels = [_as_level(text) or np.nan for text in texts]
+    return Series([*levels, np.nan], dtype=object).take(codes).set_axis(column.index)
 
 
-def _as_level(text: str) -> str | float:
+def _level_values(column: Series) -> Distinct:
+    """The distinct levels of a column, without what is missing."""
+    codes, texts = coded_texts(column)
+    return distinct(codes, [*map(_as_level, texts)])
+
+
+def _as_level(text: str) -> str:
     lower = text.lower()
-    return lower if lower in ("true", "false") else text or np.nan
+    return lower if lower in ("true", "false") else text
 
 
 def texts_of(table: DataFrame) -> Series | None:
@@ -214,8 +229,8 @@ def uses_of(table: DataFrame, conditions: Sequence[str] = (), response: str = ""
     never = {"item", response, *text_columns}
     never |= {"id"} if texts is None else _never(table)
     names = [str(name) for name in table if name not in never or name in conditions]
-    columns = {name: values_of(level_texts(table[name])) for name in names}
-    items = values_of(level_texts(table["item"]))
+    columns = {name: _level_values(table[name]) for name in names}
+    items = _level_values(table["item"])
     text_codes = None if texts is None else values_of(texts).codes
     finder = _Finder(columns, items.codes, text_codes, texts)
     if conditions:

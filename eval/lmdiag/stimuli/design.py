@@ -284,10 +284,10 @@ class _Found:
             fillers = [*dict.fromkeys(fillers)]
             if fillers:
                 n = int(column.isin(fillers).sum())
-                levels = first_few([*map(repr, fillers)])
+                names = first_few([*map(repr, fillers)])
                 condition = quote(f"{name}!={','.join(fillers)}")
                 remedy = f"--filter {condition} leaves them out"
-                yield f"{name} has {n} rows {levels}, in items of their own: {remedy}"
+                yield f"{name} has {n} rows {names}, in items of their own: {remedy}"
 
     def _cells(self) -> Iterator[str]:
         """Yields which items lack cells, and which conditions to give if all items do."""

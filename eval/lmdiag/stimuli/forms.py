@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain, count, repeat
 from typing import Any
 
@@ -321,23 +322,26 @@ def with_regions(table: Table, separator: str) -> Table:
 def _other_separator(sentences: Iterable[Any], separator: str, *, is_divided: bool) -> str:
     """What is wrong with sentences whose words or regions other characters separate; "" if none."""
     texts = [sentence for sentence in sentences if isinstance(sentence, str)]
-    no_mark = f"{GAP}|{MARKUP}"
-    texts = [re.sub(no_mark, " ", text, flags=re.IGNORECASE).strip() for text in texts]
-    numbers = [re.match(r"[(\[]?\d+[.)\]]+\s+(?=\S)", text) for text in texts]
-    if len(texts) > 1 and all(numbers):
-        what = f"a number stands before every sentence, as in {shortened(texts[0], 40)!r}"
+    no_mark = re.compile(f"{GAP}|{MARKUP}", re.IGNORECASE)
+    plain = cache(lambda text: no_mark.sub(" ", text).strip())
+
+    def have_all(pattern: str) -> bool:
+        """Whether all texts have something, which the first ones decide in most tables."""
+        return len(texts) > 1 and all(re.search(pattern, plain(text)) for text in texts)
+
+    if have_all(r"\A[(\[]?\d+[.)\]]+\s+(?=\S)"):
+        what = f"a number stands before every sentence, as in {shortened(plain(texts[0]), 40)!r}"
         return f"the column sentence: {what}, and would be read as text: remove it"
-    marks = sorted("*/_^@#~\\", key=lambda mark: -sum(text.count(mark) for text in texts))
-    for mark in marks if len(texts) > 1 else ():
-        if mark == separator:
-            continue
-        if all(re.search(rf"[^\s{re.escape(mark)}]\s*{re.escape(mark)}\s*\S", x) for x in texts):
-            what = f"{mark} stands between words in every sentence, and would be read as text"
-            remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
-            if is_divided:
-                remedy = "remove it, since another one divides the regions"
-            return f"the column sentence: {what}: {remedy}"
-    if len(texts) > 1 and all(re.search(r"\[\w[^][]*\]|\{\w[^}{]*\}", text) for text in texts):
+    patterns = {mark: re.escape(mark) for mark in "*/_^@#~\\" if mark != separator}
+    marks = [mark for mark, x in patterns.items() if have_all(rf"[^\s{x}]\s*{x}\s*\S")]
+    if marks:
+        mark = max(marks, key=lambda mark: sum(plain(text).count(mark) for text in texts))
+        what = f"{mark} stands between words in every sentence, and would be read as text"
+        remedy = f"give --separator '{mark}' if it divides regions, or write blanks"
+        if is_divided:
+            remedy = "remove it, since another one divides the regions"
+        return f"the column sentence: {what}: {remedy}"
+    if have_all(r"\[\w[^][]*\]|\{\w[^}{]*\}"):
         what = "brackets stand in every sentence, and would be read as text"
         remedy = "remove them, and name the critical word by --critical COLUMN"
         return f"the column sentence: {what}: {remedy}"

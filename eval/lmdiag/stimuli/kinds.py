@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.table_files import MISSING, as_texts
+from lmdiag.table_files import MISSING, coded_texts
 from lmdiag.text import WITHOUT_SPACES
 
 if TYPE_CHECKING:
@@ -127,14 +127,32 @@ class Distinct:
 def values_of(column: Sequence[Any] | Series) -> Distinct:
     """Returns the distinct values of a column as texts, without what is missing."""
     import numpy as np
-    from pandas import Series, factorize
+    from pandas import Series
 
     series = column if isinstance(column, Series) else Series(column, dtype=object)
     if any(isinstance(value, list | tuple | dict) for value in series.head(50)):
         return Distinct(np.full(len(series), -1), [])
-    texts = as_texts(series)
-    codes, levels = factorize(texts.mask(texts.isin(MISSING)).to_numpy())
-    return Distinct(codes, [*levels])
+    return distinct(*coded_texts(series))
+
+
+def distinct(codes: NDArray[np.intp], texts: Sequence[str]) -> Distinct:
+    """Returns the distinct values of a column, of which some texts are the same or missing.
+
+    Args:
+        codes: number of the text of each row, (n rows,); -1 where it is missing.
+        texts: in the order of the rows.
+    """
+    import numpy as np
+
+    unique = dict.fromkeys(texts)
+    for text in MISSING:
+        unique.pop(text, None)
+    levels = [*unique]
+    if len(levels) < len(texts):
+        numbers = {level: number for number, level in enumerate(levels)}
+        new = [numbers.get(text, -1) for text in texts]
+        codes = np.array([*new, -1], dtype=np.intp)[codes]
+    return Distinct(codes, levels)
 
 
 def n_words(text: str) -> int:

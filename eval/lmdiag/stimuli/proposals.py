@@ -402,10 +402,13 @@ def critical_option(name: str, values: Sequence[Any], rows: Sequence[Sequence[An
 
     That is its name, with `:0` for positions from 0.
     """
+    plain = folded(name)
+    if not (_CRITICAL(plain) or _CRITICAL_POSITION(plain)):
+        return ""
     texts = [str(value) for value in values]
     is_position = all(text.removesuffix(".0").isdecimal() for text in texts)
     pattern = _CRITICAL_POSITION if is_position else _CRITICAL
-    if not pattern(folded(name)):
+    if not pattern(plain):
         return ""
     start = 0 if counts_from_zero(name, texts) else 1
     pairs = [(str(x), text) for text, row in zip(texts, rows, strict=True) if all(row) for x in row]

@@ -243,20 +243,33 @@ def filter_values(text: str, levels: Collection[str]) -> list[str]:
 
 def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
     """The rows, each once; `BadInput` for identical rows if they are not allowed."""
-    columns = [values for name, values in table.columns.items() if name not in ROW_NAMES]
-    row_of: dict[int, int] = {}
-    repeated = {}
-    for row, values in enumerate(zip(*columns, strict=True)):
-        earlier = row_of.setdefault(hash(repr(values)), row)
-        if earlier != row:
-            repeated[row] = earlier
-    if repeated and not allowed:
-        row, earlier = next(iter(repeated.items()))
-        every = f"{len(repeated)} repeated: {table.places([*repeated])}"
+    earlier_row = _repeated(table)
+    if not earlier_row:
+        return table
+    if not allowed:
+        row, earlier = next(iter(earlier_row.items()))
+        every = f"{len(earlier_row)} repeated: {table.places([*earlier_row])}"
         remedy = "remove them, or keep one of each by --allow-duplicates"
         problem = f"the row is identical to {table.places([earlier])} ({every})"
         raise table.error(row, f"{problem}: {remedy}")
-    return table.of_rows_at([*row_of.values()]) if repeated else table
+    return table.of_rows_at([row for row in range(len(table)) if row not in earlier_row])
+
+
+def _repeated(table: Table) -> dict[int, int]:
+    """Row -> the first row that is identical to it: 1 and True are two values."""
+    import numpy as np
+
+    names = [name for name in table.rows if name not in ROW_NAMES]
+    plain = [x for x in names if not {list, tuple} & {*map(type, table.columns[x])}]
+    equal = table.rows[plain]
+    rows = np.flatnonzero(equal.duplicated(keep=False)) if plain else range(len(table))
+    first: dict[str, int] = {}
+    earlier_row = {}
+    for row in map(int, rows):
+        earlier = first.setdefault(repr([table.columns[name][row] for name in names]), row)
+        if earlier != row:
+            earlier_row[row] = earlier
+    return earlier_row
 
 
 # ---- layout --------------------------------------------------------------------------------------

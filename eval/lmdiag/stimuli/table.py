@@ -10,7 +10,7 @@ import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -35,6 +35,8 @@ MARKUP = (
 """HTML's tags and characters by name, and LaTeX's commands, without regard to letter case. Tokens
 of models such as <unk> are none."""
 
+# a character of each gap and of all markup
+_SIGNS = re.compile(r"[_\[<{X$\\&]").search
 # how text files write truth values, in lower case
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 # type of a column -> the type of values that need no conversion
@@ -72,8 +74,17 @@ _RULES = [
 The patterns take linear time: none begins with a repetition. A message has the match and the text.
 """
 
+
+def _search(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    """A search for a pattern; one for gaps and markup is tried on texts with their signs alone."""
+    search = re.compile(pattern, re.IGNORECASE).search
+    if pattern not in (GAP, MARKUP):
+        return search
+    return lambda text: search(text) if _SIGNS(text) else None
+
+
 _RULES_OF = {
-    column: [(re.compile(x, re.I).search, text) for names, x, text in _RULES if column in names]
+    column: [(_search(x), text) for names, x, text in _RULES if column in names]
     for column in {name for names, *_ in _RULES for name in names}
 }
 
@@ -222,6 +233,8 @@ def check(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
         if name == "context" and "gap_spaces" in columns:  # as typed, e.g. after a line break
             texts = {text for text in texts if not text[-1:].isspace()}
         wrong = {text: problem for text in texts if (problem := text_problem(name, text))}
+        if not wrong:
+            continue
         with problems.kept():
             table.refuse({
                 row: f"the column {name} {wrong[text]}"
