@@ -20,7 +20,7 @@ from lmdiag.stimuli.kinds import (
     MOST_LABELS,
     RELATED,
     Distinct,
-    distinct,
+    distinct_values,
     overlap,
     values_of,
     words_of,
@@ -108,7 +108,7 @@ def level_texts(column: Series) -> Series:
 def _level_values(column: Series) -> Distinct:
     """The distinct levels of a column, without what is missing."""
     codes, texts = coded_texts(column)
-    return distinct(codes, [*map(_as_level, texts)])
+    return distinct_values(codes, [*map(_as_level, texts)])
 
 
 def _as_level(text: str) -> str:

@@ -132,10 +132,10 @@ def values_of(column: Sequence[Any] | Series) -> Distinct:
     series = column if isinstance(column, Series) else Series(column, dtype=object)
     if any(isinstance(value, list | tuple | dict) for value in series.head(50)):
         return Distinct(np.full(len(series), -1), [])
-    return distinct(*coded_texts(series))
+    return distinct_values(*coded_texts(series))
 
 
-def distinct(codes: NDArray[np.intp], texts: Sequence[str]) -> Distinct:
+def distinct_values(codes: NDArray[np.intp], texts: Sequence[str]) -> Distinct:
     """Returns the distinct values of a column, of which some texts are the same or missing.
 
     Args:
