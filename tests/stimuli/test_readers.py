@@ -277,3 +277,15 @@ ANSWERS = ["shop", "bed", "park", "hut", "sea", "inn", "lab", "zoo"] * 2
 def test_what_a_table_without_sentences_may_have(columns, expected):
     with pytest.raises(BadInput, match=re.escape(expected)):
         stimuli.load(columns)
+
+
+def test_sentences_beside_questions_and_with_joined_words_are_not_passed_over():
+    texts = [f"The_dog{n}_sat." for n in range(16)]
+    with pytest.raises(BadInput, match="_ stands between words in every sentence"):
+        stimuli.load({"sentence": texts})
+    questions = [f"Did dog {n} sit here?" for n in range(16)]
+    rows = {"sentence": [text.replace("_", " ") for text in texts], "context": questions}
+    assert design_of(stimuli.load(rows)).texts == ["sentence"]
+    rows["context"] = [f"It rained on day {n}." for n in range(16)]
+    with pytest.raises(BadInput, match="--columns sentence=sentence reads the column sentence"):
+        stimuli.load(rows)

@@ -42,6 +42,8 @@ _WORDS_OF: Mapping[ValueKind, str] = {
 _NAMES = ITEM_COLUMNS | ANALYSED_COLUMNS | {"condition", "text", "position", "word"}
 _NAMES |= {"participant", "response", "count", "cloze"}
 _GAP = re.compile(GAP, re.IGNORECASE).search
+# words of a sentence with another character between them than a blank, as The_dog_sat.
+_DIVIDED = re.compile(r"[^\W_]+([*/_^~#|][^\W_]+){2,}[.!?]").fullmatch
 _REGION = re.compile(r"regions?([1-9]\d{0,3})").fullmatch
 
 # words of values that may be texts though they repeat across items, as those of templates
@@ -168,8 +170,11 @@ class _Fitting:
             kinds = {self.kind(self._column(other)) for other in texts}
             if not kinds & {"text", "question"} or texts == {"context"}:
                 return True
+        if name == "context" and kind == "question" and "target" not in self.names:
+            return False
         if name in ("context", "sentence"):
-            return kind in ("text", "question")
+            is_divided = kind == "word" and any(map(_DIVIDED, self.values(column).levels))
+            return kind in ("text", "question") or is_divided
         if name == "target" and kind == "label" and not self._may_be_asked(column):
             return False
         if name in ("target", "right_context", *PAIR) or name.startswith("region_"):

@@ -124,6 +124,8 @@ def converted(table: Table, task: str, problems: Problems) -> dict[str, list[Any
             problems.append(f"{table.name}: there is a column {there} but no {other}: {remedy}")
     if missing := [name for name in needed if name not in columns]:
         other = ", or a sentence, or sentence_good and sentence_bad" * ("target" in needed)
+        if "sentence" in columns:
+            other += "; --columns sentence=sentence reads the column sentence"
         rule = f"every row needs {' and '.join(needed)}{other}"
         problems.append(str(table.lacks(missing[0], rule)))
         problems.refuse()
