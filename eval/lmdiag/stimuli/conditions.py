@@ -239,6 +239,7 @@ def uses_of(table: DataFrame, conditions: Sequence[str] = (), response: str = ""
         return Uses(levels, others=finder.others(given))
     found = finder.found()
     rows = None if texts is None else texts.tolist()
+    rows = None if found.levels else rows  # else texts of an item may be alike for other reasons
     return replace(found, split=split_of_names(items, rows, columns))
 
 

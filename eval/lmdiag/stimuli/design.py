@@ -226,7 +226,7 @@ class _Found:
             both = " and ".join(uses.alike)
             remedy = f"name one, --conditions {quote(uses.alike[0])}"
             yield f"{both} explain the texts equally well, and neither is taken: {remedy}"
-        for name in uses.dropped:
+        for name in uses.dropped if uses.levels else ():
             yield self._dropped(name)
         for name, levels in uses.levels.items():
             for split in split_of(levels):
@@ -246,7 +246,8 @@ class _Found:
                 yield from self._empty_regions()
         elif not (self.stimuli.compared or uses.alike or uses.restarts):
             reason = why_no_conditions(self.table)
-            yield from [] if reason == NO_CONDITION else [reason]
+            dropped = map(self._dropped, uses.dropped)
+            yield from dropped if reason == NO_CONDITION else [reason]
 
     def _misspelt(self) -> Iterator[str]:
         """Yields rare levels that are nearly another one, and other rare ones of conditions."""
