@@ -8,6 +8,8 @@ import re
 import pandas as pd
 from invented_runs import json_lines
 
+from lmdiag.stimuli.table import MARKUP
+
 HOSTILE = {
     "colour": "\x1b[31mred\x1b[0m",
     "title of the terminal": "\x1b]0;owned\x07",
@@ -53,17 +55,23 @@ FEW = 8
 """Levels of a column: with more it would not be a break-down."""
 
 
+def without_markup(text):
+    """The text with a space after the first character of all markup, which is refused in texts."""
+    return re.sub(MARKUP, lambda found: f"{found[0][0]} {found[0][1:]}", text, flags=re.IGNORECASE)
+
+
 def hostile_rows(path):
     """Writes two rows for each text, which stands in every column that may hold it."""
     breakdowns = {TEXTS[i]: TEXTS[i : i + FEW] for i in range(0, len(TEXTS), FEW)}
     rows = []
     for i, text in enumerate(TEXTS):
         expected = re.sub(r"([,;|])\s+", r"\1", text).strip()  # other blanks are refused there
-        row = {"item": text, "condition": TEXTS[i % FEW], "context": f"{text} x"}
-        row |= {"right_context": text, "contrast": text}
+        asked = without_markup(text)
+        row = {"item": text, "condition": TEXTS[i % FEW], "context": f"{asked} x"}
+        row |= {"right_context": asked, "contrast": text}
         row |= {name: levels[i % len(levels)] for name, levels in breakdowns.items()}
         rows += [
-            row | {"id": f"{text}-{good}", "target": f"{good}{text}x", "good": good}
+            row | {"id": f"{text}-{good}", "target": f"{good}{asked}x", "good": good}
             | {"expected": [expected] if good else []}
             for good in (True, False)
         ]  # fmt: skip

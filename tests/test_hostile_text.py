@@ -8,7 +8,7 @@ import unicodedata
 from itertools import product
 
 import pytest
-from hostile import FEW, TEXTS, hostile_rows
+from hostile import FEW, TEXTS, hostile_rows, without_markup
 from invented_runs import make_run
 from markdown_it import MarkdownIt
 from pandas import DataFrame
@@ -37,7 +37,8 @@ def hostile_runs(tmp_path_factory):
     pairs = []
     for i, text in enumerate(TEXTS):
         (folder / f"suites/{i}.json").write_text(json.dumps(hostile_suite(i)), "utf-8")
-        sentences = {f"sentence_{kind}": f"{text} {kind} {text}x" for kind in ("good", "bad")}
+        asked = without_markup(text)
+        sentences = {f"sentence_{kind}": f"{asked} {kind} {asked}x" for kind in ("good", "bad")}
         names = dict.fromkeys(("UID", "field", "linguistics_term", "pairID"), text)
         pairs.append(json.dumps(sentences | names | {TEXTS[0]: TEXTS[i % FEW]}))
     (folder / "pairs.jsonl").write_text("\n".join(pairs), "utf-8")
@@ -54,7 +55,7 @@ def hostile_runs(tmp_path_factory):
 def hostile_suite(i):
     """A suite whose name, regions, conditions and formula are hostile texts."""
     names = [text.replace("%", "") for text in (TEXTS[i], TEXTS[i - 1])]
-    contents = {name: (f"{name}x", f"y {TEXTS[i]}x") for name in names}
+    contents = {name: [without_markup(x) for x in (f"{name}x", f"y {TEXTS[i]}x")] for name in names}
     return suite_of(names[0], names, [contents], ["(1;%{}%) < (2;%{}%)".format(*names)])
 
 

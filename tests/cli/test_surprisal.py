@@ -188,7 +188,7 @@ def test_entropies_in_runs_tables_and_fits(command):
     with_entropy = [*start, folder / "with", "--entropy"]
     assert command(*start, folder / "without")[0] == command(*with_entropy)[0] == 0
     refused = command.refused(*start, folder / "without", "--entropy")
-    assert "holds a run without entropy: choose another --output" in refused
+    assert "holds a run without entropy: add --overwrite" in refused
     assert command(*start, folder / "with")[0] == 0  # has more than is asked for
     plain, run = (lmdiag.load_run(folder / name) for name in ("without", "with"))
     assert plain.results.signature == run.results.signature

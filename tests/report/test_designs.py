@@ -19,7 +19,7 @@ from lmdiag.results import load_run
 from lmdiag.types import DesignOptions
 
 BLANKS = "item,a,b,context,right_context,target\n" + "".join(
-    f"{item},{a},{b},The {a} {b} cook {item} made,today.,soup\n"
+    f"{item},{a},{b},The {a} {b[-1]} cook {item} made,today.,soup\n"
     for item in range(1, 8)
     for a in ("x", "y")
     for b in ("p", "<b>q")
@@ -126,7 +126,7 @@ def test_two_models_have_panels_and_built_in_sets_no_designs(demo_dir, tmp_path,
         page.wait_for_selector("html[data-drawn]")
         texts = page.locator("#section-conditions svg text")
         a, b = (texts.filter(has_text=re.compile(f"^{name}$")).bounding_box() for name in "AB")
-        assert (a["y"] == b["y"]) == is_beside
+        assert (abs(a["y"] - b["y"]) < 3) == is_beside
         assert (a["x"] == b["x"]) != is_beside
     run = load_run(make_run(tmp_path / "run", demo_dir, Protocol(tasks=("cprag102",))))
     assert designs_of([run]) == []
