@@ -166,6 +166,25 @@ def test_changed_scores_are_refused(tmp_path, run_folder, change, message):
     assert "run again with --overwrite" in text
 
 
+@pytest.mark.parametrize("field", ["value", "n", "ci_low", "ci_high", "chance", "sd", "runs"])
+def test_changed_figures_are_refused(tmp_path, run_folder, field):
+    """Of a shuffled setting, which has all of them: of a measure, and of one of its levels."""
+    figures = shutil.copytree(run_folder, tmp_path / "run") / RESULTS
+    content = figures.read_text()
+    for is_level in (False, True):
+        document = json.loads(content)
+        measures = document["tasks"]["cprag102"]["shuf"]["measures"]
+        figure = measures["sensitivity"]
+        if is_level:
+            figure = next(
+                level for x in measures.values() for by in (x["by"] or {}).values()
+                for level in by.values() if level[field] is not None
+            )  # fmt: skip
+        figure[field] *= 2 if field in ("n", "runs") else 0.999
+        figures.write_text(json.dumps(document))
+        assert FIGURES in refused(figures.parent)
+
+
 def test_files_that_are_no_scores_are_refused(tmp_path, run_folder, other_folder):
     folder = shutil.copytree(run_folder, tmp_path / "run")
     file = folder / SCORES
@@ -179,3 +198,18 @@ def test_files_that_are_no_scores_are_refused(tmp_path, run_folder, other_folder
         return
     os.mkfifo(file)
     assert "is not a regular file" in refused(folder)
+
+
+@pytest.mark.slow
+def test_page_that_declares_more_than_it_has_is_refused(tmp_path, run_folder):
+    """A few kB: a page of one long text that says it is as long as a page may be."""
+    file = shutil.copytree(run_folder, tmp_path / "run") / SCORES
+    table = pa.table({"item": ["x" * 140_000_000]})
+    how = {"compression": "zstd", "use_dictionary": False, "write_statistics": False}
+    pq.write_table(table, file, data_page_size=2**31 - 1, **how)
+    content = file.read_bytes()
+    size = content.index(b"\x15\x00\x15") + 3  # after the type of the page: a number of 5 bytes
+    assert all(byte >= 128 for byte in content[size : size + 4])
+    file.write_bytes(content[:size] + b"\xfe\xff\xff\xff\x0f" + content[size + 5 :])
+    assert len(content) < 10_000
+    assert "cannot be read: Corrupt" in refused(file.parent)

@@ -1,14 +1,13 @@
 """Checks that the figures of a run are those of the scores beside them.
 
-Anybody can write scores and their digest, so that the digest alone proves nothing. Intervals are
-not compared: earlier versions computed some of them in other ways.
+Anybody can write scores and their digest, so that the digest alone proves nothing.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag import stats
@@ -24,9 +23,12 @@ if TYPE_CHECKING:
 _ROUNDING = {"rel_tol": 1e-9, "abs_tol": 1e-12}
 """Two values that differ by less are the same; the order of a sum differs between systems."""
 
+_OF_BOUNDS = {"rel_tol": 1e-6, "abs_tol": 1e-9}
+"""The same for bounds of intervals: the logit of a mean near 1 has few digits."""
+
 
 def check_figures(path: Path, results: Results, table: ScoreTable) -> None:
-    """Checks that value, n and chance of every figure follow from the scores.
+    """Checks that value, interval, n, chance, sd and shuffles of every figure follow from scores.
 
     Points of curves over cut-offs are not among the scores.
 
@@ -58,8 +60,9 @@ def _differences(results: Results, table: ScoreTable) -> Iterator[str]:
             if len(keys) > 1 and not is_shuffled(task, setting):
                 yield f"{task} has {len(keys)} shuffles in setting {setting}"
             shuffles = [table[task][key] for key in keys]
-            for problem in _differences_of_setting(content, shuffles):
-                yield f"{problem}, of {task} in setting {setting}"
+            what = f"of {task} in setting {setting}"
+            for problem in _differences_of_setting(content, shuffles, is_shuffled(task, setting)):
+                yield f"{problem}, {what}"
 
 
 def _scored_measures(content: SettingResults) -> list[str]:
@@ -68,36 +71,51 @@ def _scored_measures(content: SettingResults) -> list[str]:
 
 
 def _differences_of_setting(
-    content: SettingResults, shuffles: Sequence[MeasureScores]
+    content: SettingResults, shuffles: Sequence[MeasureScores], has_sd: bool
 ) -> Iterator[str]:
-    """Yields what differs in one setting."""
+    """Yields what differs in one setting, whose figures have an sd if it is shuffled."""
     names = _scored_measures(content)
     yield from _unequal("measure", names, shuffles[0])
     for name in names:
         measure = content.measures[name]
         several = [scores[name] for scores in shuffles if name in scores]
-        yield from _differences_of_figure(name, measure, several)
+        yield from _differences_of_figure(name, measure, several, has_sd)
         for by, levels in measure.by.items():
-            yield from _unequal(f"level of {name} by {by}", levels, several[0].levels.get(by, {}))
+            yield from _unequal(f"level of {name} by {by}", levels, several[0].levels_of(by))
             for level, figure in levels.items():
-                parts = [scores.at(by, level) for scores in several if level in scores.levels[by]]
-                yield from _differences_of_figure(f"{name} at {by} {level}", figure, parts)
+                parts = [
+                    scores.at(by, level) for scores in several if level in scores.levels_of(by)
+                ]
+                yield from _differences_of_figure(f"{name} at {by} {level}", figure, parts, has_sd)
 
 
-def _differences_of_figure(name: str, figure: Figure, several: Sequence[Scores]) -> Iterator[str]:
+def _differences_of_figure(
+    name: str, figure: Figure, several: Sequence[Scores], has_sd: bool
+) -> Iterator[str]:
     """Yields what differs between a figure and the scores of its shuffles, or of no shuffles."""
     if any(scores.statistic != figure.statistic for scores in several):
         yield f"{name} is a {figure.statistic}, and a {several[0].statistic} of its items"
         return
-    values = [stats.point(scores.values, scores.statistic) for scores in several]
-    guesses = [_chance(scores) for scores in several]
-    n = min(len(scores.items) for scores in several)
-    for what, stated, given in (
-        ("", figure.value, statistics.fmean(values)),
-        ("n of ", figure.n or 0, n),
-        ("chance of ", figure.chance, statistics.fmean(guesses)),
+    estimates = [stats.estimate(scores.values, scores.statistic) for scores in several]
+    values = [estimate.value for estimate in estimates]
+    value = statistics.fmean(values)
+    sd = statistics.pstdev(values) if has_sd and not math.isnan(value) else math.nan
+    chance = statistics.fmean(map(_chance, several))
+    for what, stated, given, rounding in (
+        ("", figure.value, value, _ROUNDING),
+        ("n of ", figure.n or 0, min(estimate.n for estimate in estimates), _ROUNDING),
+        ("chance of ", figure.chance, chance, _ROUNDING),
+        ("sd of ", figure.sd, sd, _ROUNDING),
+        ("shuffles of ", figure.runs, len(several) if has_sd else math.nan, _ROUNDING),
+        ("low bound of ", figure.ci_low, statistics.fmean(x.ci_low for x in estimates), _OF_BOUNDS),
+        (
+            "high bound of ",
+            figure.ci_high,
+            statistics.fmean(x.ci_high for x in estimates),
+            _OF_BOUNDS,
+        ),
     ):
-        if not _is_same(stated, given):
+        if not _is_same(stated, given, rounding):
             yield f"{what}{name} is {stated}, and {given} of its items"
 
 
@@ -107,11 +125,11 @@ def _chance(scores: Scores) -> float:
     return float(scores.chance.mean()) if is_known else math.nan  # type: ignore[union-attr]
 
 
-def _is_same(stated: float | None, given: float) -> bool:
+def _is_same(stated: float | None, given: float, rounding: Mapping[str, float]) -> bool:
     """Whether a number of a figure, None for NaN, is the one that the scores give."""
     if stated is None or math.isnan(given):
         return stated is None and math.isnan(given)
-    return math.isclose(stated, given, **_ROUNDING)
+    return math.isclose(stated, given, **rounding)
 
 
 def _unequal(what: str, stated: Collection[str], given: Collection[str]) -> Iterator[str]:
