@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmdiag import measures, stats
+from lmdiag import measures
 from lmdiag.perturb import is_shuffled
 from lmdiag.presentable import Presentable
 from lmdiag.protocol import Predictions, Protocol
@@ -18,7 +18,7 @@ from lmdiag.results import Figure, Run, SettingResults, UnscoredWord, of_setting
 from lmdiag.results.figures import figures
 from lmdiag.results.models import model_label
 from lmdiag.results.predictions import ids
-from lmdiag.results.scores import MeasureScores, item_scores
+from lmdiag.results.scores import MeasureScores, estimate_of, item_scores
 from lmdiag.text import suggest, truncated
 from lmdiag.types import BadInput, Fold, Kind, WordSpan, WordState
 
@@ -74,12 +74,7 @@ def evaluate(
 
 def _figure(scores: Scores, diagnostic: Diagnostic) -> Figure:
     """Returns the figure of a measure with its break-downs, their levels in order."""
-    estimate = asdict(stats.estimate(scores.values, scores.statistic))
-    is_mean = scores.statistic in ("mean", "share")
-    if measures.is_pooled(scores.name) or (
-        is_mean and len(scores.items) < diagnostic.interval_from
-    ):
-        estimate |= {"ci_low": np.nan, "ci_high": np.nan}
+    estimate = asdict(estimate_of(scores, diagnostic))
     has_chance = scores.chance is not None and len(scores.chance)
     by = {
         column: {

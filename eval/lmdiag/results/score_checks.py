@@ -10,15 +10,16 @@ import statistics
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lmdiag import stats
 from lmdiag.measures import MeasureName, Scores
 from lmdiag.perturb import is_shuffled
 from lmdiag.results.results import Figure, Results, SettingResults
-from lmdiag.results.scores import MeasureScores, ScoreTable
+from lmdiag.results.scores import MeasureScores, ScoreTable, estimate_of
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from lmdiag.diagnostics import Diagnostic
 
 _ROUNDING = {"rel_tol": 1e-9, "abs_tol": 1e-12}
 """Two values that differ by less are the same; the order of a sum differs between systems."""
@@ -61,7 +62,9 @@ def _differences(results: Results, table: ScoreTable) -> Iterator[str]:
                 yield f"{task} has {len(keys)} shuffles in setting {setting}"
             shuffles = [table[task][key] for key in keys]
             what = f"of {task} in setting {setting}"
-            for problem in _differences_of_setting(content, shuffles, is_shuffled(task, setting)):
+            for problem in _differences_of_setting(
+                content, shuffles, results.diagnostic(task), is_shuffled(task, setting)
+            ):
                 yield f"{problem}, {what}"
 
 
@@ -71,7 +74,10 @@ def _scored_measures(content: SettingResults) -> list[str]:
 
 
 def _differences_of_setting(
-    content: SettingResults, shuffles: Sequence[MeasureScores], has_sd: bool
+    content: SettingResults,
+    shuffles: Sequence[MeasureScores],
+    diagnostic: Diagnostic,
+    has_sd: bool,
 ) -> Iterator[str]:
     """Yields what differs in one setting, whose figures have an sd if it is shuffled."""
     names = _scored_measures(content)
@@ -79,24 +85,30 @@ def _differences_of_setting(
     for name in names:
         measure = content.measures[name]
         several = [scores[name] for scores in shuffles if name in scores]
-        yield from _differences_of_figure(name, measure, several, has_sd)
+        yield from _differences_of_figure(name, measure, several, diagnostic, has_sd)
         for by, levels in measure.by.items():
             yield from _unequal(f"level of {name} by {by}", levels, several[0].levels_of(by))
             for level, figure in levels.items():
                 parts = [
                     scores.at(by, level) for scores in several if level in scores.levels_of(by)
                 ]
-                yield from _differences_of_figure(f"{name} at {by} {level}", figure, parts, has_sd)
+                yield from _differences_of_figure(
+                    f"{name} at {by} {level}", figure, parts, diagnostic, has_sd
+                )
 
 
 def _differences_of_figure(
-    name: str, figure: Figure, several: Sequence[Scores], has_sd: bool
+    name: str,
+    figure: Figure,
+    several: Sequence[Scores],
+    diagnostic: Diagnostic,
+    has_sd: bool,
 ) -> Iterator[str]:
     """Yields what differs between a figure and the scores of its shuffles, or of no shuffles."""
     if any(scores.statistic != figure.statistic for scores in several):
         yield f"{name} is a {figure.statistic}, and a {several[0].statistic} of its items"
         return
-    estimates = [stats.estimate(scores.values, scores.statistic) for scores in several]
+    estimates = [estimate_of(scores, diagnostic) for scores in several]
     values = [estimate.value for estimate in estimates]
     value = statistics.fmean(values)
     sd = statistics.pstdev(values) if has_sd and not math.isnan(value) else math.nan

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import UserDict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -20,18 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag.files import parse_json, read_parquet, replacing
-from lmdiag.measures import MeasureName, is_human
+from lmdiag.measures import MeasureName, is_human, is_pooled
 from lmdiag.measures.scores import Floats, Scores, Statistic, objects, positions
 from lmdiag.perturb import NONE, perturb
 from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.predictions import SettingKey
-from lmdiag.stats import CORRELATIONS
+from lmdiag.stats import CORRELATIONS, Estimate, estimate
 from lmdiag.text import shortened
 from lmdiag.types import BadInput, Fold, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lmdiag.diagnostics import Diagnostic
     from lmdiag.stimuli import Stimuli
 
 MeasureScores = Mapping[str, Scores]
@@ -82,6 +84,16 @@ def item_scores(
     return {
         scores.name: scores for scores in computed if not (is_perturbed and is_human(scores.name))
     }
+
+
+def estimate_of(scores: Scores, diagnostic: Diagnostic) -> Estimate:
+    """Returns value, n and interval of a measure, NaN where the diagnostic gives no interval."""
+    found = estimate(scores.values, scores.statistic)
+    is_mean = scores.statistic in ("mean", "share")
+    is_small = is_mean and len(scores.items) < diagnostic.interval_from
+    if is_pooled(scores.name) or is_small:
+        return replace(found, ci_low=np.nan, ci_high=np.nan)
+    return found
 
 
 def without_curves(scores: MeasureScores) -> dict[str, Scores]:
