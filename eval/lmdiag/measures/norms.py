@@ -87,7 +87,8 @@ def share_correlation(trials: Trials) -> list[Scores]:
     contrasts = trials.contrasts
     good, _ = contrasts.pairs(trials.log_prob)
     total = good.copy()
-    np.logaddexp.at(total, contrasts.bad_of, trials.log_prob[contrasts.bad])
+    with np.errstate(invalid="ignore"):  # probabilities of 0 have no share
+        np.logaddexp.at(total, contrasts.bad_of, trials.log_prob[contrasts.bad])
     shares, _ = contrasts.pairs(people)
     values = np.column_stack([np.exp(good - total), shares])
     return [contrasts.build("spearman_human", values, "spearman")]
