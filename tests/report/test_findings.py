@@ -20,6 +20,7 @@ from lmdiag.report.findings import (
     fit_findings,
     models_findings,
     multiverse_findings,
+    prediction_findings,
     run_findings,
 )
 from lmdiag.results import Figure, Results
@@ -121,6 +122,22 @@ def test_many_models_are_counted_above_and_below_chance():
 def test_scores_of_predictions_have_no_model_to_name():
     (said,) = found(subject="The model", cprag102=share(3, 34, THIRD))
     assert said.startswith("The model prefers another word")
+
+
+def test_suites_have_the_share_of_their_predictions_that_hold_and_no_chance():
+    def said(figure):
+        measures = {"suite_accuracy": figure} if figure else {}
+        tasks = {"suites": {"none": SettingResults(measures, [], "")}}
+        return prediction_findings(replace(results_with(), tasks=tasks))
+
+    share = Figure(0.75, 24, 0.551, 0.88, statistic="proportion")
+    assert said(share) == [
+        "On average over 24 items, 75.0% of the predictions hold for model [55.1, 88.0]."
+    ]
+    assert said(Figure(1.0, 1, statistic="share")) == [
+        "On average over 1 item, 100.0% of the predictions hold for model."
+    ]
+    assert said(replace(share, value=None)) == said(None) == []
 
 
 # ---- conditions ---------------------------------------------------------------------------------

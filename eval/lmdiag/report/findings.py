@@ -109,6 +109,22 @@ def _tested(results: Results, task: str) -> dict[FigureKey, Figure]:
     return {key: figure for key, figure in figures.items() if figure and figure.versus_chance}
 
 
+def prediction_findings(results: Results) -> list[str]:
+    """Returns the share of the predictions of test suites that hold for a model: suite_accuracy.
+
+    It has an interval and no test, for no chance level is defined.
+    """
+    name = visible(model_label(results.model))
+    sentences = []
+    for task in results.tasks:
+        figure = results.figure(FigureKey(task, "none", "suite_accuracy"))
+        if figure and figure.value is not None:
+            share = f"{_percent(figure.value)} of the predictions hold for {name}"
+            n = f"{figure.n} item{'s' * (figure.n != 1)}"
+            sentences.append(f"On average over {n}, {share}{_within(figure, figure.statistic)}.")
+    return sentences
+
+
 def models_findings(runs: Sequence[Results]) -> list[str]:
     """Returns how many of several models are above, and how many below, each chance level."""
     counts: dict[VersusChance, dict[str, int]] = {"above": {}, "below": {}}
@@ -489,7 +505,7 @@ def cloze_findings(norms: ClozeNorms) -> list[str]:
     return sentences + (comparisons_findings(norms.models[0], pairs) if pairs else [])
 
 
-def _within(row: Any, statistic: Statistic) -> str:
+def _within(row: Any, statistic: Statistic | None) -> str:
     """The interval of a figure with a blank before it; "" without one."""
     interval = numbers.bounds(row.ci_low, row.ci_high, statistic)
     return f" {interval}" if interval else ""

@@ -18,7 +18,7 @@ from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.cloze import cloze_output
 from lmdiag.report.comparisons import RunPair, compared, in_detail, notes, pair_findings
 from lmdiag.report.designs import designs_of
-from lmdiag.report.findings import models_findings, run_findings
+from lmdiag.report.findings import models_findings, prediction_findings, run_findings
 from lmdiag.report.grid import chance_legend, text_grid, wrapped
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import choose, items
@@ -208,8 +208,11 @@ def measures_output(results: Results, name: str = "", rule: str = "") -> Output:
 def _findings(report: Report) -> Iterator[str]:
     """The effects of own conditions, then figures against chance, or differences of a few runs.
 
-    Of many runs, the number of models above and below each chance level.
+    Of one run on test suites, the share of the predictions that hold stands first. Of many runs,
+    the number of models above and below each chance level.
     """
+    if len(report.runs) == 1:
+        yield from prediction_findings(report.runs[0].results)
     for design in report.designs:
         yield from design.findings
     if len(report.runs) == 1:
