@@ -226,7 +226,11 @@ def test_time_of_ranks_grows_as_entries(data):
         rows = [RankedEntry(str(i), request(f"org/model-{i}"), run=run) for i in range(n)]
         for i, row in enumerate(rows):
             vars(row)["corrected_sensitivity"] = i / n
-        began = time.process_time()
-        assert [row.rank for row in ranked(rows)] == [*range(1, n + 1)]
-        times.append(time.process_time() - began)
+        tries = []
+        for _ in range(5):
+            began = time.process_time()
+            ranks = [row.rank for row in ranked(rows)]
+            tries.append(time.process_time() - began)
+        assert ranks == [*range(1, n + 1)]
+        times.append(min(tries))  # a few milliseconds, of which garbage collection can be half
     assert times[1] < GROWTH * times[0]

@@ -120,7 +120,7 @@ FORMS = {
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(max_examples=15, deadline=None, derandomize=True, phases=[Phase.generate])
 @given(st.sampled_from([*FORMS]), st.randoms(use_true_random=False), two_models(), PROTOCOLS)
 def test_every_view_has_the_same_value(form, draw, models, scoring):
     folder = Path(tempfile.mkdtemp())
