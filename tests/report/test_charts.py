@@ -332,7 +332,7 @@ def test_the_page_of_twenty_models(page, many, tmp_path):
     for width in (1400, 800, 420):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") == width
-    region = page.get_by_role("region", name="Models")
+    region = page.get_by_role("group", name="Models")
     table = region.locator("table")
     # what lies outside the box has a sign, which goes at its end
     is_cut = region.evaluate("box => box.scrollWidth > box.clientWidth + 2")
@@ -355,4 +355,4 @@ def test_the_page_of_twenty_models(page, many, tmp_path):
     page.get_by_label("intervals", exact=True).check()
     assert interval.is_visible()
     # the first model against each other one
-    assert page.get_by_role("region", name="Differences").locator("tbody tr").count() == 19
+    assert page.get_by_role("group", name="Differences").locator("tbody tr").count() == 19
