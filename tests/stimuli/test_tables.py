@@ -281,6 +281,14 @@ def test_what_may_be_wrong_is_a_warning(tmp_path, case, command):
     ]
 
 
+def test_check_cuts_what_a_name_makes_long(tmp_path, command):
+    path = written(tmp_path, ".csv", f"sentence,{'x' * 20_000}\nA dog sat.,1\nA cat sat.,2\n")
+    lines = command("check", path)[1].splitlines()
+    assert max(map(len, lines)) == 4_000
+    assert lines[-1].startswith("column      xxx")
+    assert lines[-1].endswith("…")
+
+
 def test_check_says_which_scripts_a_tokenizer_splits_into_bytes(tmp_path, command):
     rows = "language,context,target\nrus,Это дом,и\neng,This is a,house\n"
     path = written(tmp_path, ".csv", rows)

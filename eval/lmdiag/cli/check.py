@@ -13,8 +13,11 @@ from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout, as_typed
 from lmdiag.stimuli.shown import first_rows
 from lmdiag.table_files import Table
-from lmdiag.text import visible
+from lmdiag.text import truncated, visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
+
+_LONGEST_LINE = 4_000
+"""Characters of a line, which the name of a column may exceed."""
 
 
 def check_command(
@@ -41,7 +44,7 @@ def check_command(
         else:
             lines = [*_lines(rows, design.design()), *(_split_lines(rows, model) if model else ())]
         for line in lines:
-            print(visible(line))
+            print(truncated(visible(line), _LONGEST_LINE))
 
 
 def _proposed_lines(
