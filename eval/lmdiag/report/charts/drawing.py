@@ -178,13 +178,16 @@ def series(
     title: str | None = None,
     *,
     has_legend: bool = True,
+    n_letters_beside: int = 0,
     **looks: Sequence[Any],
 ) -> dict[str, Any]:
     """Returns channels on which the values of a column differ, with a legend for several values.
 
-    `looks` are lists of colours, shapes and the like by channel, parallel to the names.
+    `looks` are lists of colours, shapes and the like by channel, parallel to the names. The legend
+    stands above the plot; the labels of an axis, of a number of letters, take their width from it.
     """
-    columns = max(1, 330 // (24 + 6 * max(map(len, names), default=0)))  # a letter has 6 pixels
+    room = 330 - 6 * n_letters_beside  # a letter has 6 pixels
+    columns = max(1, room // (24 + 6 * max(map(len, names), default=0)))
     legend = alt.Legend(title=title, columns=columns) if len(names) > 1 and has_legend else None
     return {
         name: channel(
@@ -280,7 +283,11 @@ def dot_plot(
     data = data if "domain" in scale or form == "%" else _with_room(data)
     names = distinct(data, "series")
     has_legend = not data["series"].equals(data["label"])
-    channels = series("series", has_legend=has_legend, **_numbered(data, looks, colors))
+    channels = series(
+        "series", has_legend=has_legend,
+        n_letters_beside=min(_LABEL, max(map(len, data["label"]), default=0)),
+        **_numbered(data, looks, colors),
+    )  # fmt: skip
     y = labels(data, "label").scale(type="band", paddingInner=0.2)
     place = {"x": numeric("x", form=form, title=title, **scale), "y": y}
     n_beside = 1
