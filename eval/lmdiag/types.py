@@ -33,6 +33,9 @@ compatibility forms such as ligatures and letters of full width."""
 UNCASED: tuple[Fold, ...] = ("case", "accents")
 """What uncased tokenizers ignore, as BERT's."""
 
+SHARE_ROUNDING = 0.005
+"""How far a published share of responses may be from the counted one."""
+
 _LONGEST_MESSAGE = 2000
 """Characters of an error message."""
 

@@ -261,6 +261,13 @@ def test_the_correlation_of_role88_is_that_of_its_run(command):
     assert "mass" not in figures  # only one word of each context is known
 
 
+def test_brackets_without_end_are_a_response_as_typed():
+    """Python's reader of JSON gives up on them by a RecursionError."""
+    deep = "[" * 100_000
+    found = read({"context": ["A a"] * 3, "response": [deep, "x", "x"]})
+    assert found.columns()["target"] == ["x", deep]
+
+
 LAYOUTS = {
     "lists of experiments": ({"context": ["A a"] * 3, "response": ['["x"]', '["x"]', '["y"]']},
                              {}, "responses written as lists, of which the text is read: 3"),

@@ -24,10 +24,7 @@ from lmdiag.measures.scores import (
     without_differences,
 )
 from lmdiag.text import plain_response
-from lmdiag.types import Fold
-
-_ROUNDING = 0.005
-"""How far a published share may be from the counted one."""
+from lmdiag.types import SHARE_ROUNDING, Fold
 
 _LENGTHS = (
     "masked models spread the probability of whole words over lengths of one, two and three pieces"
@@ -134,7 +131,7 @@ def item_measures(shares: Floats, log_prob: Floats, top_share: float) -> dict[st
     """
     q = shares[shares > 0]
     nats = log_prob[shares > 0]
-    is_complete = abs(q.sum() - 1) <= _ROUNDING * len(q) + 1e-9
+    is_complete = abs(q.sum() - 1) <= SHARE_ROUNDING * len(q) + 1e-9
     is_known = is_complete and bool(np.isfinite(nats).all())
     has_top = is_complete and not math.isnan(top_share)
     mass = float(np.exp(nats).sum()) if is_known else math.nan

@@ -16,7 +16,7 @@ from lmdiag.stimuli.reading import first_steps, refuse_options
 from lmdiag.stimuli.table import check
 from lmdiag.table_files import Problems, Table
 from lmdiag.text import first_few, folded, plain_response, shortened
-from lmdiag.types import BadInput, TableOptions
+from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,8 +30,6 @@ _SHARES = ("cloze", "target_cloze")
 _KNOWN = frozenset((*_ITEM, "sentence", "participant", "count", *_WORDS, *_SHARES))
 _RULE = "a row is a response (item, context, response), or a word with its count or cloze"
 _LIST = re.compile(r"\[.*\]|\{.*\}", re.DOTALL).fullmatch
-_ROUNDING = 0.005
-"""How far a published share may be from the counted one."""
 
 
 def are_responses(table: Table, options: TableOptions) -> bool:
@@ -159,7 +157,7 @@ def _of_cell(table: Table, row: int, text: str) -> str:
         return text
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     texts = [*content.values()] if isinstance(content, dict) else content
     if len(texts) > 1 or not all(isinstance(part, str) for part in texts):
@@ -222,7 +220,7 @@ def _counted(name: str, rows: DataFrame) -> DataFrame:
     total = amounts.transform("sum")
     if amount == "count":
         words["cloze"] = words["count"] / total
-    elif (above := total > 1 + _ROUNDING * amounts.transform("size") + 1e-9).any():
+    elif (above := total > 1 + SHARE_ROUNDING * amounts.transform("size") + 1e-9).any():
         item = words["item"][above].iloc[0]
         rule = "it is the share of a word; a table of single responses has no column cloze"
         raise BadInput(f"{name}: cloze of item {item} adds up to {total[above].iloc[0]:g}: {rule}")
