@@ -12,7 +12,7 @@ from typing import Any
 from lmdiag import files
 from lmdiag.files import MAX_CELL, MAX_TABLE, check_size
 from lmdiag.text import shortened, suggest
-from lmdiag.text_tables import Row, Rows, is_title
+from lmdiag.text_tables import Rows, TextRow, is_title
 from lmdiag.types import BadInput
 
 _MAX_ROW = 4 * MAX_CELL  # bytes of a row of an Excel file, unpacked
@@ -44,7 +44,7 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
         book = load_workbook(path, read_only=True, data_only=True)
         titles = [x.title for x in book.worksheets]
         chosen = [_chosen(path, titles, sheet)] if sheet else titles
-        found: dict[str, list[Row]] = {}
+        found: dict[str, list[TextRow]] = {}
         for worksheet in book.worksheets:
             if worksheet.title in chosen and (rows := [*_filled(path, worksheet)]):
                 found[worksheet.title] = rows
@@ -78,7 +78,7 @@ def _chosen(path: Path, titles: list[str], sheet: str) -> str:
     raise BadInput(f"{path}: --sheet {sheet}: no such sheet{names}")
 
 
-def _filled(path: Path, worksheet: Any) -> Iterator[Row]:
+def _filled(path: Path, worksheet: Any) -> Iterator[TextRow]:
     """Yields the rows of a sheet that have some text, without empty cells at their ends."""
     merged = _merged(path, worksheet._worksheet_path)
     worksheet.reset_dimensions()  # what the file says of them need not be true

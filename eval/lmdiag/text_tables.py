@@ -26,7 +26,7 @@ _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MUL
 _PCIBEX = re.compile(r"#\s*(\d+)\.\s+(.*?)\.?\s*")
 _NAMES = {"text", "sentence", "word", "context", "item", "condition", "target"}
 
-Row = tuple[int, int, list[str]]
+TextRow = tuple[int, int, list[str]]
 """The last line of a row (in Excel the row), its number among all rows, and its cells."""
 
 
@@ -35,11 +35,11 @@ class Rows(NamedTuple):
 
     Attributes:
         rows: their places and cells, all of one length.
-        separator: what separates fields; "" where it is no text file.
+        separator: the character between fields; "" if the file is not a text file.
         notes: what was passed over.
     """
 
-    rows: list[Row]
+    rows: list[TextRow]
     separator: str = ""
     notes: tuple[str, ...] = ()
 
@@ -89,7 +89,7 @@ def text_rows(path: Path) -> Rows:
         delimiter=separator, quoting=quoting, strict=True,
         escapechar="\\" if separator == " " else None,
     )  # fmt: skip
-    rows: list[Row] = []
+    rows: list[TextRow] = []
     texts: dict[str, str] = {}  # each distinct text, once
     try:
         for number, cells in enumerate(reader, start=1):

@@ -222,7 +222,7 @@ def uses_of(table: DataFrame, conditions: Sequence[str] = (), response: str = ""
     Args:
         table: columns of plain values, among them those of texts that a model reads, if there are.
         conditions: what the user says they are; () to find them.
-        response: the column of the response, which is no condition.
+        response: the column of the response, which cannot be a condition.
     """
     texts = texts_of(table)
     text_columns = {name for name in TEXT_COLUMNS if texts is not None and name in table}
@@ -250,7 +250,7 @@ def _never(table: DataFrame) -> set[str]:
 
 
 class _Finder:
-    """The columns of a table, their candidates, and why some are no conditions."""
+    """The columns of a table, their candidates, and why some are not conditions."""
 
     def __init__(
         self, columns: Mapping[str, Distinct], items: Codes, text_codes: Codes | None, texts: Any

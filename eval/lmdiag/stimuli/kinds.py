@@ -35,7 +35,7 @@ FEW_ROWS = 12
 
 _SAMPLE_LEVELS = 2_000  # distinct values that are looked at, if there are more
 _SAMPLE = 60  # items whose texts are compared
-_LONG = 5  # words of a value that is no label where no column names the items
+_LONG = 5  # with more words a value is not a label, if no column names the items
 
 _FILE = re.compile(
     r"(https?://\S*|\S.*\.(jpe?g|png|gif|bmp|svg|tiff?|webp|wav|mp[34]|ogg|flac|avi|mov|html?|csv|"

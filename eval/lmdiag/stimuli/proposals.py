@@ -145,7 +145,7 @@ class TableLayout:
         self.kinds = {name: values.kind(items) for name, values in self.values.items()}
 
     def _found_item(self) -> str:
-        """The column that is named as items, whose values are no texts."""
+        """The column that is named as items, whose values are not texts."""
         names = named("item", self.values)
         names += [name for name in self.values if folded(name).startswith("item")]
         for name in names:

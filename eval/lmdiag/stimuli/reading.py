@@ -184,7 +184,7 @@ def first_steps(
     problems.refuse()
     if allow_duplicates is not None:
         if not options.wide:
-            check_layout(table)  # identical responses of people are no repetitions
+            check_layout(table)  # identical responses of people are not duplicates
         with problems.kept():
             table = _without_repeated_rows(table, allowed=allow_duplicates)
     with problems.kept():

@@ -33,7 +33,7 @@ MARKUP = (
     r"|&(?:[a-z]{2,8}|#\d{1,6});"
 )
 """HTML's tags and characters by name, and LaTeX's commands, without regard to letter case. Tokens
-of models such as <unk> are none."""
+of models such as <unk> are not markup."""
 
 # a character of each gap and of all markup
 _SIGNS = re.compile(r"[_\[<{X$\\&]").search

@@ -38,7 +38,7 @@ class _StandIn(nn.Module):
 
     def __init__(self, layer: nn.Module, output: Any) -> None:
         super().__init__()
-        self._replaced = (layer,)  # in a tuple, so that it is no part of this module
+        self._replaced = (layer,)  # in a tuple, so that PyTorch does not register it as a submodule
         self._output = output
 
     def __getattr__(self, name: str) -> Any:

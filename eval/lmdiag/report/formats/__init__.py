@@ -51,7 +51,7 @@ FORMATS = {
 }
 """Name of a format -> how results are written in it."""
 
-SUFFIXES = {format.suffix: name for name, format in FORMATS.items()}
+FORMAT_OF_SUFFIX = {format.suffix: name for name, format in FORMATS.items()}
 """Ending of a file -> name of its format."""
 
 
@@ -63,13 +63,13 @@ def format_of(file: Path) -> str:
     """
     if not file.suffix or file.is_dir():
         return ""
-    if file.suffix.lower() not in SUFFIXES:
-        hint = suggest(file.suffix, SUFFIXES)
-        choice = ", ".join(SUFFIXES)
+    if file.suffix.lower() not in FORMAT_OF_SUFFIX:
+        hint = suggest(file.suffix, FORMAT_OF_SUFFIX)
+        choice = ", ".join(FORMAT_OF_SUFFIX)
         raise BadInput(
             f"{file}: the ending is the format: choose from {choice}, or name a folder{hint}"
         )
-    return SUFFIXES[file.suffix.lower()]
+    return FORMAT_OF_SUFFIX[file.suffix.lower()]
 
 
 def printed(output: Output, name: str, width: float) -> str:

@@ -13,7 +13,7 @@ from lmdiag.report.grid import CellText
 from lmdiag.text import visible
 
 _NUMBER = re.compile(r"[\d .,()\[\]−+±*†↑↓●–<]*( [msp])?")
-"""Matches cells of figures and tests, whose signs are no markup."""
+"""Matches cells of figures and tests, whose signs are not markup."""
 
 
 def template(name: str, escape: Callable[[str], str]) -> Template:
