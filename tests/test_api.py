@@ -23,7 +23,7 @@ from lmdiag.report.tables import sections
 from lmdiag.results import read_results
 from lmdiag.runs.asking import show_progress
 from lmdiag.stimuli import load_verbs
-from lmdiag.types import UNCASED, BadInput, TableOptions
+from lmdiag.types import UNCASED, BadInput, DesignOptions, TableOptions
 
 pytestmark = pytest.mark.usefixtures("outside_of_commands")
 
@@ -275,6 +275,18 @@ def test_several_models_are_run_in_order(demo_dir, tiny_models, tmp_path):
     assert runs.charts()
     with pytest.raises(BadInput, match="name is for one model"):
         lmdiag.run(models, demo_dir, name="mine", output=tmp_path)
+
+
+def test_layers_are_runs_and_the_design_is_stored(tmp_path):
+    data = tmp_path / "mine.csv"
+    rows = [f"{i},{a},The cook {i} {a} the,soup" for i in range(1, 3) for a in ("ate", "made")]
+    data.write_text("\n".join(["item,verb,context,target", *rows]))
+    how = {"output": tmp_path, "conditions": "verb", "item": ["item"]}
+    runs = lmdiag.run("demo:causal", data, layers=[0, "2"], **how)
+    assert [run.results.protocol.layer for run in runs] == [0, None]  # 2 is the last
+    ordinary = lmdiag.run("demo:causal", data, **how)
+    assert runs[1].path == ordinary.path
+    assert ordinary.results.design == DesignOptions(conditions=("verb",), item=("item",))
 
 
 def test_threads_share_a_model(api):

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from numbers import Integral
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, cast, overload
@@ -35,7 +34,25 @@ from lmdiag.comparison import Comparisons, compare_runs, unlike_first
 from lmdiag.elicitation import wording_of
 from lmdiag.evaluation import Measures
 from lmdiag.frequencies import log_frequencies
-from lmdiag.keywords import with_fields
+from lmdiag.keywords import (
+    Asking,
+    AskingKeywords,
+    Batching,
+    BatchingKeywords,
+    DataKeywords,
+    DataOptions,
+    LayerKeywords,
+    LayerOptions,
+    Recording,
+    RecordingKeywords,
+    Running,
+    RunningKeywords,
+    Seeded,
+    SeedKeywords,
+    check_whole,
+    taken,
+    with_fields,
+)
 from lmdiag.measures import folds_for
 from lmdiag.models.loading.options import LoadKeywords, LoadOptions
 from lmdiag.multiverse import Multiverse
@@ -69,11 +86,12 @@ from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.table_files import MEMORY
 from lmdiag.text import as_parameters, first_few
 from lmdiag.types import (
-    FOUND_DESIGN,
     WHOLE_SENTENCE,
     BadInput,
     Coding,
     DesignOptions,
+    FactorKeywords,
+    FactorOptions,
     ReadingKeywords,
     TableKeywords,
     TableOptions,
@@ -97,45 +115,64 @@ load_stimuli = stimuli.load
 load_multiverse = Multiverse.read
 
 
-class FitKeywords(ProcedureKeywords, ReadingKeywords, total=False):
-    """Keywords of `fit`: a procedure, and how the table is read."""
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(Seeded, Asking):
+    """How predictions are made.
+
+    Attributes:
+        perturbation: "none", or one of `lmdiag.perturb.names()`
+        run: number of the shuffle, for the shuffled perturbations
+        top: length of the lists of top words
+    """
+
+    perturbation: str = "none"
+    run: int = 0
+    top: int = 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(1, top=self.top)
+        check_whole(0, run=self.run)
 
 
-class ModelAndTableKeywords(LoadKeywords, TableKeywords, total=False):
-    """Keywords of `run` that other functions have, too: models, and how a table is read."""
+class PredictKeywords(SeedKeywords, AskingKeywords, total=False):
+    """Keywords of `LanguageModel.predict`."""
+
+    perturbation: str
+    run: int
+    top: int
 
 
-class RunKeywords(ModelAndTableKeywords, total=False):
-    """All keywords of `run`."""
+class SurprisalKeywords(LayerKeywords, BatchingKeywords, total=False):
+    """Keywords of `LanguageModel.surprisals` that other functions have, too."""
 
-    tasks: str | Sequence[str]
-    perturb: str | Sequence[str]
-    shuffles: int
-    seed: int
-    limit: int | None
+
+class FitKeywords(ProcedureKeywords, ReadingKeywords, LayerKeywords, AskingKeywords, total=False):
+    """Keywords of `fit`: a procedure, how the table is read, and how models are asked."""
+
+
+class ClozeKeywords(TableKeywords, LayerKeywords, RecordingKeywords, total=False):
+    """Keywords of `cloze`: how the table is read, and how models are asked."""
+
+
+class RunKeywords(
+    DataKeywords, FactorKeywords, RunningKeywords, LoadKeywords, TableKeywords, total=False
+):
+    """Keywords of `run` but for `layers`."""
+
     k: Sequence[int]
     threshold: float
-    output: str | Path
     name: str | None
-    batch_size: int | None
-    overwrite: bool
-    quiet: bool
-    design: DesignOptions
-    allow_duplicates: bool
+
+
+class LayeredRunKeywords(RunKeywords, LayerKeywords, total=False):
+    """All keywords of `run`."""
 
 
 def _expect(name: str, value: object, kinds: type | tuple[type, ...], what: str) -> None:
     """Refuses an argument of another type than `kinds`, which a message calls `what`."""
     if not isinstance(value, kinds):
         raise BadInput(f"{name} must be {what}, not {type(value).__name__}")
-
-
-def _check_whole(least: int, **values: object) -> None:
-    """Refuses what is not None and not a whole number from `least` up."""
-    for name, value in values.items():
-        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-        if value is not None and not (is_whole and cast("int", value) >= least):
-            raise BadInput(f"{name} must be a whole number from {least} up, not {value!r:.60}")
 
 
 def _names(names: str | Sequence[Any]) -> tuple[Any, ...]:
@@ -198,40 +235,25 @@ class LanguageModel:
     def __repr__(self) -> str:
         return f"LanguageModel({self.info.id!r}, kind={self.info.kind!r})"
 
-    def predict(
-        self,
-        stimuli: Stimuli,
-        *,
-        perturbation: str = "none",
-        run: int = 0,
-        seed: int = 0,
-        top: int = 5,
-        output: str | Path | None = None,
-        batch_size: int | None = None,
-        quiet: bool = True,
-    ) -> TaskPredictions:
+    @with_fields(PredictOptions, keywords=PredictKeywords)
+    def predict(self, stimuli: Stimuli, **how: Unpack[PredictKeywords]) -> TaskPredictions:
         """Returns a prediction for each row; rows with the same context are one question.
 
         Args:
             stimuli: the rows.
-            perturbation: "none", or one of `lmdiag.perturb.names()`.
-            run: number of the shuffle, for the shuffled perturbations.
-            seed: of the shuffles.
-            top: length of the lists of top words.
-            output: folder that keeps the answers, so that no question is asked twice.
-            batch_size: contexts in a batch; None for what suits the device.
-            quiet: no progress bar.
 
         Raises:
             BadInput: a context is too long for the model, or its logits are NaN or infinite.
         """
-        how: dict[str, Any] = {"perturbation": perturbation, "run": run, "seed": seed, "top": top}
-        how |= {"output": output, "batch_size": batch_size, "quiet": quiet}
-        [predictions] = self._predict(stimuli, (), **how)
+        [predictions] = self._predict(stimuli, (), PredictOptions.of(how))
         return predictions
 
+    @with_fields(PredictOptions, keywords=PredictKeywords)
     def predict_layers(
-        self, stimuli: Stimuli, layers: str | Sequence[int | str] = "all", **how: Any
+        self,
+        stimuli: Stimuli,
+        layers: str | Sequence[int | str] = "all",
+        **how: Unpack[PredictKeywords],
     ) -> list[TaskPredictions]:
         """Returns what `predict` returns after each of some layers, which are read in one pass.
 
@@ -239,30 +261,18 @@ class LanguageModel:
             stimuli: the rows.
             layers: "all", or numbers from 0 for the input of the first layer; they are returned in
                 ascending order, and the last layer gives the ordinary predictions.
-            how: further arguments of `predict`.
 
         Raises:
             BadInput: see `predict`; or the model does not have these layers.
         """
-        return self._predict(stimuli, _names(layers), **how)
+        return self._predict(stimuli, _names(layers), PredictOptions.of(how))
 
     def _predict(
-        self,
-        stimuli: Stimuli,
-        layers: Sequence[int | str],
-        *,
-        perturbation: str = "none",
-        run: int = 0,
-        seed: int = 0,
-        top: int = 5,
-        output: str | Path | None = None,
-        batch_size: int | None = None,
-        quiet: bool = True,
+        self, stimuli: Stimuli, layers: Sequence[int | str], options: PredictOptions
     ) -> list[TaskPredictions]:
         """Returns the ordinary predictions, or those after each of some layers."""
         _expect("stimuli", stimuli, Stimuli, _STIMULI)
-        _check_whole(1, top=top, batch_size=batch_size)
-        _check_whole(0, run=run)
+        perturbation, run, seed = options.perturbation, options.run, options.seed
         if perturbation != perturb.NONE:
             stimuli = perturb.perturb(stimuli, perturbation, run, seed)
         pairs = None
@@ -278,10 +288,10 @@ class LanguageModel:
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
         layered = self.model.at_layers(layers) if layers else None
         model = layered or self.model
-        label = None if quiet else self.info.id
+        label = None if options.quiet else self.info.id
         facts = [repr(sorted(query_options(self.options).items())), self.model.prompt]
-        kept = kept_answers(Path(output) if output else None, self.info, "blanks", facts)
-        how: dict[str, Any] = {"top": top, "batch_size": batch_size, "label": label}
+        kept = kept_answers(options.output, self.info, "blanks", facts)
+        how: dict[str, Any] = {"top": options.top, "batch_size": options.batch_size, "label": label}
         with self.lock, kept as journal:
             if pairs is not None:
                 model.set_verbs(pairs)
@@ -294,15 +304,14 @@ class LanguageModel:
             for layer, (answered,) in zip(layered.after, by_layer, strict=True)
         ]
 
+    @with_fields(LayerOptions, Batching, keywords=SurprisalKeywords)
     def surprisals(
         self,
         texts: str | Iterable[str],
         *,
         columns: Sequence[WordColumn] = (),
         language: str = "en",
-        layers: str | Sequence[int | str] = (),
-        batch_size: int | None = None,
-        quiet: bool = True,
+        **how: Unpack[SurprisalKeywords],
     ) -> DataFrame:
         """Returns a pandas table with the surprisal of every word, as `lmdiag surprisal` writes it.
 
@@ -311,10 +320,6 @@ class LanguageModel:
             columns: "length" (characters), "log_frequency" (log2 of the proportion of the word, by
                 wordfreq).
             language: of the frequencies.
-            layers: "all", or numbers from 0 for the input of the first layer, which are read in one
-                pass; the last layer gives the ordinary surprisals.
-            batch_size: texts in a batch; None for what suits the device.
-            quiet: no progress bar.
 
         Returns:
             a row per word, with several layers for each `layer`: `text` (number of the text, from
@@ -326,7 +331,9 @@ class LanguageModel:
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
         """
-        _check_whole(1, batch_size=batch_size)
+        given: dict[str, Any] = {**how}
+        layers = taken(LayerOptions, given).layers
+        batching = Batching.of(given)
         is_rows = isinstance(texts, Mapping) or hasattr(texts, "columns")
         if is_rows or not isinstance(texts, Iterable):
             what = type(texts).__name__
@@ -338,15 +345,14 @@ class LanguageModel:
         for name, text in named.items():
             if not isinstance(text, str):
                 raise BadInput(f"{name} is {text!r}: give texts as strings")
-        label = None if quiet else self.info.id
+        label = None if batching.quiet else self.info.id
         entropy = self.options.entropy
-        how: dict[str, Any] = {"entropy": entropy, "batch_size": batch_size, "label": label}
+        ask: dict[str, Any] = {"entropy": entropy, "batch_size": batching.batch_size}
         with self.lock:
             if layers:
-                layered = self.model.at_layers(_names(layers))
-                table = layer_surprisals(layered, texts, **how)
+                table = layer_surprisals(self.model.at_layers(layers), texts, **ask, label=label)
             else:
-                table = word_surprisals(self.model, texts, **how)
+                table = word_surprisals(self.model, texts, **ask, label=label)
         scored = {f"text {number}" for number in table.dropna(subset="surprisal")["text"]}
         silent = [name for name, text in named.items() if text.strip() and name not in scored]
         without = f"no word with a surprisal: {first_few(silent)}" if silent else None
@@ -415,17 +421,13 @@ def measure(
     return Measures(predictions, stimuli, protocol, folds_for(predictions.model, cased))
 
 
-@with_fields(Procedure, TableOptions)
+@with_fields(LayerOptions, Asking, Procedure, TableOptions, keywords=FitKeywords)
 def fit(
     human: str | Path | DataFrame,
     *,
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel] = (),
     surprisal: str | Sequence[str] = (),
     profile: str | None = None,
-    layers: str | Sequence[int | str] = (),
-    output: str | Path | None = None,
-    batch_size: int | None = None,
-    quiet: bool = True,
     **procedure: Unpack[FitKeywords],
 ) -> HumanFit:
     """Fits human measures with and without surprisals (docs/specification.md, section 10).
@@ -437,10 +439,6 @@ def fit(
         surprisal: columns of the table, or files, with surprisals that were made elsewhere; without
             models, its column `surprisal` if none is named.
         profile: a published procedure, of `lmdiag.analysis.procedures.PROFILES`.
-        layers: "all", or numbers, after which each model is asked, see `LanguageModel.surprisals`.
-        output: folder that keeps models' answers, so that no model is asked twice.
-        batch_size: texts in a batch; None for what suits the device.
-        quiet: no progress bar.
         procedure: fields of `lmdiag.analysis.procedures.Procedure`, e.g. response="time", and how
             the table is read, fields of `lmdiag.types.TableOptions`, e.g. columns={"word": "ia"}.
 
@@ -460,8 +458,9 @@ def fit(
     from pandas import DataFrame
 
     _expect("human", human, (str, Path, DataFrame), "a file, a DataFrame or a run directory")
-    _check_whole(1, batch_size=batch_size)
     given: dict[str, Any] = {**procedure}
+    layers = taken(LayerOptions, given).layers
+    asking = taken(Asking, given)
     fields = Procedure.__dataclass_fields__
     reading = {name: given.pop(name) for name in READING & given.keys() - fields.keys()}
     if unknown := given.keys() - fields.keys():
@@ -479,8 +478,8 @@ def fit(
     options_of: list[QueryOptions] = []
     answers = []
     for model in _loaded(models):
-        how: dict[str, Any] = {"output": Path(output) if output else None, "batch_size": batch_size}
-        how |= {"label": None if quiet else model.info.id, "layers": _names(layers)}
+        how: dict[str, Any] = {"output": asking.output, "batch_size": asking.batch_size}
+        how |= {"label": None if asking.quiet else model.info.id, "layers": layers}
         with model.lock:
             of_model = ask_about_words(model.model, model.options, table, **how)
         answers += [source for source, _ in of_model]
@@ -495,30 +494,22 @@ def fit(
     return fit_surprisals(table, sources)
 
 
-@with_fields(TableOptions)
+@with_fields(LayerOptions, Recording, TableOptions, keywords=ClozeKeywords)
 def cloze(
     responses: str | Path | DataFrame,
     *,
     models: str | Path | LanguageModel | Iterable[str | Path | LanguageModel],
     response: str = "",
-    layers: str | Sequence[int | str] = (),
-    output: str | Path = "results",
-    batch_size: int | None = None,
-    quiet: bool = True,
-    **reading: Unpack[TableKeywords],
+    **reading: Unpack[ClozeKeywords],
 ) -> ClozeNorms:
     """Runs models on the words that people gave at blanks (specification, section 4).
 
     Args:
         responses: a table with a row per response, or per word with its count or cloze, see
             `lmdiag.stimuli.responses.response_rows`: a file or a DataFrame.
-        models: models that are asked, in order; those that are named are asked in unit word.
+        models: models that are asked, in order; those that are named are asked in unit word, and
+            after several layers in unit token.
         response: column of the responses or words; "" for `response`, `word` or `target`.
-        layers: "all", or numbers, after which each model is asked; models that are named are then
-            asked in unit token.
-        output: folder of the runs: a finished run is read back, an interrupted one resumed.
-        batch_size: contexts in a batch; None for what suits the device.
-        quiet: no progress bar.
         reading: how the table is read, fields of `lmdiag.types.TableOptions`, e.g. filter, and
             keep_case.
 
@@ -538,18 +529,20 @@ def cloze(
     from lmdiag.runs.run import RunOptions, run_layers, run_model
 
     _expect("responses", responses, (str, Path, DataFrame), "a file or a DataFrame")
-    _check_whole(1, batch_size=batch_size)
-    table = responses_of(responses, TableOptions.of(reading), response)
+    given: dict[str, Any] = {**reading}
+    layers = taken(LayerOptions, given).layers
+    recording = taken(Recording, given)
+    table = responses_of(responses, TableOptions.of(given), response)
     source = responses if isinstance(responses, DataFrame) else str(responses)
     inputs = load_inputs(source, Protocol(tasks=()), table=table, responses=True)
-    inputs = _with_saved_rows(inputs, source, Path(output))
-    how = RunOptions(Path(output), batch_size=batch_size, quiet=quiet)
+    inputs = _with_saved_rows(inputs, source, recording.output)
+    how = RunOptions(**vars(recording))
     runs: list[Run] = []
     for model in _loaded(models, unit="token" if layers else "word"):
         name, options, asked = model.info.id, model.options, inputs.asked_by(model.options)
         with model.lock:
             if layers:
-                of_model = name, options, _names(layers), asked, how
+                of_model = name, options, layers, asked, how
                 runs += run_layers(*of_model, loaded=model.model)
             elif run := run_model(name, options, asked, how, loaded=model.model):
                 runs.append(run)
@@ -568,26 +561,28 @@ def run(  # type: ignore[overload-overlap]  # a text is also an iterable of text
 def run(model: Iterable[str | Path], data: Any = ..., **options: Unpack[RunKeywords]) -> Runs: ...
 
 
-@with_fields(LoadOptions, TableOptions)
+@overload
+def run(
+    model: str | Path | Iterable[str | Path],
+    data: Any = ...,
+    *,
+    layers: str | Sequence[int | str],
+    **options: Unpack[RunKeywords],
+) -> Runs: ...
+
+
+@with_fields(
+    DataOptions, LayerOptions, FactorOptions, Running, LoadOptions, TableOptions,
+    keywords=LayeredRunKeywords,
+)  # fmt: skip
 def run(
     model: str | Path | Iterable[str | Path],
     data: Any = "lmdiag",
     *,
-    tasks: str | Sequence[str] = (),
-    perturb: str | Sequence[str] = (),
-    shuffles: int = 100,
-    seed: int = 0,
-    limit: int | None = None,
     k: Sequence[int] = (1, 5),
     threshold: float = 0.01,
-    output: str | Path = "results",
     name: str | None = None,
-    batch_size: int | None = None,
-    overwrite: bool = False,
-    quiet: bool = True,
-    design: DesignOptions = FOUND_DESIGN,
-    allow_duplicates: bool = False,
-    **options: Unpack[ModelAndTableKeywords],
+    **options: Any,
 ) -> Run | Runs:
     """Runs models as `lmdiag run` does, without its tables and page; returns the finished run.
 
@@ -595,17 +590,15 @@ def run(
 
     Args:
         model: Hub id, local folder, or `demo:masked` / `demo:causal`; or several of them, whose
-            runs are returned as `Runs`, a list. The first that fails ends the call.
+            runs are returned as `Runs`, a list, as those of several `layers` are. The first that
+            fails ends the call.
         data: a file of own rows; or rows in memory, as `load_stimuli` takes them, which are saved
             below `output`, so that the run can be opened later; or a built directory, a Hub id.
-        tasks: configs of the data set; () for its diagnostics, or else for all. Of rows in memory,
-            a name for them.
-        perturb: settings beside the unperturbed one, of `lmdiag.perturb.names()`, or "all".
-        shuffles, seed, limit, k, threshold: see `lmdiag.protocol.Protocol`.
-        output, name, batch_size, overwrite, quiet: see `lmdiag.runs.run.RunOptions`.
-        design: how the items of own data are analysed, stored with the run.
-        allow_duplicates: keep one of identical rows of own data, instead of an error.
-        options: fields of `lmdiag.models.LoadOptions`, e.g. revision, dtype, unit, bos, chat, and
+        k: ranks at which accuracy is measured.
+        threshold: smallest difference in probability that counts for sensitivity@threshold.
+        name: what to call the model in its folder and in tables; None for its id.
+        options: those below; fields of `lmdiag.types.FactorOptions`, the design of own data, which
+            is stored with the run; of `lmdiag.models.LoadOptions`, e.g. dtype, unit, bos, chat; and
             of `lmdiag.types.TableOptions`, how a table of own rows is read.
 
     Raises:
@@ -620,35 +613,42 @@ def run(
     <2 runs: demo:causal, demo:masked>
     """
     from lmdiag.runs.inputs import load_inputs
-    from lmdiag.runs.run import RunOptions, run_model
+    from lmdiag.runs.run import RunOptions, run_layers, run_model
 
     is_table = isinstance(model, Mapping) or hasattr(model, "columns")
     is_one = isinstance(model, str | Path) or is_table or not isinstance(model, Iterable)
     models_of_run: list[Any] = [model] if is_one else list(cast("Iterable[Any]", model))
-    _check_whole(1, shuffles=shuffles, limit=limit, batch_size=batch_size)
     for model_id in models_of_run:
         _expect("model", model_id, (str, Path), "a Hub id, a folder, a demo model or several")
     if len(models_of_run) > 1 and name:
         raise BadInput("name is for one model: run several models without it")
-    given: dict[str, Any] = {**options}
-    table = TableOptions.of({name: given.pop(name) for name in READING & given.keys()})
-    load_options = LoadOptions.from_keywords(given)
+    rows = taken(DataOptions, options)
+    layers = taken(LayerOptions, options).layers
+    design = DesignOptions(**taken(FactorOptions, options).stored())
+    how = RunOptions(name=name, **vars(taken(Running, options)))
+    table = taken(TableOptions, options)
+    load_options = LoadOptions.from_keywords(options)
     protocol = Protocol(
-        tasks=_names(tasks), perturb=_names(perturb), shuffles=shuffles, seed=seed, limit=limit,
-        k=checked_ranks(k), threshold=checked_threshold(threshold), **query_options(load_options),
+        tasks=rows.tasks, perturb=rows.perturb, shuffles=rows.shuffles, seed=rows.seed,
+        limit=rows.limit, k=checked_ranks(k), threshold=checked_threshold(threshold),
+        **query_options(load_options),
     )  # fmt: skip
     if isinstance(data, str | Path):
         data = str(data)
     elif isinstance(data, Iterator):
         data = list(data)
     inputs = load_inputs(
-        data, protocol, allow_duplicates=allow_duplicates, design=design, table=table
-    )
-    inputs = _with_saved_rows(inputs, data, Path(output))
-    how = RunOptions(Path(output), name, batch_size, overwrite, quiet)
-    runs = [run_model(str(model_id), load_options, inputs, how) for model_id in models_of_run]
-    made = [run for run in runs if run]  # all: there is one process
-    return made[0] if is_one else Runs(made)
+        data, protocol, verbs=rows.verbs, allow_duplicates=rows.allow_duplicates, design=design,
+        table=table,
+    )  # fmt: skip
+    inputs = _with_saved_rows(inputs, data, how.output)
+    made: list[Run] = []
+    for model_id in models_of_run:
+        if layers:
+            made += run_layers(str(model_id), load_options, layers, inputs, how)
+        elif run := run_model(str(model_id), load_options, inputs, how):  # there is one process
+            made.append(run)
+    return made[0] if is_one and not layers else Runs(made)
 
 
 def _with_saved_rows(inputs: Inputs, data: Any, output: Path) -> Inputs:
@@ -797,13 +797,14 @@ READING = TableOptions.__dataclass_fields__.keys()
 Comparable = Measures | Run | str | Path
 
 
+@with_fields(Seeded)
 def compare(
     base: Comparable,
     *new: Comparable,
-    seed: int = 0,
     across: Sequence[str] = (),
     tasks: Sequence[str] = (),
     measures: Sequence[str] = (),
+    **seeded: Unpack[SeedKeywords],
 ) -> Comparisons:
     """Compares a model with each of the others on the same rows, item by item.
 
@@ -811,7 +812,7 @@ def compare(
 
     Args:
         base, new: results of `measure`, or finished runs or their directories; not both.
-        seed, across, tasks, measures: see `lmdiag.comparison.compare_runs`.
+        across, tasks, measures: see `lmdiag.comparison.compare_runs`.
 
     Raises:
         BadInput: fewer than two are given, or they were not measured on the same data in the same
@@ -837,5 +838,6 @@ def compare(
         x.run if isinstance(x, Measures) else x if isinstance(x, Run) else load_run(x)
         for x in given
     ]
+    seed = Seeded.of(seeded).seed
     compared = compare_runs(*runs, seed=seed, across=across, tasks=tasks, measures=measures)
     return Comparisons(compared, runs, across, seed)

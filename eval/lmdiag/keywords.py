@@ -1,22 +1,224 @@
-"""Keywords of functions of the Python API that are the fields of records, which declare them."""
+"""Options that functions of the Python API and commands share, and signatures that show them.
+
+A record declares each option once: its type, its default and its text. Commands have the fields of
+records as options, and functions take them as keywords: `with_fields` writes them into the
+signature and the docstring. Type checkers need the names once more, in a `TypedDict`.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import fields
-from typing import Any, TypeVar
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar, cast, get_type_hints
 
-from lmdiag.types import field_types
+from lmdiag.types import BadInput, Options, field_types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+_Record = TypeVar("_Record", bound=Options)
 
 
-def with_fields(*records: type) -> Callable[[Function], Function]:
+# ---- records of options --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batching(Options):
+    """How answers are computed.
+
+    Attributes:
+        batch_size: contexts or sentences per batch (default: auto, as many as suit the device)
+        quiet: do not show progress
+    """
+
+    batch_size: int | None = None
+    quiet: bool = True
+
+    def __post_init__(self) -> None:
+        check_whole(1, batch_size=self.batch_size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(Batching):
+    """How answers are computed and where they are kept.
+
+    Attributes:
+        output: directory that keeps results and models' answers: what was interrupted resumes
+    """
+
+    output: Path | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.output is not None:
+            object.__setattr__(self, "output", Path(self.output))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recording(Asking):
+    """The same for runs, which are always kept."""
+
+    output: Path = Path("results")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running(Recording):
+    """How runs proceed, and where their results go.
+
+    Attributes:
+        overwrite: discard an earlier run of the same model and protocol
+    """
+
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seeded(Options):
+    """What is drawn at random.
+
+    Attributes:
+        seed: random seed of shuffles and samples, or of the signs and permutations of tests
+    """
+
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions(Seeded):
+    """Which rows of a task are read.
+
+    Attributes:
+        limit: a sample of N rows of each task, even over its break-downs
+        allow_duplicates: keep one of identical rows of own data, instead of an error
+    """
+
+    limit: int | None = None
+    allow_duplicates: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole(1, limit=self.limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(RowOptions):
+    """What of a data set is asked of every model.
+
+    Attributes:
+        tasks: configs of the data set to run (default: the three diagnostics)
+        perturb: settings beside the unperturbed one: shuf, trunc, shuf_trunc, obj, sub, both, or
+            all (default: none)
+        shuffles: number of shuffles of shuf and shuf_trunc
+        verbs: csv file of singular,plural verb forms for EW and MW (default: the data set's)
+    """
+
+    tasks: tuple[str, ...] = ()
+    perturb: tuple[str, ...] = ()
+    shuffles: int = 100
+    verbs: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(1, shuffles=self.shuffles)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerOptions(Options):
+    """After which layers models answer.
+
+    Attributes:
+        layers: layers after which the models answer: all, or numbers, 0 for the input of the first
+            layer, which are read in one pass (default: the last layer)
+    """
+
+    layers: tuple[str, ...] = ()
+
+
+# ---- the same as keywords, for type checkers -----------------------------------------------------
+
+
+class BatchingKeywords(TypedDict, total=False):
+    """The fields of `Batching`, as keywords of Python."""
+
+    batch_size: int | None
+    quiet: bool
+
+
+class AskingKeywords(BatchingKeywords, total=False):
+    """The fields of `Asking`, as keywords of Python."""
+
+    output: str | Path | None
+
+
+class RecordingKeywords(BatchingKeywords, total=False):
+    """The fields of `Recording`, as keywords of Python."""
+
+    output: str | Path
+
+
+class RunningKeywords(RecordingKeywords, total=False):
+    """The fields of `Running`, as keywords of Python."""
+
+    overwrite: bool
+
+
+class SeedKeywords(TypedDict, total=False):
+    """The fields of `Seeded`, as keywords of Python."""
+
+    seed: int
+
+
+class RowKeywords(SeedKeywords, total=False):
+    """The fields of `RowOptions`, as keywords of Python."""
+
+    limit: int | None
+    allow_duplicates: bool
+
+
+class DataKeywords(RowKeywords, total=False):
+    """The fields of `DataOptions`, as keywords of Python."""
+
+    tasks: str | Sequence[str]
+    perturb: str | Sequence[str]
+    shuffles: int
+    verbs: str | None
+
+
+class LayerKeywords(TypedDict, total=False):
+    """The fields of `LayerOptions`, as keywords of Python."""
+
+    layers: str | Sequence[int | str]
+
+
+# ---- functions that take them --------------------------------------------------------------------
+
+
+def check_whole(least: int, **values: object) -> None:
+    """Refuses what is not None and not a whole number from `least` up."""
+    for name, value in values.items():
+        is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+        if value is not None and not (is_whole and cast("int", value) >= least):
+            raise BadInput(f"{name} must be a whole number from {least} up, not {value!r:.60}")
+
+
+def taken(record: type[_Record], keywords: dict[str, Any]) -> _Record:
+    """Removes the fields of a record from keywords and returns the record that they fill."""
+    names = keywords.keys() & record.__dataclass_fields__.keys()
+    return record.of({name: keywords.pop(name) for name in names})
+
+
+def with_fields(*records: type, keywords: type | None = None) -> Callable[[Function], Function]:
     """Names the fields of records in the signature of a function that takes them as `**options`.
 
-    `help` and the completion of notebooks then show them with types and defaults. A keyword that
-    the function declares itself is not repeated.
+    `help` and the completion of notebooks then show them with types and defaults, and the texts of
+    the `Attributes` of the records at the end of the arguments. A keyword that the function
+    declares itself is not repeated.
+
+    Args:
+        records: whose fields are keywords.
+        keywords: a `TypedDict` with the types that the function takes, where they are more than
+            those of the fields.
 
     >>> from lmdiag.types import DesignOptions
     >>> @with_fields(DesignOptions)
@@ -30,20 +232,41 @@ def with_fields(*records: type) -> Callable[[Function], Function]:
         own = inspect.signature(function)
         kept = [x for x in own.parameters.values() if x.kind is not x.VAR_KEYWORD]
         named = {x.name: x for x in kept}
+        texts = []
+        given_types = get_type_hints(keywords) if keywords else {}
         for record in records:
-            types = field_types(record)
+            types = {**field_types(record), **given_types}
+            texts += [text for name, text in field_texts(record).items() if name not in named]
             for field in fields(record):
+                default = field.default
                 named.setdefault(
                     field.name,
                     inspect.Parameter(
                         field.name,
                         inspect.Parameter.KEYWORD_ONLY,
-                        default=field.default,
+                        default=str(default) if isinstance(default, Path) else default,
                         annotation=types[field.name],
                     ),
                 )
         shown = own.replace(parameters=[*named.values()])
         function.__signature__ = shown  # type: ignore[attr-defined]
+        if function.__doc__ and texts:
+            head, args, rest = inspect.cleandoc(function.__doc__).partition("\nArgs:\n")
+            end = re.search(r"\n\n|\Z", rest).start()  # type: ignore[union-attr]
+            further = "".join(f"\n    {text}" for text in texts)
+            function.__doc__ = f"{head}{args}{rest[:end]}{further}{rest[end:]}"
         return function
 
     return decorate
+
+
+def field_texts(record: type) -> dict[str, str]:
+    """Returns the entries of fields in the `Attributes` of a record and of those it extends."""
+    texts = {}
+    for part in reversed(record.__mro__):
+        _, _, listed = inspect.cleandoc(vars(part).get("__doc__") or "").partition("Attributes:\n")
+        entries = listed.partition("\n\n")[0]
+        for entry in re.split(r"\n(?=    \w)", f"\n{entries}"):
+            if name := re.match(r"\s*(\w+):", entry):
+                texts[name[1]] = f"{entry.strip().removesuffix('.')}."
+    return texts

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypedDict, get_type_hints
+from typing import Any, Literal, NamedTuple, Self, TypedDict, get_type_hints
 
 from lmdiag.spacing import has_space
 from lmdiag.text import as_parameters
@@ -295,6 +295,27 @@ class Options:
         values = {field: getattr(self, field.name) for field in fields(self)}
         return {field.name: value for field, value in values.items() if value != field.default}
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Returns the options of a function of the Python API.
+
+        Lists may be given as one text, and pairs NAME=VALUE as a mapping. `BadInput` for another
+        option.
+        """
+        fields = cls.__dataclass_fields__
+        if unknown := given.keys() - fields.keys():
+            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(fields)}")
+        values = {}
+        for name, value in given.items():
+            if isinstance(value, Mapping):
+                value = [f"{key}={column}" for key, column in value.items()]
+            if fields[name].default == ():
+                value = (value,) if isinstance(value, str) else tuple(value)
+            elif fields[name].default == "" and isinstance(value, int):
+                value = str(value)  # the number of a region or of a sheet
+            values[name] = value
+        return cls(**values)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(Options):
@@ -325,24 +346,6 @@ class TableOptions(Options):
     """sheet of an Excel file: its name, or its number from 1 (default: the first with some text)"""
     keep_case: bool = False
     """count responses that differ in letter case as different words, and ask them so"""
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> TableOptions:
-        """Returns the options of a function of the Python API.
-
-        Lists may be given as one text, and `columns` as a mapping. `BadInput` for another option.
-        """
-        fields = cls.__dataclass_fields__
-        if unknown := given.keys() - fields.keys():
-            raise BadInput(f"no option {min(unknown)!r}: choose from {', '.join(fields)}")
-        values = {}
-        for name, value in given.items():
-            if isinstance(value, Mapping):
-                value = [f"{key}={column}" for key, column in value.items()]
-            if fields[name].default == ():
-                value = (value,) if isinstance(value, str) else tuple(value)
-            values[name] = value
-        return cls(**values)
 
     def with_further(self, other: TableOptions) -> TableOptions:
         """Returns the options together with those of another record."""
@@ -387,8 +390,8 @@ WHOLE_SENTENCE = "sentence"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DesignOptions(Options):
-    """How the items of a user's own data are analysed; what is not given is found in the data."""
+class FactorOptions(Options):
+    """The factors of a user's own data; what is not given is found in the data."""
 
     conditions: tuple[str, ...] = ()
     """columns of the conditions (default: those with 2 to 6 levels that differ within items)"""
@@ -397,6 +400,20 @@ class DesignOptions(Options):
     region: str = ""
     """number or name of the region whose surprisal is the response; all: each by itself; sentence:
     the whole sentence (default: the critical word of --critical, else the sentence)"""
+
+
+class FactorKeywords(TypedDict, total=False):
+    """The fields of `FactorOptions`, as keywords of Python."""
+
+    conditions: str | Sequence[str]
+    item: str | Sequence[str]
+    region: str | int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignOptions(FactorOptions):
+    """How the items of a user's own data are analysed, and how effects are shown."""
+
     levels: tuple[str, ...] = ()
     """order of the levels of columns, COLUMN=a,b,c (default: alphabetical; numbers by size)"""
     coding: Coding = "sum"

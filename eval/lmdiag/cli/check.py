@@ -14,7 +14,7 @@ from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout, as_typed
 from lmdiag.stimuli.shown import first_rows
 from lmdiag.table_files import Table
 from lmdiag.text import truncated, visible
-from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, TableOptions
+from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, FactorOptions, TableOptions
 
 _LONGEST_LINE = 4_000
 """Characters of a line, which the name of a column may exceed."""
@@ -24,7 +24,7 @@ def check_command(
     file: str,
     /,
     *,
-    design: Annotated[options.FactorOptions, options.DESIGN] = options.FactorOptions(),
+    design: Annotated[FactorOptions, options.DESIGN] = FactorOptions(),
     table: Annotated[TableOptions, options.TABLE] = AS_IT_IS,
     allow_duplicates: bool = False,
     model: str | None = None,
@@ -42,7 +42,10 @@ def check_command(
         except UnknownLayout as unknown:
             lines = [*_proposed_lines(task, file, unknown, table)]
         else:
-            lines = [*_lines(rows, design.design()), *(_split_lines(rows, model) if model else ())]
+            lines = [
+                *_lines(rows, DesignOptions(**design.stored())),
+                *(_split_lines(rows, model) if model else ()),
+            ]
         for line in lines:
             print(truncated(visible(line), _LONGEST_LINE))
 

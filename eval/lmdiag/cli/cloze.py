@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from lmdiag.cli import options, say
+from lmdiag.keywords import LayerOptions
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
 from lmdiag.protocol import Bos, Protocol, QueryOptions, Unit, query_options
 from lmdiag.types import TableOptions
@@ -25,13 +26,14 @@ def cloze_command(
     response: str = "",
     unit: Unit | None = None,
     bos: Bos = "auto",
-    layers: options.LayerNames = (),
-    output: Path = Path("results"),
+    layered: Annotated[LayerOptions, options.RECORD] = LayerOptions(),
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
     table: Annotated[options.TablesOfResponses, options.TABLE] = _TABLE_OF_RESPONSES,
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
-    batching: Annotated[options.Batching, options.section("Running")] = options.Batching(),
+    recording: Annotated[
+        options.CommandRecording, options.section("Running")
+    ] = options.CommandRecording(),
 ) -> None:
     """Runs models on the words of responses, then shows people beside models.
 
@@ -42,7 +44,6 @@ def cloze_command(
         unit: of probabilities and the model's list (default: word; behind a server and with layers,
             token)
         bos: whether a causal model's context starts with the beginning-of-sequence token
-        output: directory of the runs: what was interrupted resumes
     """
     showing.check()
     from lmdiag.norms import ClozeNorms, responses_of
@@ -50,18 +51,19 @@ def cloze_command(
     from lmdiag.runs.processes import Processes
     from lmdiag.runs.run import RunOptions, run_layers, run_model
 
+    layers = layered.layers
     query = QueryOptions(unit=unit or ("token" if serving.server or layers else "word"), bos=bos)
     load_options = LoadOptions(**query_options(query), **vars(loading), **vars(serving))
     reading = responses_of(source, TableOptions(**vars(table)), response)
     runs: list[Run] = []
     with Processes() as processes:
         with processes.shared_errors():
-            requested = models.requested(output, str(source))
+            requested = models.requested(recording.output, str(source))
             protocol = Protocol(tasks=(), **query_options(query))
             inputs = load_inputs(str(source), protocol, table=reading, responses=True)
         for model, revision, name in processes.share(requested):
             asked = replace(load_options, revision=revision, device=processes.device)
-            how = RunOptions(output, name, **vars(batching))
+            how = RunOptions(name=name, **vars(recording))
             if layers:
                 runs += run_layers(model, asked, layers, inputs, how, processes)
             elif run := run_model(model, asked, inputs, how, processes):

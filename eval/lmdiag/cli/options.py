@@ -15,6 +15,7 @@ from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 import lmdiag
+from lmdiag import keywords
 from lmdiag.cli import say
 from lmdiag.files import exists, has_file, is_file, is_folder, plain_errors, read_text, user_path
 from lmdiag.models.loading.options import Loading, Serving
@@ -33,7 +34,7 @@ from lmdiag.protocol import (  # cyclopts looks up the types of the fields here,
 )
 from lmdiag.text import first_few, visible
 from lmdiag.training_steps import training_step
-from lmdiag.types import BadInput, DesignOptions, TableOptions
+from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:
     from lmdiag.api import LanguageModel
@@ -85,9 +86,9 @@ def _batch_size(kind: Any, tokens: Sequence[Token]) -> int | None:
     return None if tokens[0].value == "auto" else _whole(kind, tokens)
 
 
-Count = Annotated[int, Parameter(converter=_whole)]
+WHOLE = Parameter(converter=_whole)
+Count = Annotated[int, WHOLE]
 Ranks = Annotated[tuple[int, ...], Parameter(converter=_whole)]
-Seed = Annotated[int, Parameter(converter=partial(_whole, least=None))]
 Numbers = Annotated[tuple[int, ...], Parameter(converter=partial(_whole, least=0))]
 Names = Annotated[
     tuple[str, ...],
@@ -186,19 +187,25 @@ class Showing:
             sys.stdout.write(formats.printed(output, self.printed, self.width))
 
 
+def with_parameters(**parameters: Parameter) -> Callable[[type[_Options]], type[_Options]]:
+    """Decorates a record with what commands need for fields, also for those that it extends."""
+
+    def decorate(record: type[_Options]) -> type[_Options]:
+        types = get_type_hints(record, include_extras=True)
+        record.__annotations__ |= {
+            name: Annotated[types[name], parameter] for name, parameter in parameters.items()
+        }
+        return record
+
+    return decorate
+
+
 def hides(*names: str) -> Callable[[type[_Options]], type[_Options]]:
     """Decorates a record of which a command does not offer some fields of the record it extends.
 
     The command has no use for them, or has them in its own form.
     """
-
-    def decorate(record: type[_Options]) -> type[_Options]:
-        types = get_type_hints(record, include_extras=True)
-        hidden = {name: Annotated[types[name], Parameter(parse=False)] for name in names}
-        record.__annotations__ |= hidden
-        return record
-
-    return decorate
+    return with_parameters(**dict.fromkeys(names, Parameter(parse=False)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +213,6 @@ class ShowingWide(Showing):
     """The same for tables with long rows."""
 
     width: Width = 17.0
-    """width of LaTeX tables and charts in cm: 8 fits one column, 17 two"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,38 +248,15 @@ class TablesOfWords(TableOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-@hides("levels", "coding", "by")
-class FactorOptions(DesignOptions):
-    """The factors of own data; how their effects are shown is chosen where they are."""
-
-    def design(self) -> DesignOptions:
-        """Returns the same as the record that is stored."""
-        return DesignOptions(**self.stored())
-
-
-LayerNames = Annotated[
-    tuple[str, ...],
-    Parameter(
-        help="layers after which the models answer: all, or numbers, 0 for the input of the first "
-        "layer (default: the last layer)"
-    ),
-]
-
-
-@dataclass(frozen=True, kw_only=True)
 @hides("layer")
-class QueryOfLayers(QueryOptions):
+class QueryOfLayers(keywords.LayerOptions, QueryOptions):
     """How models are asked, after several layers."""
 
-    layers: LayerNames = ()
-
 
 @dataclass(frozen=True, kw_only=True)
 @hides("layer")
-class SentenceScoring(ScoringOptions):
+class SentenceScoring(keywords.LayerOptions, ScoringOptions):
     """What a probability of whole sentences is about, after several layers."""
-
-    layers: LayerNames = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -416,13 +399,22 @@ class Scoring:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batching:
+@with_parameters(batch_size=Parameter(converter=_batch_size))
+class CommandBatching(keywords.Batching):
     """How answers are computed."""
 
-    batch_size: Annotated[int | None, Parameter(converter=_batch_size)] = None
-    """contexts or sentences per batch, or auto (default)"""
     quiet: bool = False
-    """do not show progress"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandRecording(CommandBatching, keywords.Recording):
+    """How answers are computed, and where they are kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+@with_parameters(seed=Parameter(converter=partial(_whole, least=None)))
+class CommandSeed(keywords.Seeded):
+    """What is drawn at random."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -434,7 +426,6 @@ class TextOptions:
     scoring: Annotated[SentenceScoring, section("Scoring")] = SentenceScoring()
     loading: Annotated[Loading, section("Loading the model")] = Loading()
     serving: Annotated[Serving, section("A model behind a server")] = Serving()
-    batching: Annotated[Batching, section("Running")] = Batching()
 
     def loaded(self, models: Sequence[str], **options: Any) -> Iterator[LanguageModel]:
         """Yields models, each loaded when its turn comes, with further options of `load_model`."""

@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from lmdiag import keywords
 from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
-from lmdiag.perturb import names
 from lmdiag.protocol import KNOBS, NEEDED, Knob, Protocol, QueryOptions, applicable, query_options
 from lmdiag.text import suggest, visible
-from lmdiag.types import AS_IT_IS, FOUND_DESIGN, BadInput, DesignOptions, TableOptions
+from lmdiag.types import (
+    AS_IT_IS,
+    FOUND_DESIGN,
+    BadInput,
+    DesignOptions,
+    FactorOptions,
+    TableOptions,
+)
 
 if TYPE_CHECKING:
     from lmdiag.report.runs import Report
@@ -28,24 +35,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataOptions:
+@options.with_parameters(shuffles=options.WHOLE, limit=options.WHOLE)
+class CommandData(options.CommandSeed, keywords.DataOptions):
     """What of a data set is asked of every model."""
 
-    tasks: tuple[str, ...] = ()
-    """configs of the data set to run (default: the three diagnostics)"""
-    perturb: Annotated[
-        tuple[str, ...], Parameter(help=f"none (default), all, or any of {', '.join(names())}")
-    ] = ()
-    shuffles: options.Count = 100
-    """number of shuffles of shuf and shuf_trunc"""
-    seed: options.Seed = 0
-    """random seed of the shuffles and of the sample"""
-    limit: options.Count | None = None
-    """a sample of N rows of each task, even over its break-downs"""
-    allow_duplicates: bool = False
-    """keep one of identical rows of own data, instead of an error"""
-    verbs: str | None = None
-    """csv file of singular,plural verb forms for EW and MW (default: the data set's)"""
     table: Annotated[TableOptions, options.TABLE] = AS_IT_IS
 
     def load(
@@ -69,37 +62,33 @@ class DataOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Running:
+class CommandRunning(options.CommandRecording, keywords.Running):
     """How runs proceed, and where their results go."""
 
-    batching: Annotated[options.Batching, options.RECORD] = options.Batching()
     tp: bool = False
     """split each layer of a model over the processes (tensor parallelism)"""
-    output: Path = Path("results")
-    """directory for results"""
-    overwrite: bool = False
-    """discard an earlier run of the same model and protocol"""
 
-    def of(self, name: str | None) -> RunOptions:
+    def for_model(self, name: str | None) -> RunOptions:
         """Returns how the run of a model of this name is made."""
         from lmdiag.runs.run import RunOptions
 
-        return RunOptions(self.output, name, overwrite=self.overwrite, **vars(self.batching))
+        fields = keywords.Running.__dataclass_fields__
+        return RunOptions(name=name, **{field: getattr(self, field) for field in fields})
 
 
 def run_command(
     data: options.DataSet = options.DATA,
     *,
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
-    rows: Annotated[DataOptions, options.section("Data")] = DataOptions(),
-    design: Annotated[options.FactorOptions, options.DESIGN] = options.FactorOptions(),
+    rows: Annotated[CommandData, options.section("Data")] = CommandData(),
+    design: Annotated[FactorOptions, options.DESIGN] = FactorOptions(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     query: Annotated[
         options.QueryOfLayers, options.section("How models are asked")
     ] = options.QueryOfLayers(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
     serving: Annotated[Serving, options.section("A model behind a server")] = Serving(),
-    running: Annotated[Running, options.section("Running")] = Running(),
+    running: Annotated[CommandRunning, options.section("Running")] = CommandRunning(),
     as_json: options.Json = False,
 ) -> int:
     """Runs every model at every revision; one that fails does not stop the rest."""
@@ -116,9 +105,9 @@ def run_command(
     with Processes(together=running.tp) as processes:  # imports torch if there are several
         with processes.shared_errors():
             requested = models.requested(running.output, data)
-            inputs = rows.load(data, asked, scoring, design.design())
+            inputs = rows.load(data, asked, scoring, DesignOptions(**design.stored()))
             if processes.first:
-                _say_designs(inputs, quiet=running.batching.quiet)
+                _say_designs(inputs, quiet=running.quiet)
         requested = processes.share(requested)  # what the Hub lists may change
         for model, revision, name in requested:
             how = replace(load_options, revision=revision, device=processes.device)
@@ -126,9 +115,9 @@ def run_command(
             try:
                 if query.layers:
                     runs += run_layers(
-                        model, how, query.layers, inputs, running.of(name), processes
+                        model, how, query.layers, inputs, running.for_model(name), processes
                     )
-                elif run := run_model(model, how, inputs, running.of(name), processes):
+                elif run := run_model(model, how, inputs, running.for_model(name), processes):
                     _finish(run, is_shown=len(requested) == 1, as_json=as_json)
                     runs.append(run)
             except BadInput as error:
@@ -313,11 +302,11 @@ def multiverse_command(
     data: options.DataSet = options.DATA,
     *,
     models: Annotated[options.Models, options.section("Models")] = options.Models(),
-    rows: Annotated[DataOptions, options.section("Data")] = DataOptions(),
+    rows: Annotated[CommandData, options.section("Data")] = CommandData(),
     knobs: Annotated[Knobs, options.section("What varies")] = Knobs(),
     scoring: Annotated[options.Scoring, options.section("Scoring")] = options.Scoring(),
     loading: Annotated[Loading, options.section("Loading the model")] = Loading(),
-    running: Annotated[Running, options.section("Running")] = Running(),
+    running: Annotated[CommandRunning, options.section("Running")] = CommandRunning(),
     showing: Annotated[options.ShowingAnew, options.OUTPUT] = options.ShowingAnew(),
 ) -> None:
     """Runs every model by every combination, then writes and shows the figures of all."""
@@ -334,13 +323,15 @@ def multiverse_command(
         members = []
         for model, revision, name in requested:
             of_model = replace(load_options, revision=revision), inputs, values
-            members.append(run_members(model, *of_model, running.of(name), processes))
+            members.append(run_members(model, *of_model, running.for_model(name), processes))
         if processes.first:
             _finish_multiverse(members, running, showing)
 
 
 def _finish_multiverse(
-    models: list[list[tuple[dict[str, str], Run]]], running: Running, showing: options.Showing
+    models: list[list[tuple[dict[str, str], Run]]],
+    running: CommandRunning,
+    showing: options.Showing,
 ) -> None:
     """Writes `multiverse.json`, its page and the reports of all runs; prints the tables."""
     from pandas import concat

@@ -121,7 +121,7 @@ def compare_command(
     across: Across = (),
     tasks: tuple[str, ...] = (),
     measures: tuple[str, ...] = (),
-    seed: options.Seed = 0,
+    seeded: Annotated[options.CommandSeed, options.RECORD] = options.CommandSeed(),
     fail_on_loss: Annotated[tuple[float, ...] | None, Parameter(consume_multiple=(0, 1))] = None,
     showing: Annotated[options.ShowingWide, options.OUTPUT] = options.ShowingWide(),
 ) -> int:
@@ -135,7 +135,6 @@ def compare_command(
         tasks: tasks to compare; p-values are adjusted over what is compared (default: all)
         measures: measures to compare, e.g. accuracy or sensitivity@0.01, or all (default: the
             headline figures)
-        seed: random seed of signs and permutations
         fail_on_loss: end with exit code 1 if a figure in percent of the new run is lower by more
             than so many points; without a number, if it is lower with an adjusted p below .05
     """
@@ -143,7 +142,9 @@ def compare_command(
     from lmdiag.comparison import not_compared
 
     loaded = options.runs_in(runs, data)
-    compared = lmdiag.compare(*loaded, seed=seed, across=across, tasks=tasks, measures=measures)
+    compared = lmdiag.compare(
+        *loaded, across=across, tasks=tasks, measures=measures, **vars(seeded)
+    )
     for line in not_compared(loaded):
         say(f"lmdiag: not compared: {line}")
     losses = None if fail_on_loss is None else compared.losses(*fail_on_loss)

@@ -41,6 +41,9 @@ def surprisal_command(
     overwrite: options.Overwrite = False,
     table: Annotated[options.TablesOfTexts, options.TABLE] = _TABLE_OF_TEXTS,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
+    batching: Annotated[
+        options.CommandBatching, options.section("Running")
+    ] = options.CommandBatching(),
 ) -> None:
     """Writes the table.
 
@@ -85,7 +88,7 @@ def surprisal_command(
                 columns=further,
                 language=language,
                 layers=reading.scoring.layers,
-                **vars(reading.batching),
+                **vars(batching),
             )
             words = named.of_table(words)
             if len(several) > 1:
@@ -137,10 +140,12 @@ def fit_command(
     profile: Literal["wilcox2023", "kuribayashi2024", "michaelov2024"] | None = None,
     showing: Annotated[options.Showing, options.OUTPUT] = options.Showing(),
     residuals: Path | None = None,
-    output: Path = Path("results"),
     procedure: Annotated[Procedure, options.section("Procedure")] = Procedure(),
     table: Annotated[options.TablesOfWords, options.TABLE] = _TABLE_OF_WORDS,
     reading: Annotated[options.TextOptions, options.RECORD] = options.TextOptions(),
+    recording: Annotated[
+        options.CommandRecording, options.section("Running")
+    ] = options.CommandRecording(),
 ) -> None:
     """Fits, prints and writes.
 
@@ -154,7 +159,6 @@ def fit_command(
         profile: published procedure; options below change it
         residuals: write a csv file with a row per model and word: surprisal, response, residual,
             delta
-        output: directory that keeps the models' answers: what was interrupted resumes
     """
     showing.check()
     if residuals:
@@ -167,8 +171,7 @@ def fit_command(
         models=model and reading.loaded(model),
         profile=profile,
         layers=reading.scoring.layers,
-        output=output,
-        **vars(reading.batching),
+        **vars(recording),
         **vars(table) | vars(procedure),
     )
     if residuals:

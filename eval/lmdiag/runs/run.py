@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmdiag import __version__, evaluation, results
 from lmdiag.files import without_secrets
+from lmdiag.keywords import Running
 from lmdiag.protocol import Predictions, QueryOptions, bos_remark, text_digest, without_effect
 from lmdiag.results import Results, Run
 from lmdiag.results.predictions import SettingKey, read_run, write
@@ -41,23 +42,15 @@ if TYPE_CHECKING:
 _PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """How a run is made: nothing here changes its numbers, but for the batches their last bits.
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Running):
+    """How the run of a model is made: nothing here changes its numbers, but for their last bits.
 
     Attributes:
-        output: folder of all runs.
-        name: what to call the model in its folder and in tables; None for its id.
-        batch_size: contexts or sentences in a batch; None for what suits the device.
-        overwrite: discard an earlier run of the same model and protocol.
-        quiet: no progress bar.
+        name: what to call the model in its folder and in tables; None for its id
     """
 
-    output: Path
     name: str | None = None
-    batch_size: int | None = None
-    overwrite: bool = False
-    quiet: bool = False
 
 
 def run_model(

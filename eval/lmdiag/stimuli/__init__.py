@@ -23,7 +23,7 @@ from typing import Any, Unpack
 
 from lmdiag import diagnostics
 from lmdiag.files import write_atomically
-from lmdiag.keywords import with_fields
+from lmdiag.keywords import RowKeywords, RowOptions, taken, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.published import suite_rows
 from lmdiag.stimuli.reading import read_items
@@ -80,17 +80,18 @@ def is_data(path: Path) -> bool:
     return False
 
 
-@with_fields(TableOptions)
+class StimulusKeywords(RowKeywords, TableKeywords, total=False):
+    """Keywords of `load`: which rows are read, and how a table."""
+
+
+@with_fields(RowOptions, TableOptions, keywords=StimulusKeywords)
 def load(
     data: Any = "lmdiag",
     task: str | None = None,
     *,
     revision: str | None = None,
-    limit: int | None = None,
-    seed: int = 0,
-    allow_duplicates: bool = False,
     responses: bool = False,
-    **reading: Unpack[TableKeywords],
+    **reading: Unpack[StimulusKeywords],
 ) -> Stimuli:
     """Reads the stimuli of one task and checks them.
 
@@ -104,9 +105,6 @@ def load(
         task: name of a config, or the stem of the file; None for the only one there is. For rows in
             memory, a name for them; the name of a diagnostic is for rows with its columns.
         revision: branch, tag or commit of a Hub data set; ignored for local data.
-        limit: maximum number of rows, see `lmdiag.stimuli.rows.sample`.
-        seed: of the sample.
-        allow_duplicates: keep one of identical rows of own data, instead of an error.
         responses: the rows are people's responses, see `lmdiag.stimuli.responses`, also where their
             columns may be stimuli.
         reading: how a table of own rows is read, fields of `lmdiag.types.TableOptions`, e.g.
@@ -123,9 +121,9 @@ def load(
     >>> lmdiag.load_stimuli("demo", "neg136").columns()["context"][0]
     'A trout is a'
     """
-    if limit is not None and limit < 1:
-        raise BadInput(f"--limit must be at least 1, not {limit}")
-    options = TableOptions.of(reading)
+    given: dict[str, Any] = {**reading}
+    chosen = taken(RowOptions, given)
+    options = TableOptions.of(given)
     if isinstance(data, str | Path):
         source = str(data)
         dataset = find(source, revision)
@@ -149,13 +147,13 @@ def load(
     if responses:
         table = response_rows(table, options)
     else:
-        table = read_items(table, task, options, allow_duplicates=allow_duplicates)
+        table = read_items(table, task, options, allow_duplicates=chosen.allow_duplicates)
     columns = checked(table, task)
     index = table.rows.index
-    if limit is not None and limit < len(table):
+    if chosen.limit is not None and chosen.limit < len(table):
         by_item = task not in diagnostics.built_in() and any(columns["item"])
         diagnostic = diagnostics.get(task, table.form)
-        kept = sample(columns, limit, seed, diagnostic, by_item=by_item)
+        kept = sample(columns, chosen.limit, chosen.seed, diagnostic, by_item=by_item)
         columns = {name: [values[row] for row in kept] for name, values in columns.items()}
         index = index[kept]
     return Stimuli(task, columns, source, commit, table.form, index, table.notes)
