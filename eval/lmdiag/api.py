@@ -301,7 +301,7 @@ class LanguageModel:
             by_layer, _ = predict_layers(model, [setting], journal=journal, **how)
         return [
             TaskPredictions(**vars(answered) | asked | {"layer": layer}, stimuli=stimuli)
-            for layer, (answered,) in zip(layered.after, by_layer, strict=True)
+            for layer, (answered,) in zip(layered.layers, by_layer, strict=True)
         ]
 
     @with_fields(LayerOptions, Batching, keywords=SurprisalKeywords)

@@ -44,7 +44,7 @@ def loaded(folder):
 @pytest.fixture(autouse=True)
 def one_tokenizer(monkeypatch):
     """The tokenizer of all servers is loaded once."""
-    place = "lmdiag.models.loading.load.load_tokenizer"
+    place = "lmdiag.models.server.load.load_tokenizer"
     monkeypatch.setattr(place, lambda folder, options: loaded(folder))
 
 
@@ -239,7 +239,7 @@ def test_a_server_whose_answers_cannot_be_used_is_refused(name, monkeypatch):
         served = load(engine)
         engine.spoil = spoil  # in the middle of a run, one request is enough
         if name not in ("warm", "restless", "no list"):
-            monkeypatch.setattr(served.connection.client, "attempts", 4)
+            monkeypatch.setattr(served.client, "attempts", 4)
             assert engine.url in refused(lambda: asked(served, "A robin is a", ("bird",)))
 
 

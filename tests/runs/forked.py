@@ -18,7 +18,7 @@ from launched import free_port
 import lmdiag.analysis.fit
 import lmdiag.leaderboard.site
 import lmdiag.models.local
-import lmdiag.models.server.served
+import lmdiag.models.server.load
 import lmdiag.report.display
 import lmdiag.runs.run  # noqa: F401
 from lmdiag.cli import program

@@ -1,7 +1,7 @@
 """Masked, causal and encoder-decoder language models that answer questions about blanks.
 
-`load` returns a `Model` (`model.py` declares what a run asks of it); nothing heavy is imported
-before it is called. A new kind of model is a module that implements it, and its line in `load`.
+`load` returns a `Model` (`model.py`, what a run asks); nothing heavy is imported before it is
+called. A new kind of model is a subclass in a module of its own, and its line in `load`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def load(model_id: str, options: LoadOptions | None = None) -> Model:
     options = options or LoadOptions()
     with one_line_errors(model_id):
         if options.server is not None:
-            from lmdiag.models.server.served import load_served
+            from lmdiag.models.server.load import load_served
 
             return load_served(model_id, options)
         is_demo = model_id.startswith("demo:")

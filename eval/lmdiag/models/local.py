@@ -3,66 +3,49 @@
 from __future__ import annotations
 
 import gc
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, cast
 
 import torch
 
 from lmdiag.models.answers import answers, refuse_nan
-from lmdiag.models.forward.layers import ORDINARY, Layer
+from lmdiag.models.forward.layers import ORDINARY
 from lmdiag.models.forward.packing import plan_batches
 from lmdiag.models.forward.probing import check_layers, choose_layout
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.errors import is_out_of_memory, one_line_errors
 from lmdiag.models.loading.load import Parts, quiet
 from lmdiag.models.loading.options import LoadOptions
+from lmdiag.models.model import Model, facts_of_tokens
 from lmdiag.models.positions import longest_input
 from lmdiag.models.sentences import SentenceScorer
-from lmdiag.models.tokens.encoders import CausalEncoder, QuestionEncoder, question_encoder
+from lmdiag.models.tokens.encoders import question_encoder
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
-from lmdiag.models.tokens.spelling import folds_of
-from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
 from lmdiag.models.whole_words.search import WordSearch
-from lmdiag.protocol import layer_numbers, refuse_for_sentences
+from lmdiag.protocol import layer_numbers
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, ModelInfo, Query, Question, Sentence, SentenceAnswer
 
 
 @dataclass(eq=False)
-class LocalModel:
-    """Implements `lmdiag.models.Model` with weights of transformers.
+class LocalModel(Model):
+    """A model with weights of transformers in this process.
 
     Attributes:
-        info: what a run records about it.
-        parts, options: what it was put together from.
-        encoder: turns questions and sentences into rows.
+        parts: what it was put together from.
         reader: turns rows into distributions.
         words: answers in unit `word`; None in unit `token`.
-        vocabulary: shows the items of the distributions.
-        layers: after which it answers.
     """
 
-    info: ModelInfo
     parts: Parts
-    options: LoadOptions
-    encoder: QuestionEncoder
     reader: Reader
     words: WordSearch | None = None
-    layers: tuple[Layer, ...] = ORDINARY
-    _verbs: Sequence[tuple[int, int]] | None = None
-    _fits: int | None = None
-
-    def __post_init__(self) -> None:
-        self.prompt = self.encoder.framing.shown
-        self.warning = self.parts.warning
-        self.report: Callable[[float], None] = lambda share: None
-        self._sentences = self.encoder.sentences()
-        self.vocabulary = Vocabulary(self.parts.tokenizer)
+    _verbs: Sequence[tuple[int, int]] | None = field(default=None, init=False)
+    _fits: int | None = field(default=None, init=False)
 
     @property
     def device(self) -> str:
@@ -78,9 +61,6 @@ class LocalModel:
         self._verbs = list(dict.fromkeys(ids))
         return len(self._verbs)
 
-    def control_names(self, texts: Sequence[str]) -> list[list[str]]:
-        return control_names(self.parts.tokenizer, texts)
-
     def with_options(self, options: LoadOptions) -> LocalModel | None:
         on_cpu = self.reader.device.type == "cpu" and options.device_map is None
         is_float32 = options.unit == "word" and self.parts.model.dtype == torch.float32
@@ -89,26 +69,18 @@ class LocalModel:
             return None
         return assemble(self.info.id, self.parts, options)
 
-    def key(self, encoded: Encoded, top: int) -> str:
-        key = encoded.key
-        if isinstance(encoded, EncodedQuestion):
-            key = (*key, top, (self._verbs or []) if encoded.question.number else ())
-            if self.words is not None:
-                key = (*key, self.words.reuse.__name__, encoded.is_after_space)
-        if self.layers != ORDINARY:
-            key = (*key, self.layers)
-        return hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
     def encode(self, question: Question | Sentence) -> Encoded:
-        if isinstance(question, Question):
-            return (self.words or self.encoder).encode(question)
-        if self._sentences is None:
-            raise BadInput(
-                f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
-                "sentences: use a masked or a causal model"
-            )
-        refuse_for_sentences(self.options)
-        return self._sentences.encode(question)
+        if self.words is not None and isinstance(question, Question):
+            return self.words.encode(question)
+        return super().encode(question)
+
+    def answered_by(self, encoded: Encoded) -> tuple[Any, ...]:
+        parts: tuple[Any, ...] = ()
+        if isinstance(encoded, EncodedQuestion):
+            parts = ((self._verbs or []) if encoded.question.number else (),)
+            if self.words is not None:
+                parts = (*parts, self.words.reuse.__name__, encoded.is_after_space)
+        return parts if self.layers == ORDINARY else (*parts, self.layers)
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
         budget = self.reader.sizes.budget
@@ -135,9 +107,9 @@ class LocalModel:
             numbers = layer_numbers(layers, len(found))
         except BadInput as error:
             raise BadInput(f"model {self.info.id}: {error}") from None
+        same = {x.name: getattr(self, x.name) for x in fields(LocalModel) if x.init}
         after = tuple(None if number == len(found) else number for number in numbers)
-        parts = self.info, self.parts, self.options, self.encoder, self.reader, self.words
-        return LocalLayers(*parts, layers=after)
+        return LocalLayers(**same | {"layers": after})
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
         [answered] = self.answers_by_layer(batch, top)
@@ -205,16 +177,7 @@ class LocalModel:
 
 
 class LocalLayers(LocalModel):
-    """Implements `lmdiag.models.model.LayeredModel`."""
-
-    @property
-    def after(self) -> tuple[Layer, ...]:
-        return self.layers
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        last = self.info.n_layers or 0
-        return tuple(last if layer is None else layer for layer in self.layers)
+    """The same model, whose answer is a tuple of its answers after each of its layers."""
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Any]:
         return [*zip(*self.answers_by_layer(batch, top), strict=True)]
@@ -222,10 +185,7 @@ class LocalLayers(LocalModel):
 
 def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
     """Puts a network and its tokenizer together; `BadInput` if the model cannot be queried."""
-    limit = longest_input(parts.model)
-    encoder = question_encoder(model_id, parts, options, limit)
-    sentences = encoder.sentences()
-    folds = folds_of(parts.tokenizer)
+    encoder = question_encoder(model_id, parts, options, longest_input(parts.model))
     reader = Reader(parts.model, parts.tokenizer.pad_token_id, causal=parts.kind == "causal")
     info = ModelInfo(
         id=model_id,
@@ -234,21 +194,15 @@ def assemble(model_id: str, parts: Parts, options: LoadOptions) -> LocalModel:
         kind=parts.kind,
         architecture=type(parts.model).__name__,
         dtype=str(parts.model.dtype).removeprefix("torch."),
-        tokenizer=type(parts.tokenizer).__name__,
-        cased="case" not in folds,
         vocab_size=parts.model.config.get_text_config().vocab_size,
         n_parameters=parts.model.num_parameters(),
-        max_length=limit,
-        bos=isinstance(encoder, CausalEncoder) and encoder.reads_bos,
-        sentence_bos=parts.kind == "causal" and sentences is not None and bool(sentences.opening),
-        tokenizer_bos=bool(encoder.spelling.opening) if parts.kind == "causal" else None,
         training_step=parts.training_step,
         quantization=options.quantization,
         attention=getattr(parts.model.config, "_attn_implementation", None),
-        folds=folds,
         n_layers=None if reader.layers is None else len(reader.layers),
+        **facts_of_tokens(parts.tokenizer, encoder),
     )
-    model = LocalModel(info, parts, options, encoder, reader)
+    model = LocalModel(info, options, parts.tokenizer, encoder, parts.warning, parts, reader)
     dtype = info.dtype if options.dtype == "auto" else options.dtype
     with quiet(), one_line_errors(model_id, dtype=dtype):
         choose_layout(reader, encoder)

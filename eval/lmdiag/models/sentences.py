@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
@@ -14,7 +14,7 @@ from lmdiag.models.forward.layers import ORDINARY, Layer
 from lmdiag.models.forward.reader import Reader
 from lmdiag.models.tokens.boundaries import Boundaries
 from lmdiag.models.tokens.questions import TokenRow
-from lmdiag.models.tokens.sentences import EncodedSentence
+from lmdiag.models.tokens.sentences import EncodedSentence, TokenSpan
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, ModelInfo, SentenceAnswer, WordSpan
 
@@ -76,9 +76,16 @@ class SentenceScorer:
     def _answers(
         self, batch: Sequence[EncodedSentence], values: Sequence[Sequence[float]]
     ) -> list[SentenceAnswer]:
-        """Returns the answers to a batch; `values` are those of all its reads, see `_answer`."""
+        """Returns the answers to a batch; `values` are those of all its reads."""
+        answers = []
+        corrects = self.boundaries is not None
         remaining = iter(values)
-        return [self._answer(encoded, [*islice(remaining, encoded.n_reads)]) for encoded in batch]
+        for encoded in batch:
+            of_sentence = [*islice(remaining, encoded.n_reads)]
+            if any(map(math.isnan, chain.from_iterable(of_sentence))):
+                raise nan_error(self.info, f"sentence {truncated(encoded.text)!r}")
+            answers.append(sentence_answer(encoded, of_sentence, self.info.id, corrects=corrects))
+        return answers
 
     def _chunks(self, batch: Sequence[EncodedSentence]) -> Iterator[Sequence[TokenRow]]:
         """Cuts the rows of a batch where they would take too much memory.
@@ -112,43 +119,68 @@ class SentenceScorer:
             ids = row.ids[: reads[-1] + 1] if self.reader.causal else row.ids
             yield TokenRow(ids, reads, wanted=row.wanted[start : start + self.most_reads])
 
-    def _answer(
-        self, encoded: EncodedSentence, values: Sequence[Sequence[float]]
-    ) -> SentenceAnswer:
-        """Returns the words of a sentence.
 
-        The boundary correction of a word, or its share of it where it is cut, is that of Pimentel &
-        Meister (2024), with words that end at white space alone.
+def sentence_answer(
+    encoded: EncodedSentence,
+    values: Sequence[Sequence[float]],
+    model_id: str,
+    *,
+    corrects: bool = False,
+) -> SentenceAnswer:
+    """Returns the words of a sentence from the values of its tokens.
 
-        Args:
-            encoded: the sentence.
-            values: of each scored token its log-probability, and in unit `word` that of the event
-                that white space stands there; where it is asked for, the entropy before it; last,
-                the same after the last token.
-        """
-        text = encoded.sentence.text
-        if any(map(math.isnan, chain.from_iterable(values))):
-            raise nan_error(self.info, f"sentence {truncated(text)!r}")
-        values = [(math.nan,) * 3] * encoded.scored.start + [*values]  # nothing precedes the first
-        edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
-        words = []
-        for span in encoded.spans:
-            token_values = values[span.first : span.last] if span.spelled else ()
-            log_prob = sum((nats for nats, *_ in token_values), 0.0)
-            if self.boundaries is not None and token_values:
-                after = values[span.last][1] if span.last in edges else 0.0
-                begins = span.first in edges and span.first > 0
-                before = values[span.first][1] if begins else 0.0
-                if -math.inf in (before, after):
-                    raise BadInput(
-                        f"model {self.info.id} gives no probability to a boundary of the word "
-                        f"{text[span.start : span.end]!r} in {truncated(text)!r}: use --unit token"
-                    )
-                log_prob += after - before
-            is_known = span.spelled and not math.isnan(log_prob)
-            word_log_prob = min(log_prob, 0.0) if is_known else None
-            words.append(WordSpan(span.start, span.end, word_log_prob, len(token_values)))
-        if not encoded.sentence.entropy:
-            return SentenceAnswer(tuple(words))
-        firsts = [values[x.first][-1] if x.last > x.first else math.nan for x in encoded.spans]
-        return SentenceAnswer(tuple(words), tuple(None if math.isnan(x) else x for x in firsts))
+    A word counts as one that cannot be represented where a token has the log-probability -inf, as a
+    server has it for what is less probable than it tells: without the word the sentence would be
+    too probable.
+
+    Args:
+        encoded: the sentence.
+        values: of each scored token its log-probability, and with `corrects` that of the event that
+            white space stands there; where it is asked for, the entropy before it; last, the same
+            after the last token.
+        model_id: for messages.
+        corrects: make the boundary correction of unit `word`.
+    """
+    values = [(math.nan,) * 3] * encoded.scored.start + [*values]  # nothing precedes the first
+    edges = {span.first for span in encoded.spans if span.opens} | {len(encoded.ids)}
+    words = []
+    for span in encoded.spans:
+        nats = [log_prob for log_prob, *_ in values[span.first : span.last]]
+        is_spelled = span.spelled and -math.inf not in nats
+        log_prob = sum(nats, 0.0)
+        if corrects and is_spelled and nats:
+            correction = _boundary_correction(span, values, edges)
+            if not math.isfinite(correction):
+                word = encoded.text[span.start : span.end]
+                raise BadInput(
+                    f"model {model_id} gives no probability to a boundary of the word {word!r} in "
+                    f"{truncated(encoded.text)!r}: use --unit token"
+                )
+            log_prob += correction
+        is_known = is_spelled and not math.isnan(log_prob)
+        word_log_prob = min(log_prob, 0.0) if is_known else None
+        n_tokens = len(nats) if is_spelled else 0
+        words.append(WordSpan(span.start, span.end, word_log_prob, n_tokens))
+    if not encoded.sentence.entropy:
+        return SentenceAnswer(tuple(words))
+    firsts = [values[x.first][-1] if x.last > x.first else math.nan for x in encoded.spans]
+    return SentenceAnswer(tuple(words), tuple(None if math.isnan(x) else x for x in firsts))
+
+
+def _boundary_correction(
+    span: TokenSpan, values: Sequence[Sequence[float]], edges: Collection[int]
+) -> float:
+    """Returns what the boundaries of a word add to its log-probability.
+
+    Of a word that is cut, each part has its share. The correction is that of Pimentel & Meister
+    (2024), with words that end at white space alone.
+
+    Args:
+        span: the word, or the part of it.
+        values: of all tokens, see `sentence_answer`.
+        edges: numbers of the tokens before which a word ends.
+    """
+    after = values[span.last][1] if span.last in edges else 0.0
+    begins = span.first in edges and span.first > 0
+    before = values[span.first][1] if begins else 0.0
+    return after - before

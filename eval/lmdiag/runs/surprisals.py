@@ -27,7 +27,6 @@ from lmdiag.types import AS_IT_IS, BadInput, Sentence, SentenceAnswer, TableOpti
 
 if TYPE_CHECKING:
     from lmdiag.models import LoadOptions, Model
-    from lmdiag.models.model import LayeredModel
 
 WordColumn = Literal["length", "log_frequency"]
 """A column that a table has on demand."""
@@ -52,9 +51,12 @@ def word_surprisals(
 
 
 def layer_surprisals(
-    model: LayeredModel, texts: Sequence[str], *, entropy: bool = False, **how: Any
+    model: Model, texts: Sequence[str], *, entropy: bool = False, **how: Any
 ) -> DataFrame:
-    """Returns the tables of `word_surprisals` after each layer, whose number is in `layer`."""
+    """Returns the tables of `word_surprisals` after each layer, whose number is in `layer`.
+
+    `model` is one that `Model.at_layers` returns.
+    """
     questions = _sentences(texts, entropy=entropy)
     answers = ask(model, questions, top=0, **how)
     by_layer = zip(*answers, strict=True) if answers else [()] * len(model.numbers)
@@ -119,7 +121,7 @@ def ask_about_words(
     with kept_answers(output, info, "words", facts) as journal:
         if layers:
             layered = model.at_layers(layers)
-            after = layered.after
+            after = layered.layers
             words = layer_surprisals(layered, [*texts.values()], journal=journal, **how)
         else:
             words = word_surprisals(model, [*texts.values()], journal=journal, **how)

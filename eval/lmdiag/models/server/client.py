@@ -44,6 +44,9 @@ _MAX_ERROR_PAGE = 2**16
 _MAX_REASON = 200
 """Characters of a server's message that are repeated in an error."""
 
+REMEDY = "see docs/servers.md for engines and their options"
+"""Ends the messages on engines whose answers cannot be used."""
+
 Value = TypeVar("Value")
 
 

@@ -96,14 +96,14 @@ class Reply:
     """What a server says of a prompt.
 
     Attributes:
-        nats: log-probability of each token of the prompt; -inf if it is below what the server
-            tells; None where it gives none, as for the first token.
-        texts: the same tokens as texts, in the server's spelling; None where it gives none.
+        nats: log-probability of each token of the prompt after the first one; -inf if it is below
+            what the server tells.
+        texts: the tokens of the prompt, in the server's spelling; None where it gives none.
         top: most probable next tokens, best first, with their log-probabilities; the name is a
             token id, or a text if the server gives no ids.
     """
 
-    nats: Sequence[float | None]
+    nats: Sequence[float]
     texts: Sequence[str | None]
     top: Sequence[tuple[int | str, float]]
 
@@ -132,11 +132,12 @@ def read_reply(content: bytes, prompt: Ids) -> Reply:
             if name not in (id, str(name)):
                 raise others
             texts.append(name if isinstance(name, str) else None)
-    if lacking := sum(value is None for value in nats[1:]):
+    given = [value for value in nats[1:] if value is not None]
+    if lacking := len(nats[1:]) - len(given):
         raise WrongReply(
             f"gives no log-probability for {lacking} of {len(nats)} tokens of a prompt"
         )
-    log_probs = [-math.inf if value and value <= LOWEST else value for value in nats]
+    log_probs = [-math.inf if value <= LOWEST else value for value in given]
     return Reply(log_probs, texts, _top_tokens((lists[0] if lists else None) or {}))
 
 
