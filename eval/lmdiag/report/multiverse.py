@@ -21,10 +21,9 @@ from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS, INK, curve_chart
 from lmdiag.report.findings import multiverse_findings
 from lmdiag.report.grid import CellText, Grid, text_grid
-from lmdiag.report.labels import difference_title
+from lmdiag.report.labels import difference_title, model_facts
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.results import REPORT, Figure, cited_signature
-from lmdiag.results.models import short_commit
 from lmdiag.text import visible
 
 _LONGEST_CHOICE = 40
@@ -36,9 +35,9 @@ def multiverse_output(multiverse: Multiverse) -> Output:
     models = multiverse.models
     facts = []
     for model in models:
-        default = multiverse.members[multiverse.numbers_of(model)[0]]
-        lines = [default.kind, f"commit {short_commit(default.commit)}"]
-        facts.append(Fact(visible(model), [*lines, protocols_line(multiverse, model)]))
+        default = multiverse.runs[multiverse.numbers_of(model)[0]].results.model
+        lines = [" · ".join(model_facts(default)), protocols_line(multiverse, model)]
+        facts.append(Fact(visible(model), lines))
     signatures = [cited_signature(member.signature) for member in multiverse.members]
     return Output(
         kind="multiverse", title=" and ".join(map(visible, models)), facts=facts,

@@ -38,7 +38,7 @@ def render(output: Output, width: float) -> str:
 
 _COMMANDS = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
-    "_": r"\_\allowbreak{}", "@": r"@\allowbreak{}", "/": r"/\allowbreak{}", "{": r"\{", "}": r"\}",
+    "_": r"\_\allowbreak{}", "/": r"/\allowbreak{}", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"$<$", ">": r"$>$",
     "≤": r"$\le$", "±": r"$\pm$", "−": r"$-$", "–": "--", "|": r"\textbar{}\allowbreak{}",
     "†": r"$\dagger$", "↑": r"$\uparrow$", "↓": r"$\downarrow$",
@@ -69,7 +69,7 @@ _SMALLEST = 0.85
 _SHORT_HEADING = 8
 """Characters in a line of a heading, at least, where labels are wrapped."""
 
-_BREAKS = re.compile(r"\s+|(?<=[-/_|@])")
+_BREAKS = re.compile(r"\s+|(?<=[-/_|])")
 """Matches where a line of a label may end."""
 
 _MOST_LINES = 38

@@ -25,6 +25,12 @@ _LEAST = 24
 _PADDING = 3
 """Characters of a label that wraps, at least, and characters of the margins of a cell."""
 
+_SHORT = 8
+"""Characters of a heading that is not divided, e.g. `p < .05`."""
+
+_TABLE_TEXT = "Table Text"
+"""Style of the paragraphs in cells, also of empty ones."""
+
 _CHART = 12.0
 """Width of a chart in centimetres."""
 
@@ -42,6 +48,7 @@ def render(output: Output, width: float) -> bytes:
     for section in document.sections:
         section.left_margin = section.right_margin = Cm((21.0 - _WIDTH) / 2)
         section.page_width, section.page_height = Cm(21.0), Cm(29.7)
+    _add_style(document)
     document.add_heading(visible(output.title), 0)
     for line in output.lines:
         document.add_paragraph(visible(line))
@@ -49,6 +56,16 @@ def render(output: Output, width: float) -> bytes:
         _add_section(document, part)
     document.save(file := io.BytesIO())
     return file.getvalue()
+
+
+def _add_style(document: Document) -> None:
+    """Adds the style of the paragraphs in cells."""
+    from docx.enum.style import WD_STYLE_TYPE
+    from docx.shared import Pt
+
+    style: Any = document.styles.add_style(_TABLE_TEXT, WD_STYLE_TYPE.PARAGRAPH)
+    style.font.size = Pt(8)
+    style.paragraph_format.space_after = Pt(0)
 
 
 def _add_section(document: Document, section: Section) -> None:
@@ -62,10 +79,12 @@ def _add_section(document: Document, section: Section) -> None:
     for plot in plots:
         image = image_file(plot.spec, "png", _CHART)
         document.add_picture(io.BytesIO(image), width=Cm(_CHART))
+        document.paragraphs[-1].paragraph_format.keep_with_next = True
         document.add_paragraph(visible(plot.caption), "Caption")
     for grid in section.grids:
         if grid.caption:
-            document.add_paragraph(visible(grid.caption), "Caption")
+            caption = document.add_paragraph(visible(grid.caption), "Caption")
+            caption.paragraph_format.keep_with_next = True
         for part in fitted(grid, _CHARACTERS, _needed, _LEAST):
             _add_table(document, part)
             document.add_paragraph()
@@ -84,7 +103,9 @@ def _column_widths(grid: Grid) -> list[int]:
     if grid.room is not None:
         widths[0] = min(widths[0], int(grid.room))
     for i, heading in enumerate(grid.headings):
-        words = [_bold(word) for word in (*heading.label.split(), *heading.facts)]
+        label = heading.label
+        parts = [label] if len(label) <= _SHORT else label.split()
+        words = [_bold(word) for word in (*parts, *heading.facts)]
         cells = [len(line) for row in grid.rows for line in _lines(grid, row.cells[i])]
         widths.append(max([*words, *cells, 1]))
     return [width + _PADDING for width in widths]
@@ -118,6 +139,8 @@ def _add_table(document: Document, grid: Grid) -> None:
     headings = [*grid.label_headings, *(_heading(x.label, x.facts) for x in grid.headings)]
     _fill(table.rows[0], headings, len(grid.label_headings))
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
+    for cell in table.rows[0].cells:
+        cell.paragraphs[0].paragraph_format.keep_with_next = True
     for row, made in zip(grid.rows, [*table.rows][1:], strict=True):
         made._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
         first, *others = row.labels
@@ -136,13 +159,11 @@ def _heading(label: str, facts: Any) -> str:
 def _fill(row: Any, texts: list[str], n_labels: int) -> None:
     """Writes the texts of a row; those of figures stand right."""
     from docx.enum.text import WD_ALIGN_PARAGRAPH
-    from docx.shared import Pt
 
     for i, (cell, text) in enumerate(zip(row.cells, texts, strict=True)):
         paragraph = cell.paragraphs[0]
-        run = paragraph.add_run(visible_lines(text))
-        run.font.size = Pt(8)
-        paragraph.paragraph_format.space_after = Pt(0)
+        paragraph.style = _TABLE_TEXT
+        paragraph.add_run(visible_lines(text))
         if i >= n_labels:
             paragraph.alignment = WD_ALIGN_PARAGRAPH.RIGHT
 
