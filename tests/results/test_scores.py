@@ -14,7 +14,7 @@ from shown import page_of, plots_of
 import lmdiag
 from lmdiag import diagnostics, perturb, stimuli
 from lmdiag.report.runs import Report
-from lmdiag.results import PREDICTIONS, RESULTS, SCORES, load_run, read_results
+from lmdiag.results import PREDICTIONS, RESULTS, SCORES, load_run, load_runs, read_results
 from lmdiag.results.models import model_labels
 from lmdiag.stats import point
 from lmdiag.types import BadInput
@@ -125,6 +125,15 @@ def test_models_of_different_identity_are_not_averaged(tmp_path):
     assert {*figures["model"]} == {*labels}
     compared = lmdiag.compare(*runs[:2])
     assert "bfloat16" in str(compared).partition("difference")[0]
+
+
+def test_rows_that_several_runs_have_are_read_once(demo_dir, tmp_path):
+    names = ["demo:causal", "demo:masked"]
+    made = lmdiag.run(names, demo_dir, tasks="role88", limit=4, output=tmp_path)
+    first, second = load_runs([run.path for run in made])
+    assert first.stimuli["role88"] is second.stimuli["role88"]
+    alone = load_run(second.path)
+    assert alone.stimuli["role88"].fingerprint == second.stimuli["role88"].fingerprint
 
 
 def test_correct_is_the_column_of_sensitivity(tmp_path):

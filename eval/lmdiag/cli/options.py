@@ -444,9 +444,9 @@ def loaded_models(
 
 def runs_in(paths: Sequence[Path], data: str | None) -> list[Run]:
     """Returns the runs in run directories and in folders of them."""
-    from lmdiag.results import load_run
+    from lmdiag.results import load_runs
 
-    return [load_run(path, data) for path in finished_runs(paths)]
+    return load_runs(finished_runs(paths), data)
 
 
 def finished_runs(paths: Sequence[Path]) -> list[Path]:

@@ -213,23 +213,21 @@ def _runs_of_report(
     paths: list[Path], data: str | None, formats: set[str], has_design: bool, has_items: bool
 ) -> list[Run]:
     """The runs, with their rows where a format or an option needs them."""
-    from lmdiag.results import Run, read_results
+    from lmdiag.results import Run, load_runs, read_results
 
     if formats and formats <= _OF_FIGURES:
         if has_items:
             raise BadInput("csv has the figures: `lmdiag items RUNS --out FILE` writes the items")
         return [Run(path, read_results(path), {}) for path in paths]
     needs_rows = has_items or has_design or not formats or not formats <= _OF_FIGURES | _OF_TABLES
-    return [_run_of_tables(path, data, needs_rows=needs_rows) for path in paths]
+    return load_runs(paths, data) if needs_rows else [_run_of_tables(x, data) for x in paths]
 
 
-def _run_of_tables(path: Path, data: str | None, *, needs_rows: bool) -> Run:
+def _run_of_tables(path: Path, data: str | None) -> Run:
     """A run with its rows, or without them where only effects need them; a line says so."""
     from lmdiag import diagnostics
     from lmdiag.results import Run, load_run, read_results
 
-    if needs_rows:
-        return load_run(path, data)
     results = read_results(path)
     if results.tasks.keys() <= diagnostics.built_in().keys():
         return Run(path, results, {})

@@ -27,6 +27,7 @@ from lmdiag.results.run import (
     digests,
     failures,
     load_run,
+    load_runs,
     read_results,
     record_failure,
     run_folders,
@@ -46,7 +47,7 @@ __all__ = [
     "CHANCE_LEGEND", "CHANCE_SIGNS", "HOW_TO_CONTINUE", "PREDICTIONS", "REPORT", "RESULTS",
     "SCORES", "DataInfo", "Device", "Figure", "FigureKey", "Results", "Run", "RunDirectory",
     "Runs", "SettingResults", "TaskData", "UnscoredWord", "cited_signature", "combine",
-    "digests", "failures", "identity", "load_run", "model_slug", "of_setting", "protocol_slug",
-    "read_results", "record_failure", "run_folder", "run_folders", "signature",
+    "digests", "failures", "identity", "load_run", "load_runs", "model_slug", "of_setting",
+    "protocol_slug", "read_results", "record_failure", "run_folder", "run_folders", "signature",
     "unfinished_runs",
 ]  # fmt: skip

@@ -419,6 +419,18 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     >>> len(run.items())
     32
     """
+    [run] = load_runs([path], data)
+    return run
+
+
+def load_runs(paths: Iterable[str | Path], data: str | None = None) -> list[Run]:
+    """Reads finished runs as `load_run` does, and rows that several have only once."""
+    read: dict[str, Stimuli] = {}
+    return [_loaded(path, data, read) for path in paths]
+
+
+def _loaded(path: str | Path, data: str | None, read: dict[str, Stimuli]) -> Run:
+    """Reads a run with its rows; `read` has the rows that were read before, and gets these."""
     from lmdiag import stimuli
 
     folders = run_folders([Path(path)])
@@ -434,7 +446,11 @@ def load_run(path: str | Path, data: str | None = None) -> Run:
     how |= {"allow_duplicates": True, **results.table.stored()}
     loaded = {}
     for task, facts in results.data.tasks.items():
-        loaded[task] = stimuli.load(source, task, responses=facts.form == "cloze", **how)
+        rows: dict[str, Any] = {"responses": facts.form == "cloze", **how}
+        address = repr((source, task, sorted(rows.items())))
+        if address not in read:
+            read[address] = stimuli.load(source, task, **rows)
+        loaded[task] = read[address]
         if loaded[task].fingerprint != facts.fingerprint:
             other = f"{loaded[task].fingerprint}, the run's is {facts.fingerprint}"
             raise BadInput(
