@@ -8,7 +8,7 @@ from invented_runs import model_info
 import lmdiag
 from lmdiag import stimuli
 from lmdiag.hub.benchmark import protocol_problem
-from lmdiag.protocol import Protocol, QueryOptions, bos_remark, without_effect
+from lmdiag.protocol import Protocol, QueryOptions, bos_remark
 from lmdiag.results import identity, load_run, protocol_slug, signature
 
 PROMPT = "Go on:\n{context}"
@@ -51,27 +51,6 @@ def test_signatures_and_folders(protocol, part, folder):
     assert identity(info, protocol, "1a2b3c4d") != identity(info, Protocol(), "1a2b3c4d")
     assert protocol_problem(Protocol()) is None  # the leaderboard takes the default alone
     assert "it was not made with the default" in str(protocol_problem(protocol))
-
-
-@pytest.mark.parametrize(
-    ("options", "kind", "asks", "line"),
-    [
-        ({"pll": "original"}, "causal", "sentence", "--pll original has no effect with a causal"),
-        ({"pll": "original"}, "masked", "word", "a masked model on rows with a blank: it is left"),
-        ({"bos": "always"}, "masked", "sentence", "--bos always has no effect with a masked model"),
-        ({"bos": "never"}, "seq2seq", "word", "with an encoder-decoder: it is left out"),
-        ({"final_period": "never"}, "causal", "word", "--final-period never has no effect"),
-        ({"unit": "word"}, "masked", "sentence", "with a masked model on whole sentences"),
-    ],
-)
-def test_options_without_effect_are_named(options, kind, asks, line):
-    info = model_info(kind=kind)
-    [(name, told)] = without_effect(QueryOptions(**options), info, asks).items()
-    assert {name} == options.keys()
-    assert line in told
-    knobs = QueryOptions(unit="word", bos="never", prompt="{context}", first_letter="upper")
-    for cased, names in ((True, []), (False, ["first_letter"])):
-        assert [*without_effect(knobs, model_info(kind="causal", cased=cased), "word")] == names
 
 
 def test_options_without_effect_do_not_enter_the_signature(command):
@@ -157,14 +136,12 @@ def test_runs_that_are_refused(command):
     masked, causal = command.models["bert"], command.models["gpt2"]
     sentences = command.folder / "sentences.csv"
     sentences.write_text("sentence\nA robin is a bird.\n", "utf-8")
-    whole = "leave it out for whole sentences"
+    whole = "cannot be used on whole sentences"
     for (data, model, *options), message in {
         (command.data, causal, "--prompt", "x" * 5000): "option prompt must be a text, or a file",
         # what is wrong with every model is said once
-        (command.data, causal, masked, "--chat", "--prompt", PROMPT): "exclude each other",
+        (command.data, causal, masked, "--chat", "--prompt", PROMPT): "beside --chat",
         (sentences, causal, "--chat"): whole,
-        (sentences, causal, "--prompt", PROMPT): whole,
-        (sentences, causal, "--final-period", "never"): whole,
         (sentences, causal, "--first-letter", "upper"): whole,
     }.items():
         start = ["run", "--data", data, "--output", command.folder, "--quiet", "--model", model]

@@ -65,12 +65,12 @@ from lmdiag.protocol import (
     checked_ranks,
     checked_threshold,
     query_options,
-    without_effect,
 )
 from lmdiag.questions import Setting
 from lmdiag.results import Run, Runs, load_run
 from lmdiag.results.items import Per, TaskPredictions, items_of_predictions
 from lmdiag.results.models import model_labels
+from lmdiag.rules import effective
 from lmdiag.runs.asking import (
     control_warning,
     predict,
@@ -283,8 +283,7 @@ class LanguageModel:
         setting = Setting(stimuli, perturbation, run, wording, self.options.entropy)
         texts = row_texts([stimuli], self.info.kind)
         lines = control_warning(self.model, texts), start_warning(self.model, texts)
-        ineffective = self._warn(stimuli.diagnostic.asks, *lines, level=4)
-        asked = query_options(self.options) | {x: getattr(QueryOptions(), x) for x in ineffective}
+        asked = query_options(self._warn(stimuli.diagnostic.asks, *lines, level=4))
         asked |= {"prompt": self.model.prompt, "seed": seed, "verbs": verbs, "model": self.info}
         layered = self.model.at_layers(layers) if layers else None
         model = layered or self.model
@@ -362,16 +361,16 @@ class LanguageModel:
             table[name] = words.str.len() if name == "length" else log_frequencies(words, language)
         return table if entropy else table.drop(columns="entropy")
 
-    def _warn(self, asks: str, *lines: str | None, level: int = 3) -> Iterable[str]:
-        """Warns where the method that calls this was called; returns options without effect.
+    def _warn(self, asks: str, *lines: str | None, level: int = 3) -> LoadOptions:
+        """Warns where the method that calls this was called; returns the options with an effect.
 
         `level` is the number of calls from there to here, and one.
         """
-        ineffective = without_effect(self.options, self.info, asks)
+        options, ineffective = effective(self.options, self.info, asks)
         remark = bos_remark(self.options, self.info, asks)
-        for line in filter(None, (*ineffective.values(), remark, self.model.warning, *lines)):
+        for line in filter(None, (*ineffective, remark, self.model.warning, *lines)):
             warnings.warn(as_parameters(line), stacklevel=level)
-        return ineffective
+        return options
 
 
 def measure(

@@ -1,9 +1,9 @@
 """How a model is asked: the one record that all parts share, and the protocol of a run.
 
 A new knob is a field of `QueryOptions`, whose type has its choices and whose text is its help, a
-record in `KNOBS`, the place where it takes effect, and its text in `docs/protocol.md`. The command
-line, the loading of models, predictions, signatures, names of folders, reports and the multiverse
-read the field and the record.
+record in `KNOBS`, rules of where it does not apply (`lmdiag.rules`), the place where it takes
+effect, and its text in `docs/protocol.md`. The command line, the loading of models, predictions,
+signatures, names of folders, reports and the multiverse read the field and the record.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 import hashlib
 import numbers
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 from lmdiag.types import (
     DIAGNOSTICS,
     BadInput,
-    Kind,
     ModelInfo,
     Options,
     WordSpan,
@@ -100,10 +99,7 @@ class Knob:
 
     Attributes:
         name: of the field.
-        applies: kinds of model and what rows ask, where it changes what is asked, or how.
         key: in signatures and names of folders.
-        refused: what rows ask, where models refuse it if it does not apply; elsewhere it is left
-            out with a line.
         template: the flag with which the model's template of that name makes the text of this knob;
             "" for none.
         varies: whether a multiverse varies it unless told otherwise.
@@ -111,9 +107,7 @@ class Knob:
     """
 
     name: str
-    applies: tuple[tuple[Kind, Asks], ...]
-    key: str = ""
-    refused: tuple[Asks, ...] = ()
+    key: str
     template: str = ""
     varies: bool = True
     named: bool = False
@@ -166,25 +160,18 @@ class Knob:
         return f"{self.template} template" if self.has_template(query) else self.choice(query)
 
 
-_WORDS: tuple[tuple[Kind, Asks], ...]
-_WORDS = ("causal", "word"), ("masked", "word"), ("mntp", "word"), ("seq2seq", "word")
-_BOTH_SIDES = _WORDS[1:]
-_CAUSAL: tuple[tuple[Kind, Asks], ...] = ("causal", "word"), ("causal", "sentence")
-_ALL: tuple[tuple[Kind, Asks], ...]
-_ALL = *_WORDS, ("causal", "sentence"), ("masked", "sentence"), ("mntp", "sentence")
-
 KNOBS = {
     knob.option: knob
     for knob in (
-        Knob("unit", (*_WORDS, ("causal", "sentence")), "unit"),
-        Knob("bos", _CAUSAL, "bos"),
-        Knob("pll", (("masked", "sentence"), ("mntp", "sentence")), "pll"),
-        Knob("prompt", _WORDS[:1], "prompt", refused=("word", "sentence"), template="chat"),
-        Knob("final_period", _BOTH_SIDES, "period", refused=("sentence",)),
-        Knob("first_letter", _WORDS, "letter", refused=("sentence",)),
-        Knob("elicitation", _CAUSAL, "elicitation", varies=False),
-        Knob("choice_prompt", _CAUSAL, "question", varies=False),
-        Knob("layer", _ALL, "layer", varies=False, named=True),
+        Knob("unit", "unit"),
+        Knob("bos", "bos"),
+        Knob("pll", "pll"),
+        Knob("prompt", "prompt", template="chat"),
+        Knob("final_period", "period"),
+        Knob("first_letter", "letter"),
+        Knob("elicitation", "elicitation", varies=False),
+        Knob("choice_prompt", "question", varies=False),
+        Knob("layer", "layer", varies=False, named=True),
     )
 }
 """Option -> its knob, in the order of signatures. `chat` and `instruction` make the prompt."""
@@ -193,67 +180,6 @@ KNOBS = {
 def text_digest(text: str) -> str:
     """Returns 8 hexadecimal digits of the SHA-256 of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-def applicable(asks: str, kind: Kind | None = None) -> list[str]:
-    """Returns the knobs that apply to a kind of model, or to any, on rows that ask this."""
-    knobs = KNOBS.items()
-    return [
-        option
-        for option, knob in knobs
-        if any(of == asks and kind in (None, model) for model, of in knob.applies)
-    ]
-
-
-_EXCLUDED = (
-    (
-        "chat",
-        ("prompt", "bos"),
-        "the chat template decides what stands before a context",
-    ),
-    (
-        "elicitation",
-        ("prompt", "instruction", "unit", "first_letter", "entropy"),
-        "a choice has a text of its own (choice_prompt), and its labels are scored by their tokens",
-    ),
-    (
-        "server",
-        ("unit", "entropy"),
-        "it needs the whole distribution, and a server tells its most probable tokens only",
-    ),
-    (
-        "server",
-        ("layer",),
-        "it tells the answer of the last layer only",
-    ),
-    (
-        "server",
-        ("revision", "dtype", "device_map", "quantization", "allow_pickle", "tp"),
-        "it is for weights in this process",
-    ),
-)
-"""Fields, the fields that they exclude, and why."""
-
-NEEDED: Mapping[str, tuple[str, Any, str]] = {
-    "instruction": ("chat", True, "is the user's turn of a chat"),
-    "choice_prompt": ("elicitation", "choice", "is the text of a choice"),
-    "server": ("tokenizer", "", "needs the tokenizer of the server's model"),
-    "tokenizer": ("server", "", "is for a model behind a server"),
-}
-"""Field -> the field and value without which it has no meaning, and what it is."""
-
-
-def conflict(query: QueryOptions) -> str:
-    """Returns which options exclude or lack each other, with the remedy; "" for none."""
-    given = query.stored().keys()
-    for name, (needed, _, what) in NEEDED.items():
-        if name in given and needed not in given:
-            return f"option {name} {what}: give {needed}, too"
-    for name, others, why in _EXCLUDED:
-        for other in others:
-            if {name, other} <= given:
-                return f"options {name} and {other} exclude each other: {why}; leave {other} out"
-    return ""
 
 
 def layer_numbers(asked: Iterable[str | int], n_layers: int) -> tuple[int, ...]:
@@ -275,42 +201,6 @@ def layer_numbers(asked: Iterable[str | int], n_layers: int) -> tuple[int, ...]:
     return tuple(sorted({int(text) for text in texts}))
 
 
-def refuse_for_sentences(query: QueryOptions) -> None:
-    """Raises `BadInput` if a knob is not at its default that whole sentences do not take."""
-    for option, knob in KNOBS.items():
-        if "sentence" in knob.refused and (knob.is_changed(query) or knob.has_template(query)):
-            name = knob.template if knob.has_template(query) else option
-            raise BadInput(f"--{name} is for data with a blank: leave it out for whole sentences")
-
-
-def without_effect(query: QueryOptions, info: ModelInfo, asks: str) -> dict[str, str]:
-    """Returns the knobs that are not at their default and cannot change any number.
-
-    Args:
-        query: all knobs.
-        info: of the model.
-        asks: what the rows ask, see `Diagnostic.asks`.
-
-    Returns:
-        field -> a line that says so.
-    """
-    lines = {}
-    for option, knob in KNOBS.items():
-        applies = option in applicable(asks, info.kind) or asks in knob.refused
-        is_caseless = option == "first-letter" and asks == "word" and not info.cased
-        if not knob.is_changed(query) or (applies and not is_caseless):
-            continue
-        ever = any(kind == info.kind for kind, _ in knob.applies)
-        article = "an" if info.kind == "mntp" else "a"
-        kind = f"{article} {info.kind} model"
-        kind = "an encoder-decoder" if info.kind == "seq2seq" else kind
-        rows = f"{kind} on {'whole sentences' if asks == 'sentence' else 'rows with a blank'}"
-        where = "a model without capital letters" if applies else rows if ever else kind
-        value = getattr(query, knob.name)
-        lines[knob.name] = f"--{option} {value} has no effect with {where}: it is left out"
-    return lines
-
-
 TRAINED_WITH_BOS = {"Gemma": True, "Pythia": False}
 """Family whose tokenizer may say otherwise -> whether texts began with a special token in training;
 `docs/protocol.md` has the sources."""
@@ -320,7 +210,7 @@ def bos_remark(query: QueryOptions, info: ModelInfo, asks: str) -> str:
     """Returns a line if what stands before texts contradicts the tokenizer or the training.
 
     "" if nothing is contradicted, if the model is not causal, and for chats, whose template
-    decides. The arguments are those of `without_effect`.
+    decides. The arguments are those of `lmdiag.rules.effective`.
     """
     if info.kind != "causal" or query.chat:
         return ""

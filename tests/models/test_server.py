@@ -103,7 +103,7 @@ def test_a_prompt_reaches_the_server():
     assert given["bird"].log_prob == pytest.approx(expected["bird"].log_prob, abs=CLOSE)
     assert given["<|endoftext|>"] == (None, None, 0)  # unscorable
     assert served.control_names(["a <|endoftext|>"]) == [["<|endoftext|>"]]
-    assert "leave it out for whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
+    assert "cannot be used on whole sentences" in refused(lambda: served.encode(Sentence("A dog")))
 
 
 def test_a_word_below_what_the_server_tells_is_censored():
@@ -253,11 +253,7 @@ def test_an_answer_that_comes_drop_by_drop(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"tokenizer": None}, "needs the tokenizer of the server's model: give tokenizer, too"),
-        ({"unit": "word"}, "options server and unit exclude each other: it needs the whole"),
-        ({"entropy": True}, "options server and entropy exclude each other: it needs the whole"),
-        ({"kind": "masked"}, "--kind masked is not for a server"),
-        ({"revision": "main"}, "it is for weights in this process; leave revision out"),
+        ({"kind": "masked"}, "--server cannot be used with a masked model: a server"),
         ({"server": "localhost:8000"}, "is not an address"),
         ({"server": "http://user:secret@"}, "is not an address"),
         ({"server": "http://127.0.0.1:9"}, "127.0.0.1:9/v1 gave no answer in 4 attempts ("),
@@ -280,7 +276,8 @@ def test_a_server_is_not_asked_after_layers():
         n_requests = len(engine.bodies)
         served = load(engine)
         line = refused(lambda: served.at_layers(["all"]))
-    assert line == "model tiny: a server tells the answer of the last layer only: leave layers out"
+    why = "a server tells the answer of the last layer only; leave --layers out"
+    assert line == f"--layers cannot be used beside --server: {why}"
     assert n_requests == 0
 
 

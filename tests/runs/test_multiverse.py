@@ -164,7 +164,7 @@ def test_bad_input_is_one_line(command, small):
         (["--knobs", "units"], "--knobs units (did you mean 'unit'?): choose from unit, bos"),
         (["--knobs", "pll"], "--knobs pll does not apply to rows with a blank"),
         (["--prompt", PROMPT, "--knobs", "unit"], "add prompt to --knobs"),
-        (["--instruction", "Go on."], "give chat, too"),
+        (["--instruction", "Go on."], "give --chat, too"),
         (["--chat"], "has no chat template"),
         (["--dtype", "bfloat16"], "unit word needs float32, not bfloat16: use --dtype float32, or"),
     ):

@@ -16,7 +16,8 @@ from lmdiag import keywords
 from lmdiag.cli import options, say
 from lmdiag.files import clear_drafts, write_atomically
 from lmdiag.models.loading.options import Loading, LoadOptions, Serving
-from lmdiag.protocol import KNOBS, NEEDED, Knob, Protocol, QueryOptions, applicable, query_options
+from lmdiag.protocol import KNOBS, Asks, Knob, Protocol, QueryOptions, query_options
+from lmdiag.rules import ROWS, Case, applicable, needed_by, refusal
 from lmdiag.text import suggest, visible
 from lmdiag.types import (
     AS_IT_IS,
@@ -251,17 +252,18 @@ class Knobs:
     instruction: str = ""
     """with chat, the user's turn before it (default: Complete the sentence.)"""
 
-    def values(self, asks: str) -> dict[str, list[dict[str, Any]]]:
+    def values(self, asks: Asks) -> dict[str, list[dict[str, Any]]]:
         """Returns knob -> the fields of `LoadOptions` for each of its values, the default first."""
         knobs = applicable(asks)
-        rows = "whole sentences" if asks == "sentence" else "rows with a blank"
         for name in self.knobs:
             if name not in KNOBS:
                 suggestion = suggest(name, KNOBS)
                 raise BadInput(f"--knobs {name}{suggestion}: choose from {', '.join(KNOBS)}")
             if name not in knobs and self.knobs != USUAL:
                 choice = ", ".join(knobs)
-                raise BadInput(f"--knobs {name} does not apply to {rows}: choose from {choice}")
+                raise BadInput(
+                    f"--knobs {name} does not apply to {ROWS[asks]}: choose from {choice}"
+                )
         values = {}
         for name, knob in KNOBS.items():
             given = self._texts(knob) if knob.is_text else [{knob.name: x} for x in self.layers]
@@ -270,10 +272,10 @@ class Knobs:
                 *given,
             ]
             if not knob.values and given:
+                if name not in knobs:
+                    raise BadInput(refusal(Case(given=given[0].keys(), asks=asks)))
                 option = f"--{name if knob.name in given[0] else knob.template}"
                 option += "s" * (not knob.is_text)
-                if name not in knobs:
-                    raise BadInput(f"{option} is for rows with a blank: leave it out")
                 if name not in self.knobs:
                     raise BadInput(
                         f"{option} varies {name}: leave it out, or add {name} to --knobs"
@@ -289,10 +291,7 @@ class Knobs:
             fields: dict[str, Any] = {"chat": self.chat, "instruction": self.instruction}
             LoadOptions(**fields)
             given += [fields] if self.chat else []
-        needed: dict[str, Any] = {}
-        if knob.name in NEEDED:
-            name, value, _ = NEEDED[knob.name]
-            needed = {name: value}
+        needed = {name: KNOBS[name].values[-1] for name in needed_by(knob.name)}
         for fields in given:
             LoadOptions(**needed | fields)
         return given

@@ -17,7 +17,7 @@ from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded
 from lmdiag.models.tokens.spelling import folds_of
 from lmdiag.models.tokens.vocabulary import Vocabulary, control_names
-from lmdiag.protocol import refuse_for_sentences
+from lmdiag.rules import Case, refusal
 from lmdiag.types import Answer, BadInput, ModelInfo, Question, Sentence, SentenceAnswer
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Model(ABC):
         self.vocabulary = Vocabulary(self.tokenizer)
         self.report: Callable[[float], None] = lambda share: None
         self._sentences = self.encoder.sentences()
+        self._no_sentences = refusal(Case(given=self.options.stored(), asks="sentence"))
 
     @property
     @abstractmethod
@@ -105,7 +106,8 @@ class Model(ABC):
                 f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
                 "sentences: use a masked or a causal model"
             )
-        refuse_for_sentences(self.options)
+        if self._no_sentences:
+            raise BadInput(self._no_sentences)
         return self._sentences.encode(question)
 
     def key(self, encoded: Encoded, top: int) -> str:

@@ -15,8 +15,9 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lmdiag import results
-from lmdiag.protocol import KNOBS, QueryOptions, applicable, conflict
+from lmdiag.protocol import KNOBS, QueryOptions
 from lmdiag.questions import distinct_questions
+from lmdiag.rules import Case, applicable, refusal
 from lmdiag.runs.journal import Journal
 from lmdiag.runs.run import RunOptions, load_everywhere, run_model
 from lmdiag.types import BadInput, ModelInfo
@@ -111,7 +112,7 @@ def _combinations(values: KnobValues) -> Iterator[dict[str, Any]]:
     """Yields the fields of `LoadOptions` for each combination of values, the default one first."""
     for parts in product(*values.values()):
         fields = {name: value for part in parts for name, value in part.items()}
-        if not conflict(QueryOptions(**fields)):
+        if not refusal(Case(given=QueryOptions(**fields).stored())):
             yield fields
 
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from lmdiag import __version__, evaluation, results
 from lmdiag.files import without_secrets
 from lmdiag.keywords import Running
-from lmdiag.protocol import Predictions, QueryOptions, bos_remark, text_digest, without_effect
+from lmdiag.protocol import Predictions, bos_remark, text_digest
 from lmdiag.results import Results, Run
 from lmdiag.results.predictions import SettingKey, read_run, write
 from lmdiag.results.scores import MeasureScores, item_scores, write_scores
+from lmdiag.rules import effective
 from lmdiag.runs.asking import (
     control_warning,
     predict,
@@ -210,9 +211,7 @@ def _effective_inputs(inputs: Inputs, model: Model, *, warns: bool, prints: bool
     """The inputs for a model: its prompt, and no options without effect, which are printed."""
     # only the model knows what its chat template puts around a context
     protocol = replace(inputs.protocol, prompt=model.prompt)
-    ineffective = without_effect(protocol, model.info, inputs.asks)
-    protocol = replace(protocol, **{name: getattr(QueryOptions(), name) for name in ineffective})
-    lines = [*ineffective.values()]
+    protocol, lines = effective(protocol, model.info, inputs.asks)
     if warns:
         remarks = (bos_remark(protocol, model.info, inputs.asks), model.warning)
         lines += [f"warning: {remark}" for remark in remarks if remark]

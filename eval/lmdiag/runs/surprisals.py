@@ -16,6 +16,7 @@ from lmdiag.analysis.procedures import ENTROPY, PLACES, SURPRISAL, Procedure, pr
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.protocol import bos_remark
 from lmdiag.results.models import model_label
+from lmdiag.rules import effective
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
@@ -126,9 +127,10 @@ def ask_about_words(
         else:
             words = word_surprisals(model, [*texts.values()], journal=journal, **how)
     in_units = math.log(2) if table.procedure.units == "nats" else 1.0
+    options, ineffective = effective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos = bos_remark(options, info, "sentence")
-    remarks = "; ".join(filter(None, (table.gap_note(), bos, model.warning, warning)))
+    remarks = "; ".join(filter(None, (table.gap_note(), *ineffective, bos, model.warning, warning)))
     sources = []
     of_layers = words.groupby("layer") if layers else [(None, words)]
     for inner, (layer, table_of) in zip(after, of_layers, strict=True):

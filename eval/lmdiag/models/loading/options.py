@@ -17,8 +17,8 @@ from lmdiag.protocol import (
     Pll,
     QueryOptions,
     Unit,
-    conflict,
 )
+from lmdiag.rules import Case, refusal
 from lmdiag.text import first_problem, suggest, type_adapter
 from lmdiag.types import BadInput, field_types
 
@@ -116,7 +116,8 @@ class LoadOptions(QueryOptions, Loading, Serving):
                 f"where the context goes, not {reprlib.repr(self.prompt)}"
             )
         parse_wording(self.choice_prompt)
-        if problem := conflict(self):
+        kind = None if self.kind == "auto" else self.kind
+        if problem := refusal(Case(given=self.stored(), kind=kind)):
             raise BadInput(problem)
         if SLOT in self.instruction:
             raise BadInput(

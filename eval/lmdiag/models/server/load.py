@@ -16,8 +16,6 @@ from lmdiag.types import BadInput, ModelInfo
 
 def load_served(model_id: str, options: LoadOptions) -> ServedModel:
     """Connects to the model that a server calls so, and checks the server; see `models.load`."""
-    if options.kind not in ("auto", "causal"):
-        raise BadInput(f"--kind {options.kind} is not for a server: it continues a text (causal)")
     client = Client(str(options.server))
     limit = _longest_input(client, model_id)
     tokenizer, warning = load_tokenizer(str(options.tokenizer), options)

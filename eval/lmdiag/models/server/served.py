@@ -15,6 +15,7 @@ from lmdiag.models.server.client import REMEDY, Client, ServerRefusal, WrongRepl
 from lmdiag.models.server.replies import DIALECTS, Ids, Reply, read_reply
 from lmdiag.models.tokens.questions import EncodedQuestion
 from lmdiag.models.tokens.sentences import Encoded, EncodedSentence
+from lmdiag.rules import Case, refusal
 from lmdiag.text import truncated
 from lmdiag.types import Answer, BadInput, Question, Sentence, SentenceAnswer, WordScore
 
@@ -46,10 +47,7 @@ class ServedModel(Model):
 
     def encode(self, question: Question | Sentence) -> Encoded:
         if question.entropy:
-            raise BadInput(
-                "an entropy needs the whole distribution, and a server tells its most probable "
-                "tokens only: leave entropy out"
-            )
+            raise BadInput(refusal(Case(given={*self.options.stored(), "entropy"})))
         return super().encode(question)
 
     def plan(self, encoded: Sequence[Encoded], batch_size: int | None = None) -> list[list[int]]:
@@ -58,10 +56,7 @@ class ServedModel(Model):
         return [numbers[start : start + size] for start in range(0, len(numbers), size)]
 
     def at_layers(self, layers: Sequence[str | int]) -> NoReturn:
-        raise BadInput(
-            f"model {self.info.id}: a server tells the answer of the last layer only: leave layers "
-            "out"
-        )
+        raise BadInput(refusal(Case(given={*self.options.stored(), "layers"})))
 
     def answer(self, batch: Sequence[Encoded], top: int) -> list[Answer | SentenceAnswer]:
         """See `Model.answer`; the distinct prompts of a batch are asked side by side."""

@@ -17,6 +17,7 @@ from lmdiag.models.tokens.questions import Blank, EncodedQuestion, TokenRow
 from lmdiag.models.tokens.sentences import SentenceEncoder
 from lmdiag.models.tokens.spelling import Pieces, Spelling
 from lmdiag.protocol import Bos, QueryOptions
+from lmdiag.rules import Case, refusal
 from lmdiag.text import truncated
 from lmdiag.types import BadInput, Query, Question
 
@@ -183,14 +184,8 @@ def question_encoder(
     tokenizer = parts.tokenizer
     if parts.kind == "causal":
         return causal_encoder(model_id, tokenizer, options, limit)
-    given = "--prompt" if options.prompt else ""
-    given = "--chat" if options.chat else given
-    given = "--elicitation choice" if options.elicitation == "choice" else given
-    if given:
-        raise BadInput(
-            f"model {model_id} is not causal, and {given} is for models that continue a text: "
-            "leave it out"
-        )
+    if problem := refusal(Case(given=options.stored(), kind=parts.kind)):
+        raise BadInput(f"model {model_id}: {problem}")
     spelling = Spelling(tokenizer, model_id, final_period=options.final_period == "always")
     framing = Framing(options)
     if parts.kind in ("masked", "mntp"):
