@@ -276,7 +276,7 @@ def check_contrasts(run):
     verdict = dict(zip(scores.items, scores.values, strict=True))
     table = run.items()
     table = table[table["good"] & (table.get("perturbation", "none") == "none")]
-    listed = {x["item"].id: x["verdicts"][0][0] for x in page_items(run, task)}
+    listed = {x.id: x.verdicts[0][0] for x in page_items(run, task)}
     shown = {1: ("right", "narrow"), 0: ("wrong",), None: ("unknown",)}
     for name, value in table.set_index("contrast")["sensitivity"].items():
         assert math.isnan(value) if name not in verdict else value == verdict[name]
@@ -304,9 +304,10 @@ def check_regions(run):
     keys = zip(table["id"], table["number"], strict=True)
     assert table["surprisal"].tolist() == pytest.approx([bits[key] for key in keys], nan_ok=True)
     for item in page_items(run, rows.task):
-        for choice in item["item"].choices:
+        for i, (choice, *_) in enumerate(item.rows):
             of_row = [value for (row, _), value in bits.items() if row == choice.id]
-            listed = [math.nan if part.bits is None else part.bits for part in choice.parts]
+            parts = [cells[i][0] for _, cells in item.columns if cells[i]]
+            listed = [math.nan if part.surprisal is None else part.surprisal for part in parts]
             assert listed == pytest.approx(of_row, nan_ok=True)
     charts = [chart for chart in plots_of([run]) if chart.kind == "regions"]
     try:
@@ -322,4 +323,4 @@ def check_regions(run):
 
 def page_items(run, task):
     """The items that the page of a run lists."""
-    return [x for x in item_list(Report([run]).tasks[task])["listed"] if x["setting"] == "none"]
+    return [x for x in item_list(Report([run]).tasks[task])["listed"] if x.setting == "none"]

@@ -130,7 +130,7 @@ def test_a_diagnostic_in_one_file_is_everywhere(tense, tmp_path):
     cells = lmdiag.analyse(runs[0], response="new_measure", conditions=["tense"]).cells
     assert cells.set_index("tense")["mean"][["past", "future"]].tolist() == verdicts.tolist()
     (first, *_) = item_list(Report(runs[0]).tasks["tense"])["listed"]
-    assert f"new measure {verdicts[0]:.3f}" in first["measures"]
+    assert f"new measure {verdicts[0]:.3f}" in first.measures
     (chart,) = (plot for plot in plots_of(runs) if plot.name == "tense-measures")
     assert {row["label"] for row in chart.spec["data"]["values"]} >= {"sensitivity", "new measure"}
     assert "TENSE-4: adverbs of time" in page

@@ -95,13 +95,13 @@ def test_cutoffs_and_published_figures(runs, monkeypatch):
 
 
 def test_pairs_in_bits(forms, monkeypatch):
-    by_id = {item.id: item for item in items(forms["pairs"], "blimp")}
+    outcomes = items(forms["pairs"], "blimp").outcomes
     marks = rows(plots_of(forms["pairs"]), "blimp-pairs")
-    assert len(marks) == len(by_id) - 1
+    assert len(marks) == len(outcomes) - 1
     for mark in marks:
-        item = by_id[mark["item"]]
-        assert mark["bad"] - mark["good"] == pytest.approx(item.difference)
-        assert mark["verdict"] == ("good" if item.prefers_good else "bad")
+        outcome = outcomes.loc[mark["item"]]
+        assert mark["bad"] - mark["good"] == pytest.approx(outcome["difference"])
+        assert mark["verdict"] == ("good" if outcome["prefers_good"] else "bad")
     # very many have a density, and very many levels charts by the level that they belong to
     monkeypatch.setattr("lmdiag.report.charts.items.MAX_LISTED", 3)
     monkeypatch.setattr(kinds, "_MOST_LEVELS", 2)

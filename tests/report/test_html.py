@@ -49,15 +49,19 @@ def test_the_policy_allows_only_the_style_and_the_scripts_of_the_page(page_of):
 def test_a_page_gives_the_method_and_every_figure(page_of, runs, forms):
     results = runs["strong"].results
     word = runs["strong"].stimuli["cprag102"].columns()["target"][0]
-    item = items(forms["pairs"], "blimp")[1]
-    bits = [(row.bits or 0, (row.bits or 0) / (row.n_tokens or 1)) for row in item.choices]
+    pairs = items(forms["pairs"], "blimp")
+    name = pairs.outcomes.index[1]
+    pair_rows = pairs.rows[pairs.rows["item"] == name]
+    bits = [
+        *zip(pair_rows["surprisal"], pair_rows["surprisal"] / pair_rows["n_tokens"], strict=True)
+    ]
     checkpoints = ["step64000", "step0", "step1000"]
     for names, *texts in (
         (["strong"], results.signature, results.model.commit, results.data.fingerprint),
         (["strong"], "Shuf + Trunc", "3 shuffles, seed 0", f"unscorable: 1 row ({word})"),
         (["strong"], "✓", "good preferred by", "✗", "bad preferred by", "cannot be compared"),
         (["pairs"], *(f"{total:.1f} · {mean:.1f} per token" for total, mean in bits)),
-        (["pairs"], f"good preferred by {abs(item.difference or 0):.1f} bits"),
+        (["pairs"], f"good preferred by {abs(pairs.outcomes.loc[name, 'difference']):.1f} bits"),
         (["pairs"], "unscorable: 1 row (adjunct_island?)", "−log₂ of a probability"),
         (["sentences"], "first word of 6 sentences"),
         (["suites", "suites of weak"], "1 of 2 predictions hold", SUM, "3 verb1", "✗"),
@@ -87,7 +91,7 @@ def test_a_page_gives_the_method_and_every_figure(page_of, runs, forms):
 def test_every_item_has_an_anchor_and_every_link_an_item(page_of, runs, forms):
     one = page_of("strong")
     for task in ("cprag102", "role88", "neg136"):
-        assert {item.id for item in items(runs["strong"], task)} <= set(one.ids)
+        assert {*items(runs["strong"], task).outcomes.index} <= set(one.ids)
     contrast = runs["strong"].stimuli["role88"].columns()["contrast"][0]
     assert f"obj:{contrast}" in one.ids
     assert {unquote(link[1:]) for link in one.links if link.startswith("#")} <= set(one.ids)
@@ -97,9 +101,9 @@ def test_every_item_has_an_anchor_and_every_link_an_item(page_of, runs, forms):
     assert marked <= set(one.ids)
     for form, task in FORMS.items():
         page, found = page_of(form), items(forms[form], task)
-        assert {item.id for item in found} <= set(page.ids)
-        assert page.attributes.count(("table", "class", "words")) == len(found)
-        assert all(row.sentence in page.text for item in found for row in item.choices)
+        assert {*found.outcomes.index} <= set(page.ids)
+        assert page.attributes.count(("table", "class", "words")) == len(found.outcomes)
+        assert all(sentence in page.text for sentence in found.rows["sentence"])
 
 
 @pytest.mark.slow
@@ -132,8 +136,9 @@ def test_several_runs_are_compared_item_by_item(page_of, runs):
 @pytest.mark.slow
 def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeypatch):
     monkeypatch.setattr("lmdiag.report.item_list.MAX_LISTED", 8)
-    every = [item.id for item in items(runs["weak"], "cprag102")]
-    listed = {item.id for item in representative(items(runs["weak"], "cprag102"))}
+    found = items(runs["weak"], "cprag102")
+    every = [*found.outcomes.index]
+    listed = {*representative(found.outcomes, found.levels)}
     left_out = next(name for name in every if name not in listed)
     page = ParsedPage(shown.page_of(runs["weak"], items=[left_out]))
     assert f"The list is a sample of {len(every)} contrasts" in page.text

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pandas import DataFrame, Series
 
 from lmdiag.diagnostics import Diagnostic
 from lmdiag.measures import MeasureName
 from lmdiag.perturb import NONE
 from lmdiag.report import numbers
-from lmdiag.report.items import MAX_LISTED, Choice, Item, Part, items
+from lmdiag.report.items import MAX_LISTED, Prediction, RunItems, items, records, verdict
 from lmdiag.text import visible
 
 if TYPE_CHECKING:
@@ -23,74 +25,133 @@ _OF_EACH = 12
 """Contrasts per combination of levels in a sample, at most."""
 
 
+class ListedItem(NamedTuple):
+    """An item as a page lists it.
+
+    Attributes:
+        id: of the item.
+        setting: in which it was asked.
+        anchor: its id in the page.
+        tags: break-down=level -> level in words.
+        good, difference: what a list is sorted by, of the first run; None where unknown.
+        place: of the first expected word, "none" if it is not in the top words; None without one.
+        verdicts: of each run, see `lmdiag.report.items.verdict`.
+        predictions: each as every run has it.
+        measures: further measures with their values in each run.
+        rows: each row of `RunItems.rows` as every run has it.
+        contexts: these by context, of rows with blanks or options.
+        columns: the words or regions of sentences that stand below each other: the name, "" for
+            words, and for each row its part as each run has it, or None.
+    """
+
+    id: str
+    setting: str
+    anchor: str
+    tags: Mapping[str, str]
+    good: float | None
+    difference: float | None
+    place: int | str | None
+    verdicts: Sequence[tuple[str, str]]
+    predictions: Sequence[Sequence[Prediction]]
+    measures: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    contexts: Sequence[Sequence[Sequence[Any]]]
+    columns: Sequence[tuple[str, Sequence[Sequence[Any] | None]]]
+
+
 def listed(
-    runs: Sequence[Sequence[Item]],
+    runs: Sequence[RunItems],
     diagnostic: Diagnostic,
     setting: str = NONE,
     chosen: Sequence[str] = (),
-) -> list[dict[str, Any]]:
+) -> list[ListedItem]:
     """Returns the items of one setting that a page lists: all, or a sample and the chosen ones.
-
-    `anchor` is the id of an item in the page; `tags` are break-down=level -> level in words;
-    `place` is that of the first expected word, "none" if it is not in the top words; `difference`
-    and `good` are what a list is sorted by, of the first run; `rows` are the rows as every run has
-    them, `contexts` these by context, or `columns` the words or regions of sentences.
 
     The runs have the same items in the same order; `chosen` are ids of rows or contrasts.
     """
-    wanted = {item.id for item in representative(runs[0])} | set(chosen)
-    parts = []
-    for same in zip(*runs, strict=True):
-        leading = same[0]
-        if not wanted & {leading.id, *(choice.id for choice in leading.choices)}:
-            continue
-        expecting = next((choice for choice in leading.choices if choice.expected), None)
-        rows = [list(row) for row in zip(*(item.choices for item in same), strict=True)]
-        contexts: dict[str, list[list[Choice]]] = {}
-        for row in rows:
-            contexts.setdefault(row[0].sentence, []).append(row)
-        is_sentence = leading.choices[0].is_sentence
-        values_of = {
-            name: [numbers.decimals(item.measures.get(name), 3) for item in same]
-            for name in dict.fromkeys(name for item in same for name in item.measures)
-        }
-        parts.append({
-            "item": leading,
-            "setting": setting,
-            "anchor": visible(leading.id if setting == NONE else f"{setting}:{leading.id}"),
-            "tags": {
-                f"{by}={level}": diagnostic.level_label(by, level)
-                for by, level in leading.levels.items()
-                if by not in diagnostic.untagged
-            },
-            "good": leading.good if leading.is_compared else leading.order,
-            "difference": leading.held if leading.predictions else leading.difference,
-            "place": expecting and (expecting.place or "none"),
-            "verdicts": [item.verdict for item in same],
-            "predictions": list(zip(*(item.predictions for item in same), strict=True)),
-            "measures": [
-                f"{MeasureName.of(name).label} {', '.join(values)}"
-                for name, values in values_of.items()
-            ],
-            "rows": rows,
-            "contexts": [] if is_sentence else [*contexts.values()],
-            "columns": _columns(rows) if is_sentence else [],
-        })  # fmt: skip
+    first = runs[0]
+    is_chosen = first.rows[["item", "id"]].isin(chosen).any(axis=1)
+    sample = representative(first.outcomes, first.levels, first.n_parts)
+    wanted = {*sample, *first.rows.loc[is_chosen, "item"]}
+    tables = [table.of_items(wanted) for table in runs]
+    rows_of: dict[str, list[Sequence[Any]]] = {}
+    for of_runs in zip(*(records(table.rows) for table in tables), strict=True):
+        rows_of.setdefault(of_runs[0].item, []).append(of_runs)
+    parts = [_parts_by_row(table) for table in tables] if first.asks == "sentence" else []
+    levels = tables[0].levels.to_dict("index")
+    found = []
+    for outcomes in zip(*(records(table.outcomes) for table in tables), strict=True):
+        outcome = outcomes[0]
+        name = outcome.Index
+        rows = rows_of[name]
+        expecting = next((row[0] for row in rows if row[0].expected), None)
+        item = ListedItem(
+            id=name, setting=setting,
+            anchor=visible(name if setting == NONE else f"{setting}:{name}"),
+            tags=_tags(levels[name], diagnostic),
+            good=outcome.good if outcome.is_compared else outcome.order,
+            difference=outcome.held if outcome.predictions else outcome.difference,
+            place=expecting and (expecting.place or "none"),
+            verdicts=[verdict(of_run, first.asks) for of_run in outcomes],
+            predictions=[*zip(*(of_run.predictions for of_run in outcomes), strict=True)],
+            measures=_measures(tables, name),
+            rows=rows,
+            contexts=[] if parts else _by_context(rows),
+            columns=_columns([[of[row[0].Index] for of in parts] for row in rows]) if parts else [],
+        )  # fmt: skip
+        found.append(item)
+    return found
+
+
+def _tags(levels: Mapping[str, Any], diagnostic: Diagnostic) -> dict[str, str]:
+    """Break-down=level -> level in words, of the levels that an item has."""
+    return {
+        f"{by}={level}": diagnostic.level_label(by, level)
+        for by, level in levels.items()
+        if isinstance(level, str) and by not in diagnostic.untagged
+    }
+
+
+def _by_context(rows: Sequence[Sequence[Any]]) -> list[list[Sequence[Any]]]:
+    """The rows of an item by their contexts."""
+    contexts: dict[str, list[Sequence[Any]]] = {}
+    for row in rows:
+        contexts.setdefault(row[0].sentence, []).append(row)
+    return [*contexts.values()]
+
+
+def _measures(tables: Sequence[RunItems], name: str) -> list[str]:
+    """The further measures of an item that any run has, with the value in each run."""
+    texts = []
+    for measure in dict.fromkeys(x for table in tables for x in table.measures):
+        values = [table.measures.get(measure, {}).get(name, math.nan) for table in tables]
+        if not all(map(math.isnan, values)):
+            shown = ", ".join(numbers.decimals(value, 3) for value in values)
+            texts.append(f"{MeasureName.of(measure).label} {shown}")
+    return texts
+
+
+def _parts_by_row(table: RunItems) -> dict[int, list[Any]]:
+    """Position of each row -> its words or regions."""
+    parts: dict[int, list[Any]] = {}
+    for part in records(table.parts()):
+        parts.setdefault(part.row, []).append(part)
     return parts
 
 
-def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part] | None]]]:
+def _columns(rows: Sequence[Sequence[Sequence[Any]]]) -> list[tuple[str, list[list[Any] | None]]]:
     """The words of sentences that stand below each other, or the regions of conditions.
 
     Words are aligned from the left as far as the sentences share them, and likewise from the right.
     Each column has a name, "" for words, and for each row its part as each run has it, or None.
+    `rows` are the parts of each row in each run.
     """
     parts = []
     for reference, *others in rows:
-        parts_at = [{part.start: part for part in choice.parts} for choice in others]
+        parts_at = [{part.start: part for part in of_run} for of_run in others]
         parts.append([
-            [part, *(of.get(part.start, part._replace(bits=None)) for of in parts_at)]
-            for part in reference.parts
+            [part, *(of.get(part.start, part._replace(surprisal=None)) for of in parts_at)]
+            for part in reference
         ])  # fmt: skip
     texts = [[part[0].text for part in row] for row in parts]
     longest = max(map(len, parts))
@@ -106,28 +167,30 @@ def _columns(rows: Sequence[Sequence[Choice]]) -> list[tuple[str, list[list[Part
     return [(next(cell[0].name for cell in cells if cell), cells) for cells in columns]
 
 
-def representative(found: Sequence[Item]) -> list[Item]:
-    """Returns all items, or of too many some of each combination of levels.
+def representative(outcomes: DataFrame, levels: DataFrame, n_parts: int = 0) -> list[str]:
+    """Returns the ids of all items, or of too many of some of each combination of levels.
 
     They are spread evenly over their `order`, the worst and the best included, to show what the
     model does well and what badly; figures cannot be computed from them. Items without a place in
     the order are left out, unless none of a combination has one.
+
+    Args:
+        outcomes, levels: see `RunItems`.
+        n_parts: words or regions of all items.
     """
-    parts = sum(len(c.regions or c.spans or ()) for item in found for c in item.choices)
-    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(found) // parts)) if parts else MAX_LISTED
-    if len(found) <= most:
-        return list(found)
-    groups: dict[tuple[tuple[str, str], ...], list[Item]] = {}
-    for item in found:
-        groups.setdefault(tuple(sorted(item.levels.items())), []).append(item)
-    n = min(_OF_EACH, max(2, most // len(groups))) if len(groups) > 1 else most
+    most = min(MAX_LISTED, max(2, _MOST_PARTS * len(outcomes) // max(n_parts, 1)))
+    if len(outcomes) <= most:
+        return [*outcomes.index]
+    keys = [levels[by].fillna("") for by in levels] or [Series(0, outcomes.index)]
+    groups = outcomes.groupby(keys, sort=False)
+    n = min(_OF_EACH, max(2, most // groups.ngroups)) if groups.ngroups > 1 else most
     chosen_items = []
-    for group in groups.values():
-        pairs = [(order, item) for item in group if (order := item.order) is not None]
-        ordered = [item for _, item in sorted(pairs, key=itemgetter(0))] or group
+    for _, group in groups:
+        ordered = group.dropna(subset="order").sort_values("order", kind="stable")
+        ordered = ordered if len(ordered) else group
         last = len(ordered) - 1
         ranks = range(last + 1) if last < n else [round(i * last / (n - 1)) for i in range(n)]
-        chosen_items += [ordered[rank] for rank in ranks]
+        chosen_items += [*ordered.index[ranks]]
     return chosen_items
 
 
@@ -188,7 +251,8 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
     """Returns the items of a diagnostic as a page lists them, of one run in all its settings.
 
     `total` is the number of unperturbed items, and `of_sample` what it counts, "" if all of them
-    are `listed`; `orders` are texts by the values of the orders of the list.
+    are `listed`; `asks` is that of `RunItems`, and `has_blanks` whether rows have a blank; `orders`
+    are texts by the values of the orders of the list.
     """
     diagnostic = data.diagnostic
     listed_items = listed(data.items, diagnostic, chosen=chosen)
@@ -197,11 +261,10 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
         if perturbation and not perturbation.shuffled:
             perturbed = items(data.runs[0], data.task, setting)
             listed_items += listed([perturbed], diagnostic, setting, chosen)
-    first = listed_items[0]["item"] if listed_items else None
-    asks = "choice" if first and first.choices[0].is_option else diagnostic.asks
-    words = _WORDS["prediction" if first and first.predictions else asks]
-    is_compared = any(item["verdicts"][0][0] != "plain" for item in listed_items)
-    has_expected = any(item["place"] for item in listed_items)
+    table = data.items[0]
+    words = _WORDS["prediction" if table.has_predictions else table.asks]
+    is_compared = any(item.verdicts[0][0] != "plain" for item in listed_items)
+    has_expected = any(item.place for item in listed_items)
     orders = {
         "order": "order of the data",
         "difference": f"{words.difference}, lowest first" if is_compared else "",
@@ -209,29 +272,31 @@ def item_list(data: TaskRuns, chosen: Sequence[str] = ()) -> dict[str, Any]:
         "-good": words.good if is_compared else words.alone,
         "place": "place of the expected word" if has_expected else "",
     }
-    n_listed = sum(item["setting"] == NONE for item in listed_items)
-    counted = "contrasts" if first and first.is_compared else words.rows
+    n_listed = sum(item.setting == NONE for item in listed_items)
+    counted = "contrasts" if table.is_compared else words.rows
     return {
         "listed": listed_items,
-        "total": len(data.items[0]),
-        "of_sample": counted if n_listed < len(data.items[0]) else "",
+        "asks": table.asks,
+        "has_blanks": table.stimuli.asks_words,
+        "total": len(table.outcomes),
+        "of_sample": counted if n_listed < len(table.outcomes) else "",
         "filters": _filters(listed_items, data, words.outcomes if is_compared else {}),
         "orders": {value: text for value, text in orders.items() if text},
     }
 
 
 def _filters(
-    shown: Sequence[Mapping[str, Any]], data: TaskRuns, outcomes: Mapping[str, str]
+    shown: Sequence[ListedItem], data: TaskRuns, outcomes: Mapping[str, str]
 ) -> list[_ItemFilter]:
     """The choices of items by which any are told apart."""
     every = {"": "all"}
     changed = {"changed": "differs between runs"} if outcomes and len(data.runs) > 1 else {}
-    places = _PLACES if any(item["place"] for item in shown) else {}
+    places = _PLACES if any(item.place for item in shown) else {}
     levels: dict[str, dict[str, str]] = {}
     for item in shown:
-        for level, name in item["tags"].items():
+        for level, name in item.tags.items():
             levels.setdefault(level.partition("=")[0], {})[level] = name
-    settings = dict.fromkeys(item["setting"] for item in shown)
+    settings = dict.fromkeys(item.setting for item in shown)
     filters = [
         _ItemFilter("Outcome", "outcome", every | {**outcomes} | changed),
         _ItemFilter("Expected word", "place", places),

@@ -1,28 +1,33 @@
-"""The items of runs: every contrast with its contexts, top words and probabilities.
+"""The items of a run as pages and charts show them: its table of items, by what is compared.
 
-Where rows are sentences, an item has their words, or the regions of its conditions, in bits.
+The rows are those of `lmdiag.results.items.item_rows`, the table that `lmdiag items` writes, with
+their top words. A contrast of rows, an item of a suite, or a row that is not compared is an item.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.measures import EMPTY_REGION_BITS, fold_word, sentence_parts
+import numpy as np
+from pandas import DataFrame, Series
+
+from lmdiag.measures import fold_word
 from lmdiag.measures.scores import number_text
-from lmdiag.perturb import NONE, perturb
+from lmdiag.perturb import NONE
 from lmdiag.report import numbers
 from lmdiag.report.labels import run_labels
-from lmdiag.results.items import measure_columns
+from lmdiag.results.items import Per, item_rows, measure_columns, part_rows
 from lmdiag.text import suggest
-from lmdiag.types import GAP_SPACES, BadInput, Fold, Query, WordSpan
+from lmdiag.types import GAP_SPACES, BadInput, Fold, Query
 
 if TYPE_CHECKING:
     from lmdiag.measures import Columns, Scores
     from lmdiag.protocol import Predictions
     from lmdiag.results import Run
+    from lmdiag.stimuli import Stimuli
 
 _SHOWN_OTHERWISE = ("accuracy", "sensitivity", "suite_accuracy", "surprisal", "rank")
 """Measures of which the list of items shows what they are computed from."""
@@ -30,313 +35,321 @@ _SHOWN_OTHERWISE = ("accuracy", "sensitivity", "suite_accuracy", "surprisal", "r
 MAX_LISTED = 600
 """Number of contrasts of a task that a page lists in full; of more it shows a sample."""
 
+TopWord = tuple[str, float | None, bool]
+"""A word at a blank, its probability if it is known, and whether it is expected."""
 
-class Part(NamedTuple):
-    """A word of a sentence, or a region, whose `name` begins with its number; "" for a word.
-
-    `start` is in characters; `bits` is None without a probability and for an empty region.
-    """
-
-    start: int
-    text: str
-    bits: float | None
-    name: str = ""
-
-    @property
-    def shade(self) -> int:
-        """The shade of its cell, 0 to 8: a step is 2 bits of a word, or 4 bits of a region."""
-        return min(8, int((self.bits or 0) / (4 if self.name else 2)))
+Prediction = tuple[str, bool | None]
+"""A formula of a suite, and whether it holds for an item; None if this is not known."""
 
 
-class Choice(NamedTuple):
-    """A row of the data with the answer of the model: a word at a blank, or a whole sentence.
+@dataclass(frozen=True)
+class RunItems:
+    """The items of a task in one setting of a run.
 
     Attributes:
-        id, context, right_context, gap_spaces, target, good, expected, condition, regions: columns
-            of the row; `good` is None where rows are not compared. Of a sentence, `context` is all
-            of it.
-        has_blank, is_option: whether the row is a word at a blank, or an option of a forced choice.
-        log_prob, rank: of the target, sentence or option, nats; None where unscorable or unknown.
-        words, word_log_probs: the most probable words at the blank, and what is known of them.
-        folds: differences between words that do not count, see `lmdiag.measures.fold_word`.
-        spans: the words of a sentence, empty where not known; None for blanks and options.
-        n_tokens: of the words of a sentence that have a probability.
-        empty_bits: surprisal of a region without words.
+        asks: "word" for words at blanks, "choice" for options, "sentence" for whole sentences.
+        rows: a row of the data each, those of an item together and its good one first; the index is
+            the position in the data. Columns: `item` (id of what it belongs to), `id`, `context`,
+            `right_context`, `target` and `condition` of the data; `sentence` (with its blank);
+            `good` (None where rows are not compared); `label` (good, bad, or the condition);
+            `expected` (words); `surprisal` (bits), `probability`, `rank` and `n_tokens`; `value`
+            (what rows are compared by: probability or share, of sentences -surprisal); `top` (most
+            probable words: word, probability or None, whether it is expected); `place` (of the
+            first expected word among them, from 1).
+        outcomes: an item each, by id. Columns: `is_compared`; `good` (value of the good row);
+            `difference` (`good` minus the value of the most probable bad row; NaN where a value is
+            unknown); `good_row` and `bad_row` (of these two, in `rows`); `prefers_good`, and
+            `by_threshold` for the same by more than the threshold of the run (1, 0, or NaN where
+            not known); `surprisal` (of its first row); `predictions` of suites (formula, and
+            whether it holds, None if unknown); `held` (share of the predictions that hold); `order`
+            (where it stands between the worst and the best: `held`, `difference`, or the value of
+            its row).
+        levels: an item each, by id; a column per break-down.
+        measures: an item each, by id; a column per further measure, of several rows for the first.
+        stimuli, predictions: what the rows are of.
     """
 
-    id: str
-    context: str
-    right_context: str = ""
-    gap_spaces: str = ""
-    target: str = ""
-    good: bool | None = None
-    expected: Sequence[str] = ()
-    condition: str = ""
-    has_blank: bool = True
-    is_option: bool = False
-    log_prob: float | None = None
-    rank: int | None = None
-    words: Sequence[str] | None = None
-    word_log_probs: Sequence[float] | None = None
-    folds: Collection[Fold] = ()
-    spans: Sequence[WordSpan] | None = None
-    n_tokens: int | None = None
-    regions: Sequence[Mapping[str, Any]] = ()
-    empty_bits: float = math.nan
-
-    @property
-    def is_sentence(self) -> bool:
-        """Whether the row is a sentence that was read word by word."""
-        return self.spans is not None
-
-    @property
-    def label(self) -> str:
-        """What it is among the sentences of its item."""
-        if self.good is None:
-            return self.condition or "sentence"
-        return "good" if self.good else "bad"
-
-    @property
-    def sentence(self) -> str:
-        """The context with its blank, or the whole sentence."""
-        if not self.has_blank:
-            return self.context
-        query = Query(self.context, self.right_context, *GAP_SPACES[self.gap_spaces])
-        before, after = query.around(self.target)
-        return f"{before}____{after}"
-
-    @property
-    def probability(self) -> float | None:
-        """Of the target; None where unscorable or unknown."""
-        return None if self.log_prob is None else math.exp(self.log_prob)
-
-    @property
-    def bits(self) -> float | None:
-        """Surprisal of the target or sentence; None where unscorable or unknown."""
-        return None if self.log_prob is None else -self.log_prob / math.log(2)
-
-    @property
-    def value(self) -> float | None:
-        """What rows are compared by: probability or share; of a sentence, its logarithm in bits."""
-        bits = self.bits
-        return -bits if self.is_sentence and bits is not None else self.probability
-
-    @property
-    def top(self) -> list[tuple[str, float | None, bool]]:
-        """The most probable words: word, probability if it is known, whether it is expected."""
-        expected = {fold_word(word, self.folds) for word in self.expected}
-        words = self.words or ()
-        log_probs: Sequence[float | None] = self.word_log_probs or [None] * len(words)
-        return [
-            (word, None if p is None else math.exp(p), fold_word(word, self.folds) in expected)
-            for word, p in zip(words, log_probs, strict=True)
-        ]
-
-    @property
-    def place(self) -> int | None:
-        """Place of the first expected word in the top list, from 1; None where there is none."""
-        return next((i for i, word in enumerate(self.top, start=1) if word[2]), None)
-
-    @property
-    def parts(self) -> list[Part]:
-        """The words of the sentence, or its regions."""
-        regions = self.regions or None
-        parts = []
-        for part in sentence_parts(self.context, self.spans, regions, empty_bits=self.empty_bits):
-            name = f"{part.number} {part.name}".rstrip() if regions else ""
-            bits = None if math.isnan(part.bits) else part.bits
-            parts.append(Part(part.start, self.context[part.start : part.end], bits, name))
-        return parts
-
-    @property
-    def said(self) -> list[str]:
-        """The most probable words, the parts of a sentence with surprisals, or the share."""
-        if self.is_option:
-            return [numbers.probability(self.probability)]
-        if self.is_sentence:
-            return [f"{part.text} {numbers.bits(part.bits)}" for part in self.parts]
-        return list(self.words or ())
-
-
-class Item(NamedTuple):
-    """A contrast and its outcome, an item of a suite, or a row that is not compared.
-
-    Attributes:
-        id: of the contrast, the item or the row.
-        choices: its rows, the good one first.
-        levels: break-down -> the level it belongs to.
-        prefers_good: whether the good row is the most probable; None where this is not known.
-        by_threshold: the same by more than the run's threshold.
-        predictions: of an item of a suite, each a formula, and whether it holds, None if unknown.
-        measures: further measure -> its value for the item, of several rows for the first.
-    """
-
-    id: str
-    choices: Sequence[Choice]
-    levels: Mapping[str, str]
-    prefers_good: bool | None = None
-    by_threshold: bool | None = None
-    predictions: Sequence[tuple[str, bool | None]] = ()
-    measures: Mapping[str, float] = MappingProxyType({})
+    asks: str
+    rows: DataFrame
+    outcomes: DataFrame
+    levels: DataFrame
+    measures: DataFrame
+    stimuli: Stimuli
+    predictions: Predictions
 
     @property
     def is_compared(self) -> bool:
-        """Whether the item is a contrast, and not a single row."""
-        return self.choices[0].good is not None
+        """Whether items are contrasts, and not single rows."""
+        return bool(self.outcomes["is_compared"].any())
 
     @property
-    def good(self) -> float | None:
-        """Value of the good row (see `Choice`); None where unknown or not in the sample."""
-        return next((choice.value for choice in self.choices if choice.good), None)
+    def has_predictions(self) -> bool:
+        """Whether items are those of suites with predictions."""
+        return bool(self.outcomes["predictions"].map(len).any())
 
     @property
-    def difference(self) -> float | None:
-        """`good` minus the value of the most probable bad row; None where a value is unknown."""
-        good = self.good
-        bad = [choice.value for choice in self.choices if choice.good is False]
-        known = [value for value in bad if value is not None]
-        return None if good is None or not bad or len(known) < len(bad) else good - max(known)
+    def n_parts(self) -> int:
+        """Number of words or regions of all sentences."""
+        if self.asks != "sentence":
+            return 0
+        return sum(map(len, filter(None, self.stimuli.regions or self.predictions.words)))
 
-    @property
-    def held(self) -> float | None:
-        """Share of the predictions that hold; None where one is not known or there are none."""
-        holds = [holds for _, holds in self.predictions]
-        return sum(map(bool, holds)) / len(holds) if holds and None not in holds else None
+    def of_items(self, names: Collection[str]) -> RunItems:
+        """Returns some of the items."""
+        return replace(
+            self,
+            rows=self.rows[self.rows["item"].isin(names)],
+            outcomes=self.outcomes[self.outcomes.index.isin(names)],
+            levels=self.levels[self.levels.index.isin(names)],
+            measures=self.measures[self.measures.index.isin(names)],
+        )
 
-    @property
-    def order(self) -> float | None:
-        """Where it stands between the worst and the best.
+    def parts(self) -> DataFrame:
+        """Returns the words of sentences, or their regions.
 
-        By difference, by the share of its predictions that hold, or by the value of its row.
+        Columns: `row`, `start` (characters), `text`, `surprisal` (bits, NaN without a probability
+        and for an empty region), `name` (number and name of a region, "" of a word), and `shade` of
+        its cell, 0 to 8: a step is 2 bits of a word, or 4 bits of a region.
         """
-        if self.predictions:
-            return self.held
-        return self.difference if self.is_compared else self.choices[0].value
+        has_regions = self.stimuli.regions is not None
+        per: Per = "region" if has_regions else "word"
+        table = part_rows(self.stimuli, self.predictions, per, self.rows.index)
+        names = table["number"].astype(str) + " " + table["name"]
+        bits = table["surprisal"].fillna(0.0)
+        return table[["row", "start", "text", "surprisal"]].assign(
+            name=names.str.rstrip() if has_regions else "",
+            shade=(bits / (4 if has_regions else 2)).clip(upper=8).astype(int),
+        )
 
-    @property
-    def verdict(self) -> tuple[str, str]:
-        """The kind of its outcome, and the outcome in words.
+    def level(self, by: str) -> Series[Any]:
+        """Returns the level of each item in a break-down, "" where it has none."""
+        levels = self.levels.get(by, Series("", self.outcomes.index))
+        return levels.fillna("")
 
-        The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions
-        hold, but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
-        """
-        choice = self.choices[0]
-        gap = self.difference
-        if self.predictions:
-            return self._verdict_on_predictions()
-        if not self.is_compared:
-            digits = 1 if choice.is_sentence else 2
-            return (
-                "plain",
-                "unscorable" if choice.bits is None else f"{choice.bits:.{digits}f} bits",
-            )
-        if self.prefers_good is None or gap is None:
-            return "unknown", "cannot be compared"
-        size = numbers.probability(abs(gap))
-        if choice.is_sentence:
-            size = f"{numbers.bits(abs(gap))} bits"
-        if not self.prefers_good:
-            return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
-        if self.by_threshold is False:
-            return "narrow", f"good preferred by only {size}"
-        return "right", f"good preferred by {size}"
-
-    def _verdict_on_predictions(self) -> tuple[str, str]:
-        n = len(self.predictions)
-        held = self.held
-        if held is None:
-            return "unknown", "cannot be evaluated"
-        kind = "right" if held == 1 else "narrow" if held else "wrong"
-        if n == 1:
-            return kind, f"prediction {'holds' if held else 'does not hold'}"
-        return kind, f"{round(held * n)} of {n} predictions hold"
+    def answer(self, row: Any) -> list[str]:
+        """Returns the top words of a row, the parts of a sentence with surprisals, or the share."""
+        if self.asks == "choice":
+            return [numbers.probability(row.probability)]
+        if self.asks == "word":
+            return [word for word, *_ in row.top]
+        parts = replace(self, rows=self.rows.loc[[row.Index]]).parts()
+        return [f"{part.text} {numbers.bits(part.surprisal)}" for part in parts.itertuples()]
 
 
-Chosen = tuple[Choice, Mapping[str, Choice | None]]
-"""A row with a chosen context, and name of each model -> the row with its answer, if it has it."""
+def records(table: DataFrame) -> list[Any]:
+    """Returns rows as named tuples, the index as `Index`; None stands for what is not known."""
+    known = table.astype(object).where(table.notna(), None)
+    return [*known.itertuples(name="Record")]
+
+
+def verdict(outcome: Any, asks: str) -> tuple[str, str]:
+    """Returns the kind of an outcome, and the outcome in words.
+
+    The kind is `right`, `narrow` (good preferred, but not by the threshold; some predictions hold,
+    but not all), `wrong`, `unknown`, or `plain` where nothing is compared.
+
+    Args:
+        outcome: a row of `RunItems.outcomes`, see `records`.
+        asks: see `RunItems`.
+    """
+    if outcome.predictions:
+        return _verdict_on_predictions(outcome)
+    if not outcome.is_compared:
+        bits = outcome.surprisal
+        digits = 1 if asks == "sentence" else 2
+        return "plain", "unscorable" if bits is None else f"{bits:.{digits}f} bits"
+    gap = outcome.difference
+    if outcome.prefers_good is None or gap is None:
+        return "unknown", "cannot be compared"
+    size = numbers.probability(abs(gap))
+    if asks == "sentence":
+        size = f"{numbers.bits(abs(gap))} bits"
+    if not outcome.prefers_good:
+        return "wrong", f"bad preferred by {size}" if gap else "neither preferred"
+    if outcome.by_threshold == 0:
+        return "narrow", f"good preferred by only {size}"
+    return "right", f"good preferred by {size}"
+
+
+def _verdict_on_predictions(outcome: Any) -> tuple[str, str]:
+    n = len(outcome.predictions)
+    held = outcome.held
+    if held is None:
+        return "unknown", "cannot be evaluated"
+    kind = "right" if held == 1 else "narrow" if held else "wrong"
+    if n == 1:
+        return kind, f"prediction {'holds' if held else 'does not hold'}"
+    return kind, f"{round(held * n)} of {n} predictions hold"
 
 
 # ---- from runs -----------------------------------------------------------------------------------
 
 
-def items(run: Run, task: str, setting: str = NONE) -> list[Item]:
-    """Returns all contrasts of a task in the order of the data, with the contexts of a setting.
-
-    Where no rows are compared, each item of a suite is an item, and otherwise each row.
-    """
-    protocol = run.results.protocol
-    stimuli = run.stimuli[task]
-    if setting != NONE:
-        stimuli = perturb(stimuli, setting, 0, protocol.seed)
-    rows = stimuli.columns()
-    diagnostic = stimuli.diagnostic
-    answers = run.predictions[task][setting, 0]
-    choices = _choices(rows, answers, run.results.model.word_folds, stimuli.form)
-    owners = rows.get("item" if diagnostic.has_regions else "contrast", rows["id"])
-    groups: dict[str, list[int]] = {}
-    for i, name in enumerate(owners):
-        groups.setdefault(name, []).append(i)
+def items(run: Run, task: str, setting: str = NONE) -> RunItems:
+    """Returns the items of a task in the order of the data, with the contexts of a setting."""
+    stimuli = run.asked(task, setting)
+    predictions = run.predictions[task][setting, 0]
     scores = run.scores_of(task, setting)
-    prefers_good = _verdicts(scores.get("sensitivity"))
-    by_threshold = _verdicts(scores.get(f"sensitivity@{number_text(protocol.threshold)}"))
-    holds = _verdicts(scores.get("prediction_accuracy"))
-    levels = diagnostic.levels(rows)
-    formulas = rows.get("formulas", [()] * len(owners))
-    further = {
-        name: values
-        for name, values in measure_columns(stimuli, scores)
-        if name.partition("@")[0] not in _SHOWN_OTHERWISE
-    }
-    found = []
-    for name, group in groups.items():
-        row = group[0]
-        numbered = enumerate(formulas[row], start=1)
-        defined = {x: [of[i] for i in group if not math.isnan(of[i])] for x, of in further.items()}
-        item = Item(
-            name,
-            sorted((choices[i] for i in group), key=lambda choice: not choice.good),
-            {by: level for by, of in levels.items() if (level := of[row]) is not None},
-            prefers_good.get(name),
-            by_threshold.get(name),
-            [(formula, holds.get(f"{name}/{number}")) for number, formula in numbered],
-            {measure: values[0] for measure, values in defined.items() if values},
-        )
-        found.append(item)
-    return found
+    asks = "choice" if any(predictions.labels) else stimuli.diagnostic.asks
+    rows = _rows(stimuli, predictions, asks, run.results.model.word_folds)
+    first = rows.drop_duplicates("item")["item"]
+    levels = DataFrame(stimuli.diagnostic.levels(stimuli.columns()), rows.index)
+    measured = DataFrame(dict(measure_columns(stimuli, scores)), rows.index)
+    measured = measured.groupby(rows["item"], sort=False).first()
+    threshold = number_text(run.results.protocol.threshold)
+    sensitivity = [measured.get(name) for name in ("sensitivity", f"sensitivity@{threshold}")]
+    further = [name for name in measured if name.partition("@")[0] not in _SHOWN_OTHERWISE]
+    predicted = _predictions(stimuli, first, scores.get("prediction_accuracy"))
+    order = rows["item"].map({item: i for i, item in enumerate(first)})
+    is_good = rows["good"].eq(True)
+    rows = rows.iloc[np.lexsort((~is_good, order))]
+    return RunItems(
+        asks=asks, rows=rows, outcomes=outcomes_of(rows, predicted, *sensitivity),
+        levels=levels.loc[first.index].set_axis(first), measures=measured[further],
+        stimuli=stimuli, predictions=predictions,
+    )  # fmt: skip
 
 
-def _verdicts(scores: Scores | None) -> dict[str, bool]:
-    """Item -> whether its value is 1; without items that were left out."""
-    if scores is None:
+def _rows(
+    stimuli: Stimuli, predictions: Predictions, asks: str, folds: Collection[Fold]
+) -> DataFrame:
+    """The columns of `RunItems.rows`, in the order of the data."""
+    table = item_rows(stimuli, predictions, {}, "sentence")
+    columns = stimuli.columns()
+    n = len(table)
+    has_blanks = stimuli.asks_words
+    texts = {name: columns.get(name, [""] * n) for name in ("right_context", "target", "condition")}
+    expected = columns["expected"] if asks == "word" else [()] * n
+    tops = [list[TopWord]()] * n
+    if asks == "word":
+        words = zip(predictions.top_words, predictions.top_log_probs, expected, strict=True)
+        tops = [top_words(*of_row, folds) for of_row in words]
+    good = Series(columns.get("good"), table.index, object)
+    conditions = Series(texts["condition"], table.index, object).replace("", "sentence")
+    is_sentence = asks == "sentence"
+    item_column = "item" if stimuli.diagnostic.has_regions else "contrast"
+    return DataFrame(texts, table.index).assign(
+        item=columns.get(item_column, columns["id"]),
+        id=columns["id"],
+        context=columns["context" if has_blanks else "sentence"],
+        sentence=_with_blanks(columns) if has_blanks else columns["sentence"],
+        good=good,
+        label=good.map({True: "good", False: "bad"}).fillna(conditions),
+        expected=Series(expected, table.index, object),
+        surprisal=table["surprisal"],
+        probability=table["probability"],
+        rank=Series(predictions.rank if asks == "word" else None, table.index, "Int64"),
+        n_tokens=Series(predictions.n_tokens if is_sentence else None, table.index, "Int64"),
+        value=-table["surprisal"] if is_sentence else table["probability"],
+        top=Series(tops, table.index, object),
+        place=Series([place_of_expected(top) for top in tops], table.index, "Int64"),
+    )
+
+
+def _with_blanks(columns: Columns) -> list[str]:
+    """The contexts with their blanks."""
+    spaces = columns.get("gap_spaces", [""] * len(columns["id"]))
+    texts = []
+    for context, after, target, gap in zip(
+        columns["context"], columns["right_context"], columns["target"], spaces, strict=True
+    ):
+        before, after = Query(context, after, *GAP_SPACES[gap]).around(target)
+        texts.append(f"{before}____{after}")
+    return texts
+
+
+def top_words(
+    words: Sequence[str] | None,
+    log_probs: Sequence[float] | None,
+    expected: Sequence[str],
+    folds: Collection[Fold] = (),
+) -> list[TopWord]:
+    """Returns the most probable words: word, probability if known, whether it is expected.
+
+    `folds` are differences between words that do not count, see `lmdiag.measures.fold_word`.
+    """
+    words = words or ()
+    matches = {fold_word(word, folds) for word in expected}
+    known: Sequence[float | None] = log_probs or [None] * len(words)
+    return [
+        (word, None if nats is None else math.exp(nats), fold_word(word, folds) in matches)
+        for word, nats in zip(words, known, strict=True)
+    ]
+
+
+def place_of_expected(top: Sequence[TopWord]) -> int | None:
+    """Returns the place of the first expected word, from 1; None where there is none."""
+    return next((i for i, (_, _, is_expected) in enumerate(top, start=1) if is_expected), None)
+
+
+def _predictions(
+    stimuli: Stimuli, first: Series[Any], scores: Scores | None
+) -> dict[str, list[Prediction]]:
+    """The predictions of each item of a suite; `first` has the item of its first row."""
+    formulas = stimuli.columns().get("formulas")
+    if formulas is None:
         return {}
-    return dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
+    holds: dict[str, bool] = {}
+    if scores is not None:
+        holds = dict(zip(scores.items.tolist(), (scores.values == 1).tolist(), strict=True))
+    return {
+        item: [
+            (formula, holds.get(f"{item}/{number}"))
+            for number, formula in enumerate(formulas[row], start=1)
+        ]
+        for row, item in first.items()
+    }
 
 
-def _choices(
-    rows: Columns, answers: Predictions, folds: Collection[Fold], form: str
-) -> list[Choice]:
-    """The rows with their answers."""
-    n = len(rows["id"])
-    shared = ("id", "context", "right_context", "gap_spaces", "target", "good", "condition")
-    columns: dict[str, Sequence[Any]] = {name: rows[name] for name in shared if name in rows}
-    columns["log_prob"] = answers.log_prob
-    if "sentence" in rows:
-        columns |= {"context": rows["sentence"], "has_blank": [False] * n}
-    if any(answers.labels):
-        columns["is_option"] = [True] * n
-    elif "sentence" in rows:
-        columns["regions"] = [regions or () for regions in rows.get("regions", [None] * n)]
-        columns["spans"] = [words or () for words in answers.words or [None] * n]
-        columns["n_tokens"] = answers.n_tokens
-        columns["empty_bits"] = [EMPTY_REGION_BITS if form == "suites" else math.nan] * n
-    else:
-        columns |= {"expected": rows["expected"], "rank": answers.rank}
-        columns |= {"words": answers.top_words, "word_log_probs": answers.top_log_probs}
-    records = zip(*columns.values(), strict=True)
-    return [Choice(folds=folds, **dict(zip(columns, values, strict=True))) for values in records]
+def outcomes_of(
+    rows: DataFrame,
+    predictions: Mapping[str, Sequence[Prediction]],
+    prefers_good: Series[float] | None,
+    by_threshold: Series[float] | None,
+) -> DataFrame:
+    """Returns the outcomes of items, see `RunItems.outcomes`; `prefers_good` is by item."""
+    rows = rows.assign(row=rows.index)
+    good = rows[rows["good"].eq(True)].drop_duplicates("item").set_index("item")
+    bad = rows[rows["good"].eq(False)]
+    bad = bad.sort_values("value", ascending=False, kind="stable", na_position="first")
+    bad = bad.drop_duplicates("item").set_index("item")
+    first = rows.drop_duplicates("item").set_index("item")
+    undefined = Series(math.nan, first.index)
+    outcomes = DataFrame({
+        "is_compared": first["good"].notna(),
+        "surprisal": first["surprisal"],
+        "good": good["value"].reindex(first.index),
+        "difference": (good["value"] - bad["value"]).reindex(first.index),
+        "good_row": good["row"].reindex(first.index),
+        "bad_row": bad["row"].reindex(first.index),
+        "prefers_good": undefined if prefers_good is None else prefers_good.reindex(first.index),
+        "by_threshold": undefined if by_threshold is None else by_threshold.reindex(first.index),
+        "predictions": Series([predictions.get(x, []) for x in first.index], first.index, object),
+    })  # fmt: skip
+    held = outcomes["predictions"].map(_held)
+    order = outcomes["difference"].where(outcomes["is_compared"], first["value"])
+    has_predictions = outcomes["predictions"].map(bool)
+    return outcomes.assign(held=held, order=order.mask(has_predictions, held))
 
 
-def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
+def _held(predictions: Sequence[Prediction]) -> float:
+    """Share of the predictions that hold; NaN where one is not known or there are none."""
+    holds = [holds for _, holds in predictions]
+    return sum(map(bool, holds)) / len(holds) if holds and None not in holds else math.nan
+
+
+# ---- chosen by users -----------------------------------------------------------------------------
+
+
+class Answers(NamedTuple):
+    """What models answered to a sentence: name of each model -> its answer, see `answer`."""
+
+    sentence: str
+    is_whole: bool
+    of_models: dict[str, list[str]]
+
+
+def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Answers]:
     """Returns the distinct contexts of chosen items, in the order in which they were named.
 
     The ids are those of rows (`neg136-simp-4-TA`) or of contrasts (`role88-68`).
@@ -344,21 +357,24 @@ def choose(runs: Sequence[Run], ids: Sequence[str]) -> list[Chosen]:
     Raises:
         BadInput: no run has an item of that name.
     """
-    by_id: dict[str, dict[str, dict[str, Choice]]] = {}  # id -> sentence -> model -> row
     models = run_labels([run.results for run in runs])
-    for model, run in zip(models, runs, strict=True):
-        for item in (item for task in run.stimuli for item in items(run, task)):
-            for choice in item.choices:
-                for name in (item.id, choice.id):
-                    by_id.setdefault(name, {}).setdefault(choice.sentence, {})[model] = choice
-    chosen: dict[str, dict[str, Choice]] = {}
-    for name in ids:
-        if name not in by_id:
-            where = f"{suggest(name, by_id)} in {' or '.join(str(run.path) for run in runs)}"
-            raise BadInput(f"no item {name!r}{where}: its ids are in predictions.parquet")
-        for sentence, answers in by_id[name].items():
-            chosen.setdefault(sentence, {}).update(answers)
-    return [
-        (next(iter(answers.values())), {model: answers.get(model) for model in models})
-        for answers in chosen.values()
+    tables = [
+        (model, items(run, task))
+        for model, run in zip(models, runs, strict=True)
+        for task in run.stimuli
     ]
+    chosen: dict[str, Answers] = {}
+    for name in ids:
+        is_known = False
+        for model, table in tables:
+            rows = table.rows[(table.rows[["item", "id"]] == name).any(axis=1)]
+            for row in records(rows):
+                is_known = True
+                new = Answers(row.sentence, table.asks == "sentence", {})
+                answers = chosen.setdefault(row.sentence, new)
+                answers.of_models[model] = table.answer(row)
+        if not is_known:
+            known = [x for _, table in tables for x in (*table.outcomes.index, *table.rows["id"])]
+            where = f"{suggest(name, known)} in {' or '.join(str(run.path) for run in runs)}"
+            raise BadInput(f"no item {name!r}{where}: its ids are in predictions.parquet")
+    return [*chosen.values()]

@@ -51,6 +51,7 @@ class Report:
         figures: of these runs.
         detailed: positions of the runs whose items and charts of items are shown.
         chosen: ids of items that are shown in tables.
+        answers: of the models to these.
         across: keys of `KNOBS` in which they may differ.
     """
 
@@ -89,8 +90,7 @@ class Report:
         self.across = across
         self._measures = measures
         self.chosen = items
-        if items:
-            choose(self.runs, items)  # refuses unknown ids
+        self.answers = choose(self.runs, items) if items else []
 
     @cached_property
     def comparisons(self) -> list[RunPair]:
@@ -391,15 +391,14 @@ def _lists(report: Report, task: str) -> list[ItemList]:
 
 def _chosen_items(report: Report) -> Section:
     """The items that a user named: the answers of each model."""
-    chosen = choose(report.runs, report.chosen)
-    is_sentence = chosen[0][0].is_sentence
+    is_sentence = report.answers[0].is_whole
     rows = []
-    for choice, answers in chosen:
-        texts = {
-            visible(model): "\n".join(wrapped(", ".join(answer.said if answer else []), _WORDS))
-            for model, answer in answers.items()
-        }
-        rows.append(((choice.sentence,), texts))
+    for answers in report.answers:
+        texts = {}
+        for source in report.figures.sources:
+            words = ", ".join(answers.of_models.get(source.label, ()))
+            texts[source.label] = "\n".join(wrapped(words, _WORDS))
+        rows.append(((answers.sentence,), texts))
     title = "Surprisal in chosen sentences, bits" if is_sentence else "Predictions for chosen items"
     heading = "sentence" if is_sentence else "context"
     return Section(title, [text_grid(title, (heading,), rows)], anchor="chosen")

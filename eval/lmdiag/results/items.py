@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -116,11 +116,11 @@ def item_rows(
     if within := stimuli.diagnostic.item_within:
         data["item"] = data[within] + "-" + data["item"].map(str)
     if has_critical:
-        parts = _parts(stimuli, predictions, "region")
+        parts = part_rows(stimuli, predictions, "region")
         parts = parts[parts["name"] == CRITICAL].reset_index(drop=True).drop(columns="row")
         return data.join(parts).assign(**measures)
     if not is_whole:
-        parts = _parts(stimuli, predictions, per)
+        parts = part_rows(stimuli, predictions, per)
         return data.loc[parts.pop("row")].reset_index(drop=True).join(parts)
     nats = np.array(predictions.log_prob, dtype=float)  # None becomes NaN
     data["surprisal"] = 0.0 - nats / math.log(2)
@@ -159,8 +159,10 @@ def measure_columns(
         yield name, values
 
 
-def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
-    """The columns of regions or words, and the number of their row."""
+def part_rows(
+    stimuli: Stimuli, predictions: Predictions, per: Per, rows: Iterable[int] | None = None
+) -> DataFrame:
+    """Returns the columns of regions or words, and the number of their row, of all rows or some."""
     if stimuli.diagnostic.asks != "sentence":
         raise BadInput(f"{stimuli.task} has words at blanks: --per {per} needs whole sentences")
     if per == "region" and stimuli.regions is None:
@@ -170,7 +172,9 @@ def _parts(stimuli: Stimuli, predictions: Predictions, per: Per) -> DataFrame:
         )
     records = []
     empty_bits = EMPTY_REGION_BITS if stimuli.form == "suites" else math.nan
-    for row, sentence in enumerate(stimuli.columns()["sentence"]):
+    sentences = stimuli.columns()["sentence"]
+    for row in range(len(sentences)) if rows is None else rows:
+        sentence = sentences[row]
         parts = sentence_parts(
             sentence,
             predictions.words[row] if predictions.words else None,

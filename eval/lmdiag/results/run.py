@@ -348,6 +348,12 @@ class Run(Presentable):
         """Task -> what its rows are under any name of the task; see `Stimuli.content`."""
         return {task: rows.content for task, rows in self.stimuli.items()}
 
+    def asked(self, task: str, setting: str = NONE, shuffle: int = 0) -> Stimuli:
+        """Returns the rows of a task as they were asked in a setting."""
+        rows = self.stimuli[task]
+        seed = self.results.protocol.seed
+        return rows if setting == NONE else perturb(rows, setting, shuffle, seed)
+
     def scores_of(self, task: str, setting: str = NONE, shuffle: int = 0) -> MeasureScores:
         """Returns measure -> its per-item scores in a setting; {} where there are none."""
         return self.scores.get(task, {}).get((setting, shuffle), {})
@@ -390,9 +396,7 @@ class Run(Presentable):
         of_run = label or model_label(model), self.results.signature, weights_text(model)
         for name in [task] if task else self.stimuli:
             for (setting, shuffle), predictions in self.predictions[name].items():
-                stimuli = self.stimuli[name]
-                if setting != NONE:
-                    stimuli = perturb(stimuli, setting, shuffle, self.results.protocol.seed)
+                stimuli = self.asked(name, setting, shuffle)
                 number = shuffle if is_shuffled(name, setting) else math.nan
                 facts = dict(zip(ITEM_FACTS, (*of_run, name, setting, number), strict=True))
                 rows = item_rows(stimuli, predictions, self.scores_of(name, setting, shuffle), per)

@@ -17,7 +17,7 @@ from lmdiag.formulas import parse_formula
 from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.drawing import COLORS, OF_ANALYSIS, distinct, dot_plot, line_plot
 from lmdiag.report.charts.task_runs import TaskRuns
-from lmdiag.report.items import Item
+from lmdiag.report.items import RunItems
 from lmdiag.text import visible
 
 _MOST_ITEMS = 60
@@ -143,12 +143,17 @@ def _means_chart(
 
 def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Yields the mean surprisal of each region in each condition, a chart per suite."""
-    suites = dict.fromkeys(item.levels.get(chart.by, "") for items in data.items for item in items)
+    levels = [items.level(chart.by) for items in data.items]
+    suites = pd.concat(levels).unique()
     for number, suite in enumerate(suites, start=1):
+        of_suite = [
+            items.of_items(level.index[level == suite])
+            for items, level in zip(data.items, levels, strict=True)
+        ]
         means = pd.DataFrame([
             row | {"panel": source.label}
-            for source, items in zip(data.figures.sources, data.items, strict=True)
-            for row in _region_means([x for x in items if x.levels.get(chart.by, "") == suite])
+            for source, items in zip(data.figures.sources, of_suite, strict=True)
+            for row in _region_means(items)
         ])  # fmt: skip
         if means.empty:
             continue
@@ -161,20 +166,17 @@ def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         yield Plot(chart.kind, file, caption, drawn, len(suites) > _UNFOLDED)
 
 
-def _region_means(items: Sequence[Item]) -> Iterator[dict[str, Any]]:
+def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
     """The mean of each region in each condition, with its interval within items.
 
     The mean is over the items that have the region in all conditions that any item has it in.
     """
-    formulas = {formula for item in items for formula, _ in item.predictions}
+    formulas = {formula for held in items.outcomes["predictions"] for formula, _ in held}
     named = {region.number for text in formulas for region in parse_formula(text).regions}
-    bits = pd.DataFrame(
-        [(part.name, choice.condition, item.id, part.bits)
-         for item in items for choice in item.choices for part in choice.parts],
-        columns=["region", "condition", "item", "bits"],
-    ).dropna()  # fmt: skip
-    for region, rows in bits.groupby("region", sort=False):
-        table = rows.pivot(index="item", columns="condition", values="bits").dropna()
+    parts = items.parts().set_index("row")[["name", "surprisal"]]
+    bits = items.rows[["item", "condition"]].join(parts).dropna()
+    for region, rows in bits.groupby("name", sort=False):
+        table = rows.pivot(index="item", columns="condition", values="surprisal").dropna()
         table = table[distinct(rows, "condition")]
         values = table.to_numpy()
         is_one = len(table.columns) == 1

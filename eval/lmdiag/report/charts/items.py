@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from lmdiag.report import numbers
 from lmdiag.report.charts import Plot, drawing, name_part
 from lmdiag.report.charts.drawing import DASHED, MUTED, tooltip
 from lmdiag.report.charts.task_runs import TaskRuns
-from lmdiag.report.items import MAX_LISTED, Item
+from lmdiag.report.items import MAX_LISTED, RunItems
 from lmdiag.text import visible
 
 FLOOR = 1e-8
@@ -63,7 +63,7 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     texts = _PAIR_TEXTS[asks]
     bits = asks == "sentence"
     far = f"good by > {protocol.threshold:g}" if asks == "word" else ""
-    tables = [_pairs(items, chart, bits, far) for items in data.items]
+    tables = [_pairs(items, chart, far) for items in data.items]
     values = pd.concat([table[side] for table in tables for side in ("good", "bad")])
     axes = {
         channel: axis_of(channel, side, texts.axis.format(side), values, bits)
@@ -96,28 +96,27 @@ def scatter(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
             yield data.of_run(i, Plot(chart.kind, name, caption, drawn))
 
 
-def _pairs(items: Sequence[Item], chart: Chart, bits: bool, far: str) -> pd.DataFrame:
+def _pairs(items: RunItems, chart: Chart, far: str) -> pd.DataFrame:
     """The contrasts of a run in the levels of a chart; each with the most probable bad row."""
-    rows = []
-    for item in items:
-        level = item.levels.get(chart.by, "")
-        if item.difference is None or not any(fnmatchcase(level, x) for x in chart.levels or "*"):
-            continue
-        good = next(choice for choice in item.choices if choice.good)
-        bad = max((c for c in item.choices if c.good is False), key=lambda c: c.value or 0.0)
-        texts = {
-            "item": item.id, "context": good.sentence,
-            "other context": "" if bad.has_blank else bad.context,
-            "good word": good.target, "bad word": bad.target,
-        }  # fmt: skip
-        figures: dict[str, Any] = {"good": good.bits, "bad": bad.bits}
-        if not bits:
-            figures = {"good": good.probability, "bad": bad.probability}
-            figures |= {"rank of good": good.rank, "rank of bad": bad.rank}
-        verdict = (far if far and item.by_threshold else "good") if item.prefers_good else "bad"
-        columns = {name: visible(text) for name, text in texts.items() if text}
-        rows.append(columns | figures | {"verdict": verdict})
-    return pd.DataFrame(rows) if rows else pd.DataFrame(columns=["good", "bad"], dtype=float)
+    levels = items.level(chart.by)
+    is_drawn = [any(fnmatchcase(level, x) for x in chart.levels or "*") for level in levels]
+    pairs = items.outcomes[is_drawn].dropna(subset="difference")
+    good = items.rows.loc[pairs["good_row"].astype(int)].set_axis(pairs.index)
+    bad = items.rows.loc[pairs["bad_row"].astype(int)].set_axis(pairs.index)
+    value = "surprisal" if items.asks == "sentence" else "probability"
+    verdicts = pairs["prefers_good"].map({1.0: "good", 0.0: "bad"})
+    if far:
+        verdicts = verdicts.mask(pairs["by_threshold"].eq(1), far)
+    texts = {"item": good["item"], "context": good["sentence"]}
+    if items.stimuli.asks_words:
+        texts |= {"good word": good["target"], "bad word": bad["target"]}
+    else:
+        texts["other context"] = bad["sentence"]
+    values = {"good": good[value], "bad": bad[value]}
+    if items.asks != "sentence":
+        values |= {"rank of good": good["rank"], "rank of bad": bad["rank"]}
+    shown = {name: column.map(visible) for name, column in texts.items()}
+    return pd.DataFrame({**shown, **values, "verdict": verdicts})
 
 
 def axis_of(channel: str, column: str, title: str, values: pd.Series[float], bits: bool) -> Any:
@@ -176,9 +175,7 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
     """Yields the probability of each target against its human cloze probability, per run."""
     if data.runs[0].results.protocol.elicitation == "choice":
         return
-    columns = data.runs[0].stimuli[data.task].columns()
-    cloze_of = dict(zip(columns["id"], columns.get("target_cloze", ()), strict=False))
-    tables = [_cloze_table(items, cloze_of) for items in data.items]
+    tables = [*map(_cloze_table, data.items)]
     values = pd.concat([table["probability"] for table in tables])
     channels = {
         "x": alt.X("human cloze:Q", title="human cloze probability"),
@@ -204,20 +201,16 @@ def target_cloze(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
         yield data.of_run(i, Plot(chart.kind, "cloze", f"{caption}: {correlations}.", drawn))
 
 
-def _cloze_table(items: Sequence[Item], cloze_of: Mapping[str, float]) -> pd.DataFrame:
-    """The targets of a run with their human cloze probability, which `cloze_of` has by row id."""
-    rows = [
-        {
-            "item": visible(item.id),
-            "context": visible(choice.sentence),
-            "human cloze": cloze_of[choice.id],
-            "word": visible(choice.target),
-            "probability": choice.probability,
-            "rank": choice.rank,
-            "kind": "appropriate" if choice.good else "reversed",
-        }
-        for item in items
-        for choice in item.choices
-        if choice.probability is not None and choice.id in cloze_of
-    ]
-    return pd.DataFrame(rows, columns=[*_CLOZE_COLUMNS, "kind"])
+def _cloze_table(items: RunItems) -> pd.DataFrame:
+    """The targets of a run with their human cloze probability."""
+    cloze = pd.Series(items.stimuli.columns().get("target_cloze"), dtype=float)
+    rows = items.rows.assign(cloze=cloze).dropna(subset=["cloze", "probability"])
+    return pd.DataFrame({
+        "item": rows["item"].map(visible),
+        "context": rows["sentence"].map(visible),
+        "human cloze": rows["cloze"],
+        "word": rows["target"].map(visible),
+        "probability": rows["probability"],
+        "rank": rows["rank"],
+        "kind": rows["good"].map({True: "appropriate"}).fillna("reversed"),
+    })  # fmt: skip

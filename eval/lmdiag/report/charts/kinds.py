@@ -124,7 +124,7 @@ def _groups(data: TaskRuns, by: str, levels: list[str]) -> dict[str, str]:
     """Level -> the group whose chart it is in: a level of the finest break-down above it."""
     if len(levels) <= _MOST_LEVELS:
         return dict.fromkeys(levels, "")
-    items = pd.DataFrame([item.levels for item in data.items[0]]).groupby(by, sort=False)
+    items = data.items[0].levels.groupby(by, sort=False)
     above = items.first().loc[:, items.nunique().eq(1).all()]
     if above.columns.empty:
         return {level: f"part {1 + i // _MOST_LEVELS}" for i, level in enumerate(levels)}

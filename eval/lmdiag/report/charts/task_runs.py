@@ -10,7 +10,7 @@ import pandas as pd
 from lmdiag.diagnostics import Diagnostic, FigureSelection
 from lmdiag.report.charts import Plot
 from lmdiag.report.charts.drawing import COLORS
-from lmdiag.report.items import Item
+from lmdiag.report.items import RunItems
 from lmdiag.report.selections import ReportFigures
 from lmdiag.results import Run
 from lmdiag.text import visible
@@ -31,7 +31,7 @@ class TaskRuns:
     task: str
     runs: Sequence[Run]
     figures: ReportFigures
-    items: Sequence[Sequence[Item]]
+    items: Sequence[RunItems]
     looks: Mapping[str, int] = field(default_factory=dict)
 
     @property
