@@ -64,7 +64,7 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
         notes.append(f"title: row {rows[0][0]} is passed over, {shortened(text, 60)!r}")
         rows = rows[1:]
     width = max((len(cells) for _, _, cells in rows), default=0)
-    padded = [(row, row, cells + [""] * (width - len(cells))) for row, _, cells in rows]
+    padded = [(row, row, cells + ("",) * (width - len(cells))) for row, _, cells in rows]
     return Rows(padded, notes=tuple(notes))
 
 
@@ -105,7 +105,7 @@ def _filled(path: Path, worksheet: Any) -> Iterator[TextRow]:
             has = f"{n_rows:,} rows of up to {width:,} cells"
             most = f"at most {_MAX_CELLS:,} cells are read"
             raise BadInput(f"{path} has {has}; {most}: save it as csv")
-        yield number, number, cells
+        yield number, number, tuple(cells)
 
 
 def _merged(path: Path, part: str) -> dict[int, list[tuple[int, int]]]:

@@ -93,10 +93,10 @@ def row_index(
 
     What is not given is 1, 2 and so on.
     """
-    from pandas import MultiIndex
+    from pandas import Index, MultiIndex
 
     numbers = range(1, len(places) + 1)
-    levels = [[*places], [*(below or numbers)], [*(names or numbers)]]
+    levels = [Index(level) for level in (places, below or numbers, names or numbers)]
     return MultiIndex.from_arrays(levels, names=[unit, "below", "name"])
 
 
@@ -183,9 +183,10 @@ class Table:
 
     def _refuse_long_texts(self, name: str) -> None:
         values = self.rows[name].tolist()
-        sizes = map(len, [x for x in values if isinstance(x, str)])
-        if max(sizes, default=0) > MAX_CELL:
-            longest = max((x for x in values if isinstance(x, str)), key=len)
+        is_text = {*map(type, values)} == {str}
+        texts = values if is_text else [x for x in values if isinstance(x, str)]
+        if max(map(len, texts), default=0) > MAX_CELL:
+            longest = max(texts, key=len)
             problem = f"{len(longest):,} characters; at most {MAX_CELL:,} are read"
             raise self.error(values.index(longest), f"{name} has {problem}")
 

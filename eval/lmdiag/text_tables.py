@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -26,7 +27,7 @@ _IN_QUOTES = re.compile(r'(?:^|(?<=\t))"((?:[^"\t\n]|"")*+)"(?=\t|\r?$)', re.MUL
 _PCIBEX = re.compile(r"#\s*(\d+)\.\s+(.*?)\.?\s*")
 _NAMES = {"text", "sentence", "word", "context", "item", "condition", "target"}
 
-TextRow = tuple[int, int, list[str]]
+TextRow = tuple[int, int, tuple[str, ...]]
 """The last line of a row (in Excel the row), its number among all rows, and its cells."""
 
 
@@ -85,7 +86,7 @@ def text_rows(path: Path) -> Rows:
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     csv.field_size_limit(MAX_CELL)
     reader = csv.reader(
-        (line if n >= first else "\n" for n, line in enumerate(_lines(path, text), start=1)),
+        chain(repeat("\n", first - 1), islice(_lines(path, text), first - 1, None)),
         delimiter=separator, quoting=quoting, strict=True,
         escapechar="\\" if separator == " " else None,
     )  # fmt: skip
@@ -95,21 +96,23 @@ def text_rows(path: Path) -> Rows:
         for number, cells in enumerate(reader, start=1):
             if len(cells) > MAX_COLUMNS or number > MAX_ROWS:
                 check_size(path, len(cells), number - 1)
-            if any(cells) and "".join(cells).strip():
-                rows.append((reader.line_num, number, [*map(texts.setdefault, cells, cells)]))
+            if "".join(cells).strip():
+                # tuples of texts are not visited again by the garbage collector
+                row = tuple(map(texts.setdefault, cells, cells))
+                rows.append((reader.line_num, number, row))
     except csv.Error as error:
         too_long = f"a cell has more than {MAX_CELL:,} characters; split the text"
         remedy = 'write "" for a quote inside a quoted text'
         problem = too_long if "limit" in str(error) else f"{error}; {remedy}"
         raise BadInput(f"{path}:{reader.line_num}: {problem}") from error
-    header = rows[0][2] if rows else []
-    if '"' in head and all(len(cells) == len(header) + 1 for _, _, cells in rows[1:]):
-        header.insert(0, "")
-    n = len(header)
-    for line, _, cells in rows:
-        if len(cells) < n or any(cells[n:]):
+    n = len(rows[0][2]) if rows else 0
+    if '"' in head and all(len(cells) == n + 1 for _, _, cells in rows[1:]):
+        n += 1
+        rows[:1] = [(line, number, ("", *cells)) for line, number, cells in rows[:1]]
+    for line, _, row in rows:
+        if len(row) < n or any(row[n:]):
             remedy = f"put text with {_SEPARATORS.get(separator, 'a blank')} in double quotes"
-            raise BadInput(f"{path}:{line}: {len(cells)} fields, expected {n}; {remedy}")
+            raise BadInput(f"{path}:{line}: {len(row)} fields, expected {n}; {remedy}")
     return Rows(rows, separator, tuple(notes))
 
 
@@ -134,7 +137,7 @@ def _below_comments(path: Path, text: str, most: int = 1) -> Iterator[tuple[int,
             return
 
 
-def is_title(cells: list[str], next_cells: list[str]) -> bool:
+def is_title(cells: Sequence[str], next_cells: Sequence[str]) -> bool:
     """Returns whether a row is a title: one cell above names of columns, one of them known."""
     filled = [cell for cell in cells if cell.strip()]
     names = [cell.strip().strip('"') for cell in next_cells if cell.strip()]
@@ -193,7 +196,9 @@ def _pcibex_rows(path: Path, text: str) -> Rows:
                 raise BadInput(f"{path}:{number}: {n}")
             texts = (cell.replace("%2C", ",").strip() for cell in cells)
             records.append((number, dict(zip(names.values(), texts, strict=False))))
-    header = [*dict.fromkeys(name for _, record in records for name in record)]
-    rows = [(line, line, [record.get(name, "") for name in header]) for line, record in records]
+    header = tuple(dict.fromkeys(name for _, record in records for name in record))
+    rows = [
+        (line, line, tuple(record.get(name, "") for name in header)) for line, record in records
+    ]
     note = f"comments: they name the columns, as in results of PCIbex: {', '.join(header)}"
     return Rows([(1, 1, header), *rows], ",", (shortened(note, 300),))

@@ -23,7 +23,8 @@ from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
-from lmdiag.stimuli.conditions import Uses, level_texts, uses_of, why_no_conditions
+from lmdiag.stimuli.conditions import Uses, uses_of, why_no_conditions
+from lmdiag.stimuli.levels import level_texts
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.text import column_like, first_few, in_order, visible
 from lmdiag.types import BadInput, Coding

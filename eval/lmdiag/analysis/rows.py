@@ -13,12 +13,9 @@ from scipy.special import logit
 from lmdiag.measures import CRITICAL, Trials, registered
 from lmdiag.perturb import NONE
 from lmdiag.results.items import PARTS, PREDICTED
-from lmdiag.stimuli.conditions import (
-    joined_texts,
-    level_texts,
-)
 from lmdiag.stimuli.design import joined_items
 from lmdiag.stimuli.kinds import values_of
+from lmdiag.stimuli.levels import joined_texts, level_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS, names_measures
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.table_files import as_numbers

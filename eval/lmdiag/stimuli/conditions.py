@@ -9,31 +9,28 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.diagnostics.base import MOST_LEVELS
-from lmdiag.stimuli.item_names import split_of_names
-from lmdiag.stimuli.kinds import (
-    MOST_LABELS,
-    RELATED,
-    Distinct,
-    distinct_values,
-    overlap,
-    values_of,
-    words_of,
+from lmdiag.stimuli.codes import (
+    Codes,
+    combined,
+    is_known_from,
+    n_distinct,
+    n_distinct_by,
+    presence,
 )
+from lmdiag.stimuli.item_names import split_of_names
+from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, overlap, words_of
+from lmdiag.stimuli.levels import ItemLevels, level_texts, model_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, is_outcome, names_measures
-from lmdiag.table_files import coded_texts
 from lmdiag.text import folded, in_order
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pandas import DataFrame, Series
-
-    Codes = NDArray[np.intp]
 
 NO_CONDITIONS = {column.name for column in (*CORE, *SENTENCES)} - {"condition", "good"}
 NO_CONDITIONS |= {"regions", "formulas", "gap_spaces"}
@@ -85,82 +82,6 @@ class Uses:
     split: str = ""
 
 
-def joined_texts(table: DataFrame) -> Series:
-    """Returns the texts of the columns of each row, joined by blanks; "" where one is missing."""
-    from pandas import Series
-
-    columns = [table[name].fillna("").astype(str) for name in table]
-    if len(columns) == 1:
-        return columns[0].astype(object)
-    texts = [" ".join(parts) for parts in zip(*columns, strict=True)]
-    return Series(texts, table.index, dtype=object)  # `agg` would make a Series of each row
-
-
-def level_texts(column: Series) -> Series:
-    """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
-    from pandas import Series
-
-    codes, texts = coded_texts(column)
-    levels = [_as_level(text) or np.nan for text in texts]
-    return Series([*levels, np.nan], dtype=object).take(codes).set_axis(column.index)
-
-
-def _level_values(column: Series) -> Distinct:
-    """The distinct levels of a column, without what is missing."""
-    codes, texts = coded_texts(column)
-    return distinct_values(codes, [*map(_as_level, texts)])
-
-
-def _as_level(text: str) -> str:
-    lower = text.lower()
-    return lower if lower in ("true", "false") else text
-
-
-def texts_of(table: DataFrame) -> Series | None:
-    """Returns the text of each row; None for a table without texts."""
-    names = [name for name in TEXT_COLUMNS if name in table]
-    kinds = {name: values_of(table[name]).kind() for name in names}
-    names = [name for name in names if kinds[name] not in ("number", "label", "file")]
-    names += ["target"] if kinds.get("target") == "label" else []
-    return joined_texts(table[names]) if {"context", "sentence"} & {*names} else None
-
-
-# ---- codes ---------------------------------------------------------------------------------------
-
-
-def _combined(*columns: Codes) -> Codes:
-    """The number of each combination of values, (n rows,); -1 where one is missing."""
-    from pandas import factorize
-
-    codes = np.zeros(len(columns[0]), dtype=np.int64)
-    is_missing = np.zeros(len(codes), dtype=bool)
-    for column in columns:
-        is_missing |= column < 0
-        codes = factorize(codes * (int(column.max(initial=0)) + 1) + column)[0]
-    return np.where(is_missing, -1, codes)
-
-
-def _n_distinct(codes: Codes) -> int:
-    return int(np.count_nonzero(np.bincount(codes[codes >= 0])))
-
-
-def _is_known_from(codes: Codes, others: Sequence[Codes]) -> bool:
-    """Whether the level of a column is known where those of others are."""
-    if not others:
-        return False
-    by = _combined(*others)
-    by = np.where(codes < 0, -1, by)
-    return _n_distinct(_combined(by, codes)) == _n_distinct(by)
-
-
-def _presence(items: Codes, codes: Codes, n_levels: int) -> NDArray[np.intp]:
-    """The number of rows of each level in each item, (n items, n levels)."""
-    n_items = int(items.max(initial=-1)) + 1
-    filled = (items >= 0) & (codes >= 0)
-    cells = items[filled].astype(np.int64) * n_levels + codes[filled]
-    return np.bincount(cells, minlength=n_items * n_levels).reshape(n_items, n_levels)
-
-
 @dataclass(frozen=True)
 class _Candidate:
     """A column that may be a condition.
@@ -173,7 +94,7 @@ class _Candidate:
     """
 
     values: Distinct
-    presence: NDArray[np.intp]
+    presence: Codes
     kept: Codes
     aside: Codes
 
@@ -197,13 +118,13 @@ class _Candidate:
 
 def _candidate(values: Distinct, items: Codes) -> _Candidate:
     n_levels = len(values.levels)
-    presence = _presence(items, values.codes, n_levels)
-    several = presence[(presence > 0).sum(axis=1) > 1] > 0
+    n_rows = presence(items, values.codes, n_levels)
+    several = n_rows[(n_rows > 0).sum(axis=1) > 1] > 0
     is_inner = several.any(axis=0) if len(several) else np.zeros(n_levels, dtype=bool)
     counts = values.counts
     is_rare = (counts <= RARE) & (counts < SHARE * counts.max(initial=0))
     return _Candidate(
-        values, presence, np.flatnonzero(is_inner & ~is_rare), np.flatnonzero(~is_inner)
+        values, n_rows, np.flatnonzero(is_inner & ~is_rare), np.flatnonzero(~is_inner)
     )
 
 
@@ -224,23 +145,31 @@ def uses_of(table: DataFrame, conditions: Sequence[str] = (), response: str = ""
         conditions: what the user says they are; () to find them.
         response: the column of the response, which cannot be a condition.
     """
-    texts = texts_of(table)
-    text_columns = {name for name in TEXT_COLUMNS if texts is not None and name in table}
-    never = {"item", response, *text_columns}
-    never |= {"id"} if texts is None else _never(table)
+    return uses_of_levels(item_levels(table, conditions, response), conditions)
+
+
+def item_levels(
+    table: DataFrame, conditions: Collection[str] = (), response: str = ""
+) -> ItemLevels:
+    """Returns the levels of the columns that may be conditions; see `uses_of`."""
+    texts = model_texts(table)
+    never = {"item", response, *(TEXT_COLUMNS if texts else ())}
+    never |= _never(table) if texts else {"id"}
     names = [str(name) for name in table if name not in never or name in conditions]
-    columns = {name: _level_values(table[name]) for name in names}
-    items = _level_values(table["item"])
-    text_codes = None if texts is None else values_of(texts).codes
-    finder = _Finder(columns, items.codes, text_codes, texts)
+    return ItemLevels.of(table, names, texts)
+
+
+def uses_of_levels(rows: ItemLevels, conditions: Sequence[str] = ()) -> Uses:
+    """Returns what `uses_of` returns."""
+    finder = _Finder(rows)
     if conditions:
-        given = [name for name in conditions if name in columns]
-        levels = {name: in_order(columns[name].levels) for name in given}
+        given = [name for name in conditions if name in rows.columns]
+        levels = {name: in_order(rows.columns[name].levels) for name in given}
         return Uses(levels, others=finder.others(given))
     found = finder.found()
-    rows = None if texts is None else texts.tolist()
-    rows = None if found.levels else rows  # else texts of an item may be alike for other reasons
-    return replace(found, split=split_of_names(items, rows, columns))
+    # of conditions that were found, texts of an item may be alike for other reasons
+    texts = None if found.levels or rows.texts is None else rows.texts.tolist()
+    return replace(found, split=split_of_names(rows.items, texts, rows.columns))
 
 
 def _never(table: DataFrame) -> set[str]:
@@ -252,17 +181,16 @@ def _never(table: DataFrame) -> set[str]:
 class _Finder:
     """The columns of a table, their candidates, and why some are not conditions."""
 
-    def __init__(
-        self, columns: Mapping[str, Distinct], items: Codes, text_codes: Codes | None, texts: Any
-    ) -> None:
+    def __init__(self, rows: ItemLevels) -> None:
+        columns = rows.columns
         self.columns = columns
-        self.items = items
-        self.text_codes = text_codes
-        self.texts = texts
+        self.items = rows.items.codes
+        self.text_codes = rows.text_codes
+        self.texts = rows.texts
         numbers = {folded(name) for name, values in columns.items() if values.is_number}
         has_parts = "number" in numbers and any(folded(name) == "name" for name in columns)
         has_places = has_parts or any(is_named(name, "position") for name in numbers)
-        self.is_by_word = text_codes is None and has_places
+        self.is_by_word = rows.texts is None and has_places
         self.reasons: dict[str, str] = {}
         self.notes: list[str] = []
         self.restarts: list[str] = []
@@ -273,7 +201,7 @@ class _Finder:
             for name, values in columns.items()
             if 2 <= len(values.levels) <= 4 * MOST_LABELS and not self._is_place(name, values)
         }
-        self.candidates = {name: _candidate(values, items) for name, values in few.items()}
+        self.candidates = {name: _candidate(values, self.items) for name, values in few.items()}
 
     def _is_place(self, name: str, values: Distinct) -> bool:
         """Whether a column tells readers, words, regions or measures apart; names its reason."""
@@ -327,9 +255,8 @@ class _Finder:
     def _changes_texts(self, name: str, text_codes: Codes) -> bool:
         """Whether rows of an item with the same text have the same level, but for a few."""
         codes = self.columns[name].codes
-        texts = np.where(codes < 0, -1, _combined(self.items, text_codes))
-        pairs = np.unique(np.stack([texts, codes])[:, texts >= 0], axis=1)
-        n_levels = np.bincount(pairs[0])
+        texts = np.where(codes < 0, -1, combined(self.items, text_codes))
+        n_levels = n_distinct_by(texts, codes)
         n_levels = n_levels[n_levels > 0]
         n_repeated = int((n_levels > 1).sum())
         if n_repeated > _MOST_REPEATED * len(n_levels):
@@ -351,7 +278,7 @@ class _Finder:
             return False
         readers = [values.codes for x, values in self.columns.items() if is_named(x, "reader")]
         values = self.columns[name]
-        if (is_named(name, "list") or values.is_number) and _is_known_from(
+        if (is_named(name, "list") or values.is_number) and is_known_from(
             values.codes, readers[:1]
         ):
             self.reasons[name] = "not a condition (follows from the reader)"
@@ -360,23 +287,24 @@ class _Finder:
 
     def _without_restarts(self, found: Sequence[str]) -> list[str]:
         """The columns but those in each level of which item numbers begin anew."""
-        if self.texts is None:
+        texts = self.texts
+        if texts is None:
             return [*found]
         for name in found:
-            cells = _combined(self.items, self.columns[name].codes)
-            has_rows_inside = _n_distinct(cells) < 0.75 * (cells >= 0).sum()
+            cells = combined(self.items, self.columns[name].codes)
+            has_rows_inside = n_distinct(cells) < 0.75 * (cells >= 0).sum()
             is_set = is_named(name, "set")
             if self._follows(name, self.restarts):
                 self.reasons[name] = "follows from another column"
-            elif (has_rows_inside or is_set) and self._has_unrelated_texts(name):
+            elif (has_rows_inside or is_set) and self._has_unrelated_texts(name, texts):
                 self.restarts.append(name)
                 self.reasons[name] = "not a condition (item numbers begin anew)"
         return [name for name in found if name not in self.reasons]
 
-    def _has_unrelated_texts(self, name: str) -> bool:
+    def _has_unrelated_texts(self, name: str, row_texts: Series) -> bool:
         """Whether most items have texts with few words in common at two levels of a column."""
         codes = self.columns[name].codes
-        texts = self.texts.to_numpy()
+        texts = row_texts.to_numpy()
         order = np.argsort(self.items, kind="stable")
         starts = np.flatnonzero(np.diff(self.items[order], prepend=-2))
         shares = []
@@ -430,12 +358,12 @@ class _Finder:
 
     def _follows(self, name: str, others: Sequence[str]) -> bool:
         codes = [self.columns[other].codes for other in others]
-        return _is_known_from(self.columns[name].codes, codes)
+        return is_known_from(self.columns[name].codes, codes)
 
     def _rotates(self, name: str, others: Sequence[str]) -> bool:
         """Whether a column follows from others within each item, but not in all items alike."""
         codes = [self.columns[other].codes for other in others]
-        within = _is_known_from(self.columns[name].codes, [self.items, *codes])
+        within = is_known_from(self.columns[name].codes, [self.items, *codes])
         return bool(others) and within and not self._follows(name, others)
 
     def others(self, found: Collection[str]) -> dict[str, str]:
@@ -451,7 +379,7 @@ class _Finder:
             n_missing = int((values.codes < 0).sum())
             also = f", missing in {n_missing:,} rows" if n_missing else ""
             return f"not used (one value{also})" if n else "not used (empty)"
-        if _is_known_from(values.codes, [self.items]):
+        if is_known_from(values.codes, [self.items]):
             return "covariate"
         if any(self._follows(name, others) for others in ([*found], *([x] for x in found))):
             return "follows from the conditions"

@@ -8,26 +8,27 @@ from difflib import get_close_matches
 from itertools import combinations
 from math import prod
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lmdiag import diagnostics
 from lmdiag.diagnostics.base import MOST_LEVELS
+from lmdiag.stimuli.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
 from lmdiag.stimuli.conditions import (
     NO_CONDITION,
     NO_CONDITIONS,
     RARE,
     SHARE,
     Uses,
-    joined_texts,
-    level_texts,
-    texts_of,
-    uses_of,
+    item_levels,
+    uses_of_levels,
     why_no_conditions,
 )
 from lmdiag.stimuli.item_names import split_of_names
-from lmdiag.stimuli.kinds import MOST_LABELS, values_of
+from lmdiag.stimuli.kinds import MOST_LABELS, Distinct, values_of
+from lmdiag.stimuli.levels import ItemLevels, joined_texts, level_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
 from lmdiag.stimuli.proposals import critical_options, filler_levels, split_of
@@ -115,36 +116,35 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
         form += f" in up to {max(map(len, stimuli.regions))} regions"
     if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
-        uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
+        plain_uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
         near = named_columns("item", others)[:1] if stimuli.form != "minimal_pairs" else []
         hints = [_item_hint(stimuli, name, texts) for name in near]
-        rows = first_rows(stimuli)
         return Design(
-            len(stimuli), form, others=uses | known_uses, warnings=hints, texts=texts, rows=rows
+            len(stimuli),
+            form,
+            others=plain_uses | known_uses,
+            warnings=hints,
+            texts=texts,
+            rows=first_rows(stimuli),
         )
-    table = DataFrame({name: Series(columns[name], dtype=object) for name in others})
-    for name in texts:
-        table[name] = columns[name]
-    table["item"] = joined_items(DataFrame({name: columns[name] for name in names}))
-    found = uses_of(table, [name for name in named if name in others])
-    table = table.assign(**{name: level_texts(table[name]) for name in others})
-    design = _Found(stimuli, table, found, others)
-    counts = {name: design.factors[name].value_counts() for name in found.levels}
-    sizes = design.factors.groupby(["item", *found.levels]).size().reset_index(name="rows")
-    cells = sizes.groupby([*found.levels]) if found.levels else ()
+    values = {name: Series(columns[name], dtype=object) for name in (*others, *texts, *names)}
+    table = DataFrame({name: values[name] for name in (*others, *texts)})
+    table["item"] = joined_items(DataFrame({name: values[name] for name in names}))
+    named = [name for name in named if name in others]
+    levels = item_levels(table, named)
+    uses = uses_of_levels(levels, named)
+    design = _Found(stimuli, table, levels, uses, others)
     return Design(
         len(stimuli),
         form,
-        n_items=table["item"].nunique(),
-        levels={
-            name: {k: int(counts[name].get(k, 0)) for k in of} for name, of in found.levels.items()
-        },
-        cells={", ".join(cell): (len(part), int(part["rows"].sum())) for cell, part in cells},
-        n_complete=len(design.complete(found.levels)),
-        others={**found.others, **known_uses},
+        n_items=len(design.items.levels),
+        levels=design.levels(),
+        cells=design.cells(),
+        n_complete=int(design.complete(uses.levels).sum()),
+        others={**uses.others, **known_uses},
         warnings=[*design.warnings()],
         texts=texts,
-        rows=first_rows(stimuli, found.levels),
+        rows=first_rows(stimuli, uses.levels),
     )
 
 
@@ -179,41 +179,84 @@ class _Found:
 
     Args:
         stimuli: its rows.
-        table: their columns as levels, and the columns of their texts.
+        table: their columns, and the columns of their texts.
+        rows: the levels of these columns.
         uses: what they are used for.
         names: columns of levels.
 
     Attributes:
-        factors: item and conditions of each row; NaN where a level is set aside or missing.
+        items: the names of the items.
+        columns: name -> its levels.
+        text_codes: see `ItemLevels`.
+        factors: condition -> codes of its levels, -1 where one is set aside or missing.
     """
 
     def __init__(
-        self, stimuli: Stimuli, table: DataFrame, uses: Uses, names: Sequence[str]
+        self, stimuli: Stimuli, table: DataFrame, rows: ItemLevels, uses: Uses, names: Sequence[str]
     ) -> None:
         self.stimuli = stimuli
         self.table = table
         self.uses = uses
         self.names = names
-        factors = {x: table[x].where(table[x].isin(of)) for x, of in uses.levels.items()}
-        self.factors = table[["item"]].assign(**factors)
+        self.items = rows.items
+        self.columns = rows.columns
+        self.text_codes = rows.text_codes
+        self.factors = {name: self._kept(name, levels) for name, levels in uses.levels.items()}
 
-    def complete(self, conditions: Iterable[str]) -> Any:
-        """The items that have rows in all cells of the crossed conditions."""
+    def _kept(self, name: str, levels: Sequence[str]) -> Codes:
+        values = self.columns[name]
+        is_kept = np.array([*(level in levels for level in values.levels), False])
+        return np.where(is_kept[values.codes], values.codes, -1)
+
+    def levels(self) -> dict[str, dict[str, int]]:
+        """The levels of each condition and their numbers of rows."""
+        counts = {name: self.columns[name].by_count() for name in self.uses.levels}
+        return {
+            name: {level: counts[name][level] for level in levels}
+            for name, levels in self.uses.levels.items()
+        }
+
+    def cells(self) -> dict[str, tuple[int, int]]:
+        """The cells of the crossed conditions and their numbers of items and of rows."""
+        if not self.factors:
+            return {}
+        cells = np.where(self.items.codes < 0, -1, combined(*self.factors.values()))
+        n_items = n_distinct_by(cells, self.items.codes)
+        n_rows = np.bincount(cells[cells >= 0])
+        names = {self._levels_at(row): int(cells[row]) for row in first_rows_of(cells)}
+        return {
+            ", ".join(name): (int(n_items[cell]), int(n_rows[cell]))
+            for name, cell in sorted(names.items())
+        }
+
+    def _levels_at(self, row: int) -> tuple[str, ...]:
+        """The levels of the conditions in a row."""
+        columns = [self.columns[name] for name in self.factors]
+        return tuple(column.levels[column.codes[row]] for column in columns)
+
+    def complete(self, conditions: Iterable[str]) -> NDArray[np.bool_]:
+        """Which items have rows in all cells of the crossed conditions, (n items,)."""
         names = [*conditions]
         n_cells = prod(len(self.uses.levels[name]) for name in names)
-        rows = self.factors[["item", *names]].dropna().drop_duplicates()
-        sizes = rows.groupby("item").size()
-        return sizes.index[sizes == n_cells]
+        rows = first_rows_of(combined(self.items.codes, *(self.factors[name] for name in names)))
+        n_items = len(self.items.levels)
+        complete: NDArray[np.bool_] = (
+            np.bincount(self.items.codes[rows], minlength=n_items) == n_cells
+        )
+        return complete
 
-    def _lines(self, rows: Series) -> str:
+    def _columns(self, names: Iterable[str]) -> dict[str, Distinct]:
+        return {name: self.columns[name] for name in names}
+
+    def _lines(self, rows: NDArray[np.bool_] | Series) -> str:
         """What messages call the rows that are true."""
         return self.stimuli.shown_rows(np.flatnonzero(rows).tolist())
 
     def warnings(self) -> Iterator[str]:
         """Yields what looks wrong, a line each."""
         uses = self.uses
-        for name in ["item", *uses.levels]:
-            if (missing := self.table[name].isna()).any():
+        for name, values in {"item": self.items, **self._columns(uses.levels)}.items():
+            if (missing := values.codes < 0).any():
                 n = int(missing.sum())
                 yield f"{name} is missing in {n} of {len(missing)} rows ({self._lines(missing)})"
         yield from uses.notes
@@ -251,13 +294,15 @@ class _Found:
 
     def _misspelt(self) -> Iterator[str]:
         """Yields rare levels that are nearly another one, and other rare ones of conditions."""
-        for name in self.names:
-            counts = self.table[name].value_counts()
-            if len(counts) > MOST_LEVELS or all(map(str.isnumeric, counts.index)):
+        for name, values in self._columns(self.names).items():
+            if len(values.levels) > MOST_LEVELS or all(map(str.isnumeric, values.levels)):
                 continue
-            for level, n in counts[counts <= RARE].items():
-                others = counts.index[n < SHARE * counts]
-                has = f"{n} row{'s' if n > 1 else ''} ({self._lines(self.table[name] == level)})"
+            counts = values.by_count()
+            for level in [level for level, n in counts.items() if n <= RARE]:
+                n = counts[level]
+                others = [other for other, n_rows in counts.items() if n < SHARE * n_rows]
+                rows = self._lines(values.codes == values.levels.index(level))
+                has = f"{n} row{'s' if n > 1 else ''} ({rows})"
                 for close in get_close_matches(level, others, n=1, cutoff=0.75):
                     yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
                     break
@@ -267,24 +312,24 @@ class _Found:
                         yield f"{name}: level {level!r} has {has} and is left out: correct it"
 
     def _dropped(self, name: str) -> str:
-        column = self.table[name]
-        of = ", ".join(f"{level} {n}" for level, n in column.value_counts().items())
-        n_levels = self.table.groupby("item")[name].nunique()
-        n_items = f"{int((n_levels == column.nunique()).sum())} of {len(n_levels)} items"
+        values = self.columns[name]
+        of = ", ".join(f"{level} {n}" for level, n in values.by_count().items())
+        n_levels = n_distinct_by(self.items.codes, values.codes)
+        n_complete = int((n_levels == len(values.levels)).sum())
+        n_items = f"{n_complete} of {len(n_levels)} items"
         has = f"{n_items} have all of its levels (rows: {shortened(of, 200)})"
         remedy = "correct it, or name it by --conditions"
         return f"{name} is not taken for a condition: {has}; {remedy}"
 
     def _fillers(self) -> Iterator[str]:
         """Yields one line for each column with levels of fillers: those that are set aside."""
-        for name in self.names:
-            column = self.table[name]
-            if column.nunique() > MOST_LEVELS:
+        for name, values in self._columns(self.names).items():
+            if len(values.levels) > MOST_LEVELS:
                 continue
-            fillers = [*self.uses.set_aside.get(name, ()), *filler_levels(column)]
+            fillers = [*self.uses.set_aside.get(name, ()), *filler_levels(values.levels)]
             fillers = [*dict.fromkeys(fillers)]
             if fillers:
-                n = int(column.isin(fillers).sum())
+                n = sum(values.by_count()[level] for level in fillers)
                 names = first_few([*map(repr, fillers)])
                 condition = quote(f"{name}!={','.join(fillers)}")
                 remedy = f"--filter {condition} leaves them out"
@@ -294,57 +339,69 @@ class _Found:
         """Yields which items lack cells, and which conditions to give if all items do."""
         found = [*self.uses.levels]
         crossed = " x ".join(found)
-        items = self.factors.dropna()["item"].unique()
-        complete = {*self.complete(found)}
-        lacking = [item for item in items if item not in complete]
-        if lacking and complete:
+        items = np.where(combined(*self.factors.values()) < 0, -1, self.items.codes)
+        items = items[first_rows_of(items)]
+        complete = self.complete(found)
+        lacking = [self.items.levels[item] for item in items[~complete[items]].tolist()]
+        if lacking and complete.any():
             of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
             yield f"left out, since they have no row in some cells of {crossed}: {of}"
         elif lacking:
             few = found[:MOST_LABELS]  # of many columns, there are too many combinations
             choices = [names for n in range(len(few), 0, -1) for names in combinations(few, n)]
-            enough = next((names for names in choices if len(self.complete(names))), ())
-            n = len(self.complete(enough)) if enough else 0
+            enough = next((names for names in choices if self.complete(names).any()), ())
+            n = int(self.complete(enough).sum()) if enough else 0
             remedy = f"--conditions {' '.join(enough)} ({n} items)" if enough else "other items"
             yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
 
     def _several_texts(self) -> Iterator[str]:
         """Yields the first cell of an item with several texts, and the column that divides them."""
-        keys = ["item", *self.uses.levels]
-        texts = texts_of(self.table)
-        cells = self.factors.assign(text=texts).dropna().groupby(keys)["text"]
-        n_texts = cells.nunique()
-        several = n_texts[n_texts > 1]
-        for cell, n in several[:1].items():
-            rows = cells.groups[cell].tolist()
-            has = f"item {', '.join(cell)} has {n} texts ({self.stimuli.shown_rows(rows)})"
-            more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
-            what = "their mean is analysed; if a column tells them apart, it is a condition "
-            what += "(--conditions COLUMN) or a part of the item (--item COLUMN item)"
-            divider = self._divider(keys, texts) if 4 * len(several) > len(n_texts) else ""
-            if divider:
-                what = f"if item numbers begin anew at each {divider}, give --item {divider} item; "
-                what += f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
-            yield f"{has}{more}: {what}"
+        texts = self.text_codes
+        if texts is None:
+            return
+        cells = combined(self.items.codes, *self.factors.values())
+        cells = np.where(texts < 0, -1, cells)
+        n_texts = n_distinct_by(cells, texts)
+        several = np.flatnonzero(n_texts > 1)
+        if not several.size:
+            return
+        rows = np.flatnonzero(np.isin(cells, several))
+        names = {self._cell_at(row): row for row in rows[first_rows_of(cells[rows])]}
+        name, row = min(names.items())
+        shown = self._lines(cells == cells[row])
+        has = f"item {', '.join(name)} has {n_texts[cells[row]]} texts ({shown})"
+        more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
+        what = "their mean is analysed; if a column tells them apart, it is a condition "
+        what += "(--conditions COLUMN) or a part of the item (--item COLUMN item)"
+        is_often = 4 * len(several) > np.count_nonzero(n_texts)
+        divider = self._divider(cells, texts) if is_often else ""
+        if divider:
+            what = f"if item numbers begin anew at each {divider}, give --item {divider} item; "
+            what += f"choose rows by --filter {divider}=VALUE, else their mean is analysed"
+        yield f"{has}{more}: {what}"
 
-    def _divider(self, keys: Sequence[str], texts: Series | None) -> str:
+    def _cell_at(self, row: int) -> tuple[str, ...]:
+        """The item and the levels of the conditions in a row."""
+        return self.items.levels[self.items.codes[row]], *self._levels_at(row)
+
+    def _divider(self, cells: Codes, texts: Codes) -> str:
         """The first column in each level of which a cell has one text; "" for none."""
-        for name in self.uses.others:
-            if self.table[name].nunique() > 1:
-                cells = self.factors.assign(text=texts, other=self.table[name]).dropna()
-                if cells.groupby([*keys, "other"])["text"].nunique().max() == 1:
-                    return quote(name)
+        for name, values in self._columns(self.uses.others).items():
+            parts = combined(cells, values.codes)
+            is_known = (parts >= 0).any() and is_known_from(texts, [parts])
+            if len(values.levels) > 1 and is_known:
+                return quote(name)
         return ""
 
     def _empty_regions(self) -> Iterator[str]:
         """Yields which regions are empty in some rows of a condition."""
-        from pandas import DataFrame
+        from pandas import DataFrame, Series
 
         regions = self.stimuli.regions or ()
         rows = [{x["number"]: x["start"] == x["end"] for x in row} for row in regions]
         empty = DataFrame(rows).eq(True)  # a region that a row lacks is not empty
-        cells = [self.table[name] for name in self.uses.levels]
-        share = empty.groupby(cells).transform("mean")
+        cells = Series(combined(*(self.columns[name].codes for name in self.uses.levels)))
+        share = empty.groupby(cells.where(cells >= 0)).transform("mean")
         for number in sorted(empty):
             odd = empty[number] & (share[number] < 1)
             if odd.any():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,6 +68,12 @@ class Distinct:
         counts: NDArray[np.intp] = np.bincount(self.codes + 1, minlength=len(self.levels) + 1)[1:]
         return counts
 
+    def by_count(self) -> dict[str, int]:
+        """Returns value -> its number of rows, the most frequent one first."""
+        return dict(
+            Counter(dict(zip(self.levels, self.counts.tolist(), strict=True))).most_common()
+        )
+
     @property
     def n_filled(self) -> int:
         """Number of rows that have a value."""
@@ -112,16 +119,14 @@ class Distinct:
 
     def _are_labels(self, items: NDArray[np.intp] | None) -> bool:
         """Whether there are two to six values, in more than twelve rows, which repeat."""
-        import numpy as np
+        from lmdiag.stimuli.codes import n_distinct_by
 
         n = len(self.levels)
         if not (2 <= n <= MOST_LABELS and self.n_filled > FEW_ROWS and self.n_filled >= 2 * n):
             return False
         if items is None or items.max() < 1:
             return self.mean_words < _LONG
-        pairs = np.unique(np.stack([self.codes, items])[:, self.codes >= 0], axis=1)
-        n_items = np.bincount(pairs[0], minlength=n)
-        return bool(2 * (n_items > 1).sum() > n)
+        return bool(2 * (n_distinct_by(self.codes, items) > 1).sum() > n)
 
 
 def values_of(column: Sequence[Any] | Series) -> Distinct:

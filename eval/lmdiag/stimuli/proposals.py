@@ -322,9 +322,9 @@ class TableLayout:
 
     def _critical(self, texts: Sequence[str]) -> str:
         """The column that has the position or the word of the critical word in all texts."""
-        rows = [*zip(*map(self._texts, texts), strict=True)]
+        columns = [*map(self._texts, texts)]
         names = (name for name in self.values if name not in texts)
-        found = (critical_option(name, self._texts(name), rows) for name in names)
+        found = (critical_option(name, self._texts(name), columns) for name in names)
         return next(filter(None, found), "")
 
     def _numbered(self) -> list[str]:
@@ -392,15 +392,18 @@ def as_typed(options: TableOptions) -> str:
 
 def critical_options(columns: Mapping[str, Sequence[Any]]) -> list[str]:
     """Returns the columns that have the critical word of each `sentence`, as options name them."""
-    rows = [[text] for text in columns["sentence"]]
-    found = (critical_option(name, values, rows) for name, values in columns.items())
+    found = (critical_option(x, values, [columns["sentence"]]) for x, values in columns.items())
     return [*filter(None, found)]
 
 
-def critical_option(name: str, values: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
+def critical_option(name: str, values: Sequence[Any], columns: Sequence[Sequence[Any]]) -> str:
     """Returns what `--critical` takes if a column has the critical word of all texts, else "".
 
     That is its name, with `:0` for positions from 0.
+
+    Args:
+        name, values: of the column.
+        columns: of the texts.
     """
     plain = folded(name)
     if not (_CRITICAL(plain) or _CRITICAL_POSITION(plain)):
@@ -411,7 +414,8 @@ def critical_option(name: str, values: Sequence[Any], rows: Sequence[Sequence[An
     if not pattern(plain):
         return ""
     start = 0 if counts_from_zero(name, texts) else 1
-    pairs = [(str(x), text) for text, row in zip(texts, rows, strict=True) if all(row) for x in row]
+    rows = zip(texts, zip(*columns, strict=True), strict=True)
+    pairs = [(str(x), text) for text, row in rows if all(row) for x in row]
     with suppress(ValueError):
         if pairs and all(critical_span(x, text, start) for x, text in pairs):
             is_named = counts_from_zero(name, ["1"])  # a 0 alone may stand for no word

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _Levels = tuple[str, ...]
 
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+_BLOCK = 10_000  # rows that are written at a time
+
 
 @dataclass(frozen=True, repr=False)
 class Stimuli:
@@ -144,15 +147,21 @@ def fingerprint(columns: Mapping[str, Sequence[Any]]) -> str:
     rows are hashed in sorted order, so that the order of rows and of columns does not matter.
     """
     names = sorted(columns)
-    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
-    # a text is written as `encode` writes it, in a third of the time
-    cells = (
-        [quoted(value) if isinstance(value, str) else encode(value) for value in columns[name]]
-        for name in names
-    )
-    rows = map(",".join, zip(*cells, strict=True))
-    digests = sorted(hashlib.sha256(f"[{row}]".encode()).digest() for row in rows)
-    return hashlib.sha256(encode(names).encode() + b"".join(digests)).hexdigest()[:8]
+    n_rows = max(map(len, columns.values()), default=0)
+    digests: list[bytes] = []
+    for start in range(0, n_rows, _BLOCK):
+        cells = (_json_texts(columns[name][start : start + _BLOCK]) for name in names)
+        rows = map(",".join, zip(*cells, strict=True))
+        digests += [hashlib.sha256(f"[{row}]".encode()).digest() for row in rows]
+    digests.sort()
+    return hashlib.sha256(_encode(names).encode() + b"".join(digests)).hexdigest()[:8]
+
+
+def _json_texts(values: Sequence[Any]) -> list[str]:
+    """The values as JSON; a text is written as `_encode` writes it, in a third of the time."""
+    if {*map(type, values)} == {str}:
+        return [*map(quoted, values)]
+    return [quoted(value) if isinstance(value, str) else _encode(value) for value in values]
 
 
 def sample(

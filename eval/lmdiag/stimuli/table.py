@@ -10,7 +10,7 @@ import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -75,16 +75,8 @@ The patterns take linear time: none begins with a repetition. A message has the 
 """
 
 
-def _search(pattern: str) -> Callable[[str], re.Match[str] | None]:
-    """A search for a pattern; one for gaps and markup is tried on texts with their signs alone."""
-    search = re.compile(pattern, re.IGNORECASE).search
-    if pattern not in (GAP, MARKUP):
-        return search
-    return lambda text: search(text) if _SIGNS(text) else None
-
-
 _RULES_OF = {
-    column: [(_search(x), text) for names, x, text in _RULES if column in names]
+    column: [(re.compile(x, re.IGNORECASE), text) for names, x, text in _RULES if column in names]
     for column in {name for names, *_ in _RULES for name in names}
 }
 
@@ -234,7 +226,7 @@ def check(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
         texts = {*chain.from_iterable(rows)}
         if name == "context" and "gap_spaces" in columns:  # as typed, e.g. after a line break
             texts = {text for text in texts if not text[-1:].isspace()}
-        wrong = {text: problem for text in texts if (problem := text_problem(name, text))}
+        wrong = _text_problems(name, texts)
         if not wrong:
             continue
         with problems.kept():
@@ -269,10 +261,18 @@ def check(columns: Mapping[str, Sequence[Any]], table: Table, problems: Problems
 
 def text_problem(column: str, text: str) -> str:
     """Returns what is wrong with a text in a core column; "" if nothing is."""
-    for search, message in _RULES_OF[column]:
-        if match := search(text):
-            return message.format(match[0], text)
-    return ""
+    return _text_problems(column, {text}).get(text, "")
+
+
+def _text_problems(column: str, texts: Collection[str]) -> dict[str, str]:
+    """Text -> the first thing that is wrong with it; a search runs over all texts."""
+    with_signs = [*filter(_SIGNS, texts)]
+    problems: dict[str, str] = {}
+    for rule, message in _RULES_OF[column]:
+        tried = with_signs if rule.pattern in (GAP, MARKUP) else texts
+        for match in filter(None, map(rule.search, tried)):
+            problems.setdefault(match.string, message.format(match[0], match.string))
+    return problems
 
 
 def _refuse_near_levels(
@@ -301,14 +301,15 @@ def _refuse_near_levels(
 
 def _near_levels(name: str, values: Sequence[Any]) -> dict[str, str]:
     """Level -> the more frequent level that differs from it in letter case or outer blanks."""
-    counts = Counter(level for level in levels_of(values) if level is not None)
-    plain = {level: level.strip().casefold() for level in counts}
-    if name == "item":
-        plain = {level: level.strip() for level in counts}
-    elif len({*plain.values()}) > MOST_LEVELS:
+    counts = Counter(levels_of(values))
+    levels = [level for level in counts if level is not None]
+    is_item = name == "item"
+    plain = {level: level.strip() if is_item else level.strip().casefold() for level in levels}
+    n_plain = len({*plain.values()})
+    if n_plain == len(levels) or (n_plain > MOST_LEVELS and not is_item):
         return {}
     spellings: dict[str, str] = {}  # the most frequent one of each level
-    for level, _ in counts.most_common():
+    for level in sorted(levels, key=counts.__getitem__, reverse=True):
         spellings.setdefault(plain[level], level)
     return {level: spellings[x] for level, x in plain.items() if spellings[x] != level}
 

@@ -1,0 +1,94 @@
+"""The levels of the columns of a table of items, as texts and as numbers (codes)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmdiag.stimuli.kinds import Distinct, distinct_values, values_of
+from lmdiag.stimuli.names import TEXT_COLUMNS
+from lmdiag.table_files import coded_texts
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+    from lmdiag.stimuli.codes import Codes
+
+
+def joined_texts(table: DataFrame) -> Series:
+    """Returns the texts of the columns of each row, joined by blanks; "" where one is missing."""
+    from pandas import Series
+
+    columns = [
+        [*map(str, table[name].astype(object).where(table[name].notna(), ""))] for name in table
+    ]
+    texts = columns[0]
+    if len(columns) > 1:
+        texts = [" ".join(parts) for parts in zip(*columns, strict=True)]
+    return Series(texts, table.index, dtype=object)
+
+
+def level_texts(column: Series) -> Series:
+    """Returns values as texts: truth values in lower case, 1.0 as "1"; what is missing is NaN."""
+    from pandas import Series
+
+    codes, texts = coded_texts(column)
+    levels = [_as_level(text) or np.nan for text in texts]
+    return Series([*levels, np.nan], dtype=object).take(codes).set_axis(column.index)
+
+
+def _level_values(column: Series) -> Distinct:
+    """The distinct levels of a column, without what is missing."""
+    codes, texts = coded_texts(column)
+    return distinct_values(codes, [*map(_as_level, texts)])
+
+
+def _as_level(text: str) -> str:
+    lower = text.lower()
+    return lower if lower in ("true", "false") else text
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ItemLevels:
+    """The columns of a table of items, as the numbers of their levels.
+
+    Attributes:
+        items: the names of the items.
+        columns: name -> its levels, of all columns that may be conditions.
+        texts: the text of each row that a model reads, (n rows,); None in a table without texts.
+        text_codes: the number of this text, (n rows,).
+    """
+
+    items: Distinct
+    columns: Mapping[str, Distinct]
+    texts: Series | None = None
+    text_codes: Codes | None = None
+
+    @classmethod
+    def of(
+        cls, table: DataFrame, names: Iterable[str], texts: Mapping[str, Distinct]
+    ) -> ItemLevels:
+        """Returns the levels of some columns of a table, and the texts of others."""
+        columns = {name: _level_values(table[name]) for name in names}
+        items = _level_values(table["item"])
+        if not texts:
+            return cls(items, columns)
+        joined = joined_texts(table[[*texts]])
+        first, *further = texts.values()
+        return cls(items, columns, joined, values_of(joined).codes if further else first.codes)
+
+
+def model_texts(table: DataFrame) -> dict[str, Distinct]:
+    """Returns the columns of the texts that a model reads; {} for a table without texts."""
+    columns = {name: values_of(table[name]) for name in TEXT_COLUMNS if name in table}
+    kinds = {name: values.kind() for name, values in columns.items()}
+    names = [name for name, kind in kinds.items() if kind not in ("number", "label", "file")]
+    names += ["target"] if kinds.get("target") == "label" else []
+    has_texts = not {"context", "sentence"}.isdisjoint(names)
+    return {name: columns[name] for name in names} if has_texts else {}
