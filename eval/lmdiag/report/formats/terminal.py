@@ -19,7 +19,7 @@ from rich.text import Text
 
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE
-from lmdiag.report.grid import HEADING, PUBLISHED, Grid, fitted, wrapped
+from lmdiag.report.grid import HEADING, PUBLISHED, Grid, fitted, signs, wrapped
 from lmdiag.report.output import Output, Section
 from lmdiag.report.selections import ReportFigures
 from lmdiag.report.tables import overview
@@ -178,12 +178,16 @@ def _print_lines(
 
 
 def print_section(section: Section, console: Console) -> None:
-    """Prints tables, each in as many parts as its width needs, and lines below them."""
+    """Prints tables, each in as many parts as its width needs, and lines below them.
+
+    What a sign means stands below the first table that has it, if others follow.
+    """
     is_repeated = len(section.tables) == 1 and section.tables[0].title == section.title
     if section.title and not is_repeated:
         console.print()
         _print_lines([section.title], console, "bold", wrap=True)
-    lines = [*section.remarks]
+    meanings = {line[0]: line for line in signs(section.tables) if line in section.remarks}
+    lines = [line for line in section.remarks if line not in meanings.values()]
     for grid in section.tables:
         console.print()
         if grid.title or grid.unit:
@@ -191,6 +195,13 @@ def print_section(section: Section, console: Console) -> None:
             console.print(Text(visible(f"{grid.title}{grid.unit}")).append(source, style="dim"))
         for part in _fitted(grid._replace(rows=grid.rows[:_MOST_ROWS]), console):
             console.print(_drawn(part))
+        new = [line[0] for line in signs([grid]) if line[0] in meanings]
+        told = [meanings.pop(sign) for sign in new]
+        if grid is section.tables[-1]:
+            lines = [*told, *lines]
+        elif told:
+            console.print()
+            _print_lines(told, console)
         if len(grid.rows) > _MOST_ROWS:
             title = f"{grid.title}: " if grid.title else ""
             lines.append(
