@@ -8,7 +8,7 @@ from benchmarks import gpu
 from benchmarks.__main__ import make_tokenizer
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_section_has_figures(demo_dir, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LMDIAG_TOKENIZERS", "none")
     monkeypatch.setattr("torch.accelerator.current_accelerator", lambda **options: None)
