@@ -108,12 +108,26 @@ def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
     assert all(files == sent[0] for files in sent)
 
 
+def write_responses(path):
+    """Writes what people said at blanks: eight items with five words, most of them twice."""
+    words = ("bird", "tool", "robin", "nest", "merry-go-round")
+    said = product(("man", "dog"), ("saw", "left", "found", "took"), words, (1, 2))
+    rows = [
+        f"The {who} {verb} the,{word},{n}"
+        for who, verb, word, n in said
+        if (word, n) != ("nest", 2)
+    ]
+    path.write_text("\n".join(["context,response,participant", *rows]))
+    return path
+
+
 TASKS = ["run", "--tasks", "neg136", "agreement", "cprag102", "--perturb", "all", "--shuffles", "2"]
 SEVERAL = {
     "tokens": (2, [*TASKS, "--limit", "24", "--entropy"], "slow"),
     "sentences": (2, ["run", "--entropy", "--batch-size", "4"], "slow"),
     "multiverse": (2, ["multiverse", "--knobs", "unit,bos", *NEGATION, "4"], "slow"),
     "layers": (2, ["run", "--layers", "all", *NEGATION, "4"], "slow"),
+    "responses": (2, ["cloze", "--batch-size", "2"], "slow"),
     "three processes": (3, TASKS, "nightly"),
     "whole words": (2, ["run", "--tasks", "neg136", "--unit", "word"], "nightly"),
 }
@@ -124,9 +138,10 @@ SEVERAL = {
     "case", [pytest.param(x, marks=getattr(pytest.mark, SEVERAL[x][2])) for x in SEVERAL]
 )
 def test_the_files_are_the_same_to_the_last_byte(tmp_path, tiny_models, demo_dir, case, command):
-    count, words, _ = SEVERAL[case]
-    data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
-    arguments = [*words, "--model", *tiny_models.values(), "--data", data, "--output"]
+    count, (name, *words), _ = SEVERAL[case]
+    write = {"sentences": write_table, "responses": write_responses}.get(case)
+    data = write(tmp_path / "mine.csv") if write else demo_dir
+    arguments = [name, data, *words, "--model", *tiny_models.values(), "--output"]
     code, _, error = command(*arguments, tmp_path / "1")
     assert code == 0, error
     program = torchrun(count, LMDIAG) if case == "tokens" else [*FORKED, count]
