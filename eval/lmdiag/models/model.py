@@ -75,7 +75,7 @@ class Model(ABC):
         self.vocabulary = Vocabulary(self.tokenizer)
         self.report: Callable[[float], None] = lambda share: None
         self._sentences = self.encoder.sentences()
-        self._no_sentences = refusal(Case(given=self.options.stored(), asks="sentence"))
+        self._sentence_problem = refusal(Case(given=self.options.stored(), asks="sentence"))
 
     @property
     @abstractmethod
@@ -83,7 +83,7 @@ class Model(ABC):
         """Where the model computes, e.g. "cuda:0"."""
 
     @property
-    def numbers(self) -> tuple[int, ...]:
+    def layer_numbers(self) -> tuple[int, ...]:
         """The numbers of `layers`."""
         last = self.info.n_layers or 0
         return tuple(last if layer is None else layer for layer in self.layers)
@@ -106,8 +106,8 @@ class Model(ABC):
                 f"model {self.info.id} is an encoder-decoder, which gives no probability of whole "
                 "sentences: use a masked or a causal model"
             )
-        if self._no_sentences:
-            raise BadInput(self._no_sentences)
+        if self._sentence_problem:
+            raise BadInput(self._sentence_problem)
         return self._sentences.encode(question)
 
     def key(self, encoded: Encoded, top: int) -> str:

@@ -129,7 +129,7 @@ def run_layers(
         layered = model.at_layers(layers)
     inputs = _effective_inputs(inputs, layered, warns=True, prints=processes.first)
     of_layers = [inputs.after(layer) for layer in layered.layers]
-    owner = json.dumps([inputs.identity(info), layered.numbers])
+    owner = json.dumps([inputs.identity(info), layered.layer_numbers])
     folder = run_options.output / results.model_slug(info.id, info.revision, info.name)
     kept = Journal(folder / f"layers-{text_digest(owner)}", processes.rank, owner)
     if run_options.overwrite and processes.first:

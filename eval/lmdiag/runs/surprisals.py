@@ -60,10 +60,10 @@ def layer_surprisals(
     """
     questions = _sentences(texts, entropy=entropy)
     answers = ask(model, questions, top=0, **how)
-    by_layer = zip(*answers, strict=True) if answers else [()] * len(model.numbers)
+    by_layer = zip(*answers, strict=True) if answers else [()] * len(model.layer_numbers)
     tables = [_word_table(texts, questions, answers_of) for answers_of in by_layer]
     return (
-        concat(dict(zip(model.numbers, tables, strict=True)), names=["layer"])
+        concat(dict(zip(model.layer_numbers, tables, strict=True)), names=["layer"])
         .reset_index(level="layer")
         .reset_index(drop=True)
     )

@@ -131,8 +131,8 @@ class ServedModel(Model):
                 if len(reply.top) >= length or all(isinstance(name, int) for name, _ in reply.top):
                     break
             return reply
-        except ServerRefusal as refusal:
-            raise BadInput(f"{refusal}; {where}") from refusal
+        except ServerRefusal as refused:
+            raise BadInput(f"{refused}; {where}") from refused
         except WrongReply as wrong:
             raise BadInput(f"server {self.client.address} {wrong}; {where}; {REMEDY}") from wrong
 
