@@ -140,6 +140,9 @@ def file_name(name: str, identity: str) -> str:
     return f"{readable}-{hashlib.sha256(identity.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
 
+DATA_SUFFIX = "_data"
+"""End of the name of a column of the data whose own name means something else in a table."""
+
 _FINAL = re.compile(r"[\s.,;:!?…。，、；：！？]+\Z")
 
 
@@ -164,12 +167,21 @@ def folded(name: str) -> str:
 def column_like(name: str, columns: Iterable[str]) -> str:
     """Returns the one column that a name is a spelling of; the name itself without such.
 
+    A column whose name means something else in a table has `_data` at its end there.
+
     >>> column_like("Condition", ["item", "condition"]), column_like("list", ["item"])
     ('condition', 'list')
+    >>> column_like("context", ["sentence", "context_data"])
+    'context_data'
     """
     names = [*columns]
-    alike = [column for column in names if folded(column) == folded(name)]
-    return alike[0] if name not in names and len(alike) == 1 else name
+    if name in names:
+        return name
+    for wanted in (folded(name), folded(f"{name}{DATA_SUFFIX}")):
+        alike = [column for column in names if folded(column) == wanted]
+        if len(alike) == 1:
+            return alike[0]
+    return name
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:

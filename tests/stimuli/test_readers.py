@@ -15,10 +15,10 @@ from lmdiag.analysis.procedures import Procedure, procedure_for
 from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.conditions import uses_of
-from lmdiag.stimuli.design import design_of
+from lmdiag.stimuli.design import check_columns, design_of
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import first_rows
-from lmdiag.types import BadInput, TableOptions
+from lmdiag.types import BadInput, DesignOptions, TableOptions
 
 NAMES = ("1.1", "1.10", "01", "1", "1e1", "10")
 """Identifiers that are equal as numbers."""
@@ -270,6 +270,14 @@ ANSWERS = ["shop", "bed", "park", "hut", "sea", "inn", "lab", "zoo"] * 2
          "--columns context=Stem --wide High Low"),
         ({"QuestionText": [f"{x} ____." for x in FRAGMENTS], "Answer": ANSWERS},
          "responses of people: for `lmdiag cloze`, with --columns sentence=QuestionText res"),
+        ({"Frame": [f"{x} ___." for x in FRAGMENTS], "p1": ANSWERS, "p2": ANSWERS[::-1],
+          "p3": ANSWERS},
+         "for `lmdiag cloze`, with --columns sentence=Frame --wide p1 p2 p3"),
+        ({"word": [f"{x}{n}" for n, x in enumerate(ANSWERS)], "frequency": [*range(16)]},
+         "a list of words and their norms, which no command reads"),
+        ({"sent": [1, 2] * 8, "cond": [*"aabb"] * 4, "version": [*"xxxxyyyy"] * 2,
+          "position": [1] * 8 + [2] * 8, "word": [*"pqrstuvw"] * 2},
+         "`lmdiag fit`, with --columns text=sent text=cond text=version"),
         ({"item": range(16), "region": [1, 2] * 8, "cond": [*"aabb"] * 4, "tt": [*"3456"] * 4},
          "responses in numbers: for `lmdiag analyse`, with --response tt"),
     ],
@@ -289,3 +297,53 @@ def test_sentences_beside_questions_and_with_joined_words_are_not_passed_over():
     rows["context"] = [f"It rained on day {n}." for n in range(16)]
     with pytest.raises(BadInput, match="--columns sentence=sentence reads the column sentence"):
         stimuli.load(rows)
+
+
+def test_amounts_are_no_conditions_and_labels_stand_before_their_codes():
+    rows = pd.DataFrame(
+        {"item": n, "code": code, "chance": chance, "kind": kind, "sentence": f"Dog {n} is {kind}."}
+        for n in range(8)
+        for code, chance, kind in ((-0.5, 0.85, "here"), (0.5, 0.05, "there"))
+    )
+    design = design_of(stimuli.load(rows))
+    assert [*design.levels] == ["kind"]
+    assert design.others["chance"] == "numbers that are not whole, not a condition"
+    assert [*design_of(stimuli.load(rows.drop(columns="kind"))).levels] == ["code"]
+
+
+@pytest.mark.parametrize("name", ["Item", "item"])
+def test_a_factor_that_is_called_item_is_a_condition_of_the_items(name):
+    rows = pd.DataFrame(
+        {"set": n, name: noun, "sentence": f"The {noun} was a{n} b{n} c{n}."}
+        for n in range(8)
+        for noun in ("man", "stone")
+    )
+    rows = stimuli.load(rows)
+    design = design_of(rows)
+    assert rows.columns()["item"][:4] == ["0", "0", "1", "1"]
+    assert [*design.levels.values()] == [{"man": 8, "stone": 8}]
+
+
+def test_a_factor_that_is_called_context_is_named_as_in_the_file():
+    rows = {
+        "item": [n // 2 for n in range(16)],
+        "context": ["short", "long"] * 8,
+        "sentence": [f"The {x} dog {n} sat." for n in range(8) for x in ("", "old")],
+    }
+    read = stimuli.load(rows, filter="context=short,long")
+    options = DesignOptions(conditions=("context",))
+    check_columns({"rows": read}, options)
+    assert design_of(read, options).levels == {"context_data": {"long": 8, "short": 8}}
+
+
+def test_both_readings_of_positions_are_shown():
+    """Positions that may count from 0 or from 1 are read from 1, which is said."""
+    rows = {"sentence": ["The hen that ran sat.", "A cook sang here."], "critpos": ["3", "2"]}
+    rows["item"] = ["1", "2"]
+    warning = design_of(stimuli.load(rows)).warnings[-1]
+    assert "--critical critpos:0 reads The hen that [ran] sat." in warning
+    assert "--critical critpos:1 reads The hen [that] ran sat." in warning
+    (note,) = stimuli.load(rows, critical="critpos").notes
+    assert note.endswith("positions count from 1, and from 0 with --critical critpos:0")
+    rows["critpos"] = ["5", "2"]  # the last word, from 1 alone
+    assert "count" not in stimuli.load(rows, critical="critpos").notes[0]

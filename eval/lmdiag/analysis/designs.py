@@ -26,7 +26,7 @@ from lmdiag.presentable import Presentable
 from lmdiag.stimuli.conditions import Uses, uses_of, why_no_conditions
 from lmdiag.stimuli.levels import level_texts
 from lmdiag.stimuli.shown import read_lines
-from lmdiag.text import column_like, first_few, in_order, visible
+from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, visible
 from lmdiag.types import BadInput, Coding
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
@@ -349,7 +349,7 @@ def cell_columns(conditions: Iterable[str]) -> dict[str, str]:
     for name in names:
         column = name
         while column in _CELL_COLUMNS or (column != name and column in names):
-            column += rows.DATA_SUFFIX
+            column += DATA_SUFFIX
         columns[name] = column
     return columns
 

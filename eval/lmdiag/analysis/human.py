@@ -6,7 +6,7 @@ import hashlib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,7 @@ from lmdiag.analysis.procedures import (
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
+from lmdiag.stimuli.kinds import dividing_columns, values_of
 from lmdiag.stimuli.proposals import is_one_text, naming_option
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import read_lines
@@ -212,27 +213,15 @@ class HumanTable:
         text = self.texts(how.text)
         same = [x for x in self.frame if x != how.text and self.texts(x).equals(text)]
         remedy = f"--columns text={shlex.quote((*same, how.text)[0])}"
-        found = self._column_of_texts({*same, how.text, how.position, how.word})
+        columns = {name: values_of(self.texts(name)) for name in self.frame}
+        keys = [x for x in (how.text, how.sentence, how.position) if x]
+        found = [*map(shlex.quote, dividing_columns(columns, keys, how.word))]
         if not found:
             return f"give a column that tells the texts apart as well, {remedy} text=COLUMN"
-        return (
-            f"{found} tells them apart: give {remedy} text={shlex.quote(found)} for texts of "
-            f"their own, or `fit --sentence {shlex.quote(found)}` for sentences of one text"
-        )
-
-    def _column_of_texts(self, never: Collection[str]) -> str:
-        """The column with the fewest values by which each text and position has one word."""
-        places = self.places.assign(word=self.texts(self.procedure.word))
-        found: dict[str, int] = {}
-        for name in self.frame:
-            places["name"] = self.texts(name)
-            n = places["name"].nunique()
-            if name in never or not 1 < n < len(places) / 2 or self.missing(name).any():
-                continue
-            by_place = places.groupby([*places.columns.drop("word")])
-            if (by_place["word"].nunique() == 1).all():
-                found[name] = n
-        return min(found, key=found.__getitem__, default="")
+        what = f"{' and '.join(found)} tell{'s' * (len(found) == 1)} them apart: give {remedy}"
+        what = " ".join([what, *(f"text={name}" for name in found)])
+        sentences = f" for texts of their own, or `fit --sentence {found[0]}` for sentences of one"
+        return what if len(found) > 1 else f"{what}{sentences} text"
 
     def gap_note(self) -> str:
         """Returns how many texts begin after their first word or lack some; "" for none."""

@@ -19,7 +19,7 @@ from lmdiag.stimuli.levels import joined_texts, level_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS, names_measures
 from lmdiag.stimuli.names import named as known_columns
 from lmdiag.table_files import as_numbers
-from lmdiag.text import column_like, folded, shortened
+from lmdiag.text import DATA_SUFFIX, column_like, folded, shortened
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
 EACH_REGION = "all"
 """Stands for every region, each by itself."""
-
-DATA_SUFFIX = "_data"
-"""End of the name of a column of the data whose own name means something else in a table."""
 
 # distinct values at most of a column of which rows of a cell have several, for it to be named
 _FEW_LEVELS = 24

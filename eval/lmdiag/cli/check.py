@@ -55,7 +55,7 @@ def _proposed_lines(
 ) -> Iterator[str]:
     """Yields what a table without texts may be, or the command that may read it, if it does."""
     yield f"{task}: {len(unknown.table):,} rows without a {unknown.lacks}"
-    yield f"columns     {', '.join(filter(None, unknown.table.columns))}"
+    yield f"columns     {', '.join(unknown.columns)}"
     if unknown.other:
         yield f"perhaps     {unknown.other.text()}"
         if unknown.other.command == "analyse":
@@ -66,9 +66,22 @@ def _proposed_lines(
     if unknown.has_sentences:
         yield f"or          lmdiag run {shlex.quote(file)} --model M {READS_SENTENCES}"
     try:
-        stimuli.load(file, task, **options.stored())
+        rows = stimuli.load(file, task, **options.stored())
     except BadInput as problem:
         yield f"then        {problem}"
+    else:
+        yield from _read_lines(rows)
+
+
+def _read_lines(rows: Stimuli) -> Iterator[str]:
+    """Yields the first row as the proposed command reads it, and what its columns are used for."""
+    from lmdiag.stimuli.design import design_of
+
+    design = design_of(rows)
+    if design is not None:
+        yield from (f"reads       {line}" for line in design.rows)
+        yield f"then        {design.summary()}"
+        yield from (f"warning: {line}" for line in design.warnings)
 
 
 def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from lmdiag.protocol import Predictions, Protocol
 from lmdiag.results.models import model_label, weights_text
 from lmdiag.results.scores import item_scores
 from lmdiag.stats import CORRELATIONS
+from lmdiag.text import DATA_SUFFIX
 from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def item_rows(
         if name not in _NOT_WRITTEN and any(value not in ("", None, []) for value in values):
             lists = isinstance(values[0], list | tuple)  # as a csv file has them, with bars
             cells = ["|".join(map(str, value)) for value in values] if lists else values
-            data[f"{name}_data" if name in taken else name] = cells
+            data[f"{name}{DATA_SUFFIX}" if name in taken else name] = cells
     if within := stimuli.diagnostic.item_within:
         data["item"] = data[within] + "-" + data["item"].map(str)
     if has_critical:

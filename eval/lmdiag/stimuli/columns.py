@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.stimuli.forms import PAIR, form_of, is_region
 from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
-from lmdiag.stimuli.names import pair_of_sentences
+from lmdiag.stimuli.names import named, pair_of_sentences
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Problems, Table
-from lmdiag.text import folded, shortened
+from lmdiag.text import DATA_SUFFIX, folded, shortened
 from lmdiag.types import BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -96,16 +96,16 @@ def name_columns(
     for name, columns in _plausible(fitting.claims, {*chosen}).items():
         with problems.kept():
             sources |= _claimed(table, name, columns)
-    unfit = {x for x in claims if x in table.columns and x not in fitting.claims.get(x, ())}
+    unfit = [x for x in table.columns if x in claims and x not in fitting.claims.get(x, ())]
     renamed: dict[str, Series] = {}
     for column, values in table.rows.items():
         names = [name for name, source in sources.items() if source == column]
         if not names or (copies and column not in sources):
             is_taken = column in sources or (column in unfit and not copies)
-            names.append(f"{column}_data" if is_taken else column)
+            names.append(f"{column}{DATA_SUFFIX}" if is_taken else column)
         renamed |= dict.fromkeys(names, values)
     shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
-    shown += [f"{name} as {name}_data" for name in table.columns if name in unfit and not copies]
+    shown += [f"{name} as {name}{DATA_SUFFIX}" for name in unfit if not copies]
     if len(shown) > 8:
         shown = [*shown[:3], "...", shown[-1]]
     if shown:
@@ -188,7 +188,12 @@ class _Fitting:
             return bool({*self.values(column).levels} & words)
         if name == "position":
             return kind == "number"
-        return True
+        return name != "item" or not self._is_within_items(column)
+
+    def _is_within_items(self, column: str) -> bool:
+        """Whether a column has labels of which most items of another column have several."""
+        others = (x for x in named("item", self.table.columns) if x != column)
+        return any(self.values(column).differs_within(self.values(x)) for x in others)
 
     def _may_be_asked(self, column: str) -> bool:
         """Whether labels may be words at a blank: of a gap, or after a context."""

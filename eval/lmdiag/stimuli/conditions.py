@@ -212,6 +212,8 @@ class _Finder:
             reason = MEASURE_NAMES
         elif self.text_codes is None and is_outcome(name):
             reason = "response, not a condition"
+        elif values.are_amounts:
+            reason = "numbers that are not whole, not a condition"
         elif values.is_number and (is_named(name, "position") or folded(name) == "region"):
             reason = "position"
         elif self.text_codes is None and folded(name) == "region":
@@ -347,8 +349,15 @@ class _Finder:
         ]
 
     def _without_followers(self, found: Sequence[str]) -> list[str]:
-        """The columns but those whose level is known from others, the fewest levels first."""
-        order = sorted(found, key=lambda x: (len(self.candidates[x].kept), x == "good"))
+        """The columns but those whose level is known from others.
+
+        Of two that follow from each other, the one with fewer levels is kept, else labels.
+        """
+
+        def rank(name: str) -> tuple[int, bool, bool]:
+            return len(self.candidates[name].kept), name == "good", self.columns[name].is_number
+
+        order = sorted(found, key=rank)
         chosen: list[str] = []
         for name in order:
             if self._follows(name, chosen) or self._rotates(name, chosen):

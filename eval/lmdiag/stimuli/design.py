@@ -26,6 +26,7 @@ from lmdiag.stimuli.conditions import (
     uses_of_levels,
     why_no_conditions,
 )
+from lmdiag.stimuli.forms import may_count_from_zero, position_readings
 from lmdiag.stimuli.item_names import split_of_names
 from lmdiag.stimuli.kinds import MOST_LABELS, Distinct, values_of
 from lmdiag.stimuli.levels import ItemLevels, joined_texts, level_texts
@@ -278,8 +279,10 @@ class _Found:
         yield from self._fillers()
         if self.stimuli.form == "sentences" and not self.stimuli.regions:
             for option in critical_options(self.stimuli.columns()):
-                has = f"{option.removesuffix(':0')} has the critical word of each sentence"
+                name = option.removesuffix(":0")
+                has = f"{name} has the critical word of each sentence"
                 yield f"{has}: --critical {quote(option)} gives its surprisal"
+                yield from self._readings(name) if name == option else ()
         if uses.levels:
             yield from self._cells()
             # of pairs, a contrast may have several bad rows
@@ -291,6 +294,13 @@ class _Found:
             reason = why_no_conditions(self.table)
             dropped = map(self._dropped, uses.dropped)
             yield from dropped if reason == NO_CONDITION else [reason]
+
+    def _readings(self, column: str) -> Iterator[str]:
+        """Yields which words the positions of a column are if they may count from 0 or from 1."""
+        columns = self.stimuli.columns()
+        if may_count_from_zero(columns[column], columns["sentence"]):
+            readings = position_readings(column, columns[column][0], columns["sentence"][0])
+            yield f"positions of {column} may count from 0 or from 1: {readings}"
 
     def _misspelt(self) -> Iterator[str]:
         """Yields rare levels that are nearly another one, and other rare ones of conditions."""

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain, count, repeat
+from shlex import quote
 from typing import Any
 
 from lmdiag.spacing import LONGEST_LOOK, has_space
@@ -382,6 +383,8 @@ def with_critical(table: Table, named: str) -> Table:
         regions.append([_region(number, name, *span) for number, name, span in named_spans])
     table.refuse(wrong)
     note = f"critical: {column} is the region critical; {' and '.join(_CRITICAL[1:])} follow it"
+    if start is None and may_count_from_zero(table.columns[column], table.columns["sentence"]):
+        note += f"; positions count from 1, and from 0 with --critical {quote(f'{column}:0')}"
     return table.having({"regions": regions}, note)
 
 
@@ -399,19 +402,33 @@ def critical_column(named: str, columns: Collection[str]) -> tuple[str, int | No
 def _refuse_unclear_start(table: Table, column: str) -> None:
     """Refuses positions of which one is 0, or whose column is called so, with both readings."""
     values = [str(value).strip().removesuffix(".0") for value in table.columns[column]]
-    if not counts_from_zero(column, values):
-        return
-    text = str(table.columns["sentence"][0]).strip()
+    if counts_from_zero(column, values):
+        readings = position_readings(column, values[0], str(table.columns["sentence"][0]))
+        problem = f"--critical {column}: its positions seem to count from 0"
+        raise BadInput(f"{table.name}: {problem}: {readings}; give one of the two")
+
+
+def may_count_from_zero(values: Iterable[object], texts: Iterable[object]) -> bool:
+    """Returns whether positions are those of words both if they count from 0 and from 1."""
+    for value, text in zip(values, texts, strict=True):
+        position = str(value).strip().removesuffix(".0")
+        if not position.isdecimal() or not 0 < int(position) < len(str(text).split()):
+            return False
+    return True
+
+
+def position_readings(column: str, value: object, text: str) -> str:
+    """Returns which word the position of a sentence is, from 0 and from 1."""
+    text = text.strip()
     readings = []
     for start in (0, 1):
         try:
-            first, end = critical_span(text, values[0], start)
+            first, end = critical_span(text, value, start)
             reading = shortened(f"{text[:first]}[{text[first:end]}]{text[end:]}", 150)
         except ValueError:
             reading = "no word of the first row"
-        readings.append(f"--critical {column}:{start} reads {reading}")
-    problem = f"--critical {column}: its positions seem to count from 0"
-    raise BadInput(f"{table.name}: {problem}: {'; '.join(readings)}; give one of the two")
+        readings.append(f"--critical {quote(f'{column}:{start}')} reads {reading}")
+    return "; ".join(readings)
 
 
 def counts_from_zero(name: str, values: Sequence[str]) -> bool:

@@ -10,7 +10,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,6 +44,7 @@ _FILE = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _LETTER = re.compile(r"[^\W\d_]").search
+_PART_NUMBER = re.compile(r"[1-9]\d?\.[1-9]").fullmatch  # a name, as of a section
 _JOINED = re.compile(f"[{WITHOUT_SPACES}]").findall
 _QUESTION_END = re.compile(r"[?？][\"'”’»)]*\Z").search
 
@@ -93,6 +94,26 @@ class Distinct:
     def mean_words(self) -> float:
         """Words of a value, on average; 0 without any."""
         return sum(map(n_words, self.levels)) / max(1, len(self.levels))
+
+    @property
+    def are_amounts(self) -> bool:
+        """Whether all values are numbers and some not whole, but for names as 1.2 and codes.
+
+        A measure, as a probability, has such values; the code of a contrast is below 0 in a row.
+        """
+        if not self.is_number or all(map(_PART_NUMBER, self.levels)):
+            return False
+        numbers = [*map(float, self.levels)]
+        return min(numbers) >= 0 and not all(map(float.is_integer, numbers))
+
+    def differs_within(self, groups: Distinct) -> bool:
+        """Whether these are labels of which most values of another column have several."""
+        from lmdiag.stimuli.codes import n_distinct_by
+
+        if len(self.levels) >= len(groups.levels) or self.kind(groups.codes) != "label":
+            return False
+        n_labels = n_distinct_by(groups.codes, self.codes)
+        return bool(2 * (n_labels > 1).sum() > (n_labels > 0).sum())
 
     def kind(self, items: NDArray[np.intp] | None = None) -> ValueKind:
         """Returns what the values are.
@@ -174,6 +195,34 @@ def _is_number(text: str) -> bool:
 
 
 # ---- rows that belong together -------------------------------------------------------------------
+
+
+def dividing_columns(
+    columns: Mapping[str, Distinct], keys: Sequence[str], value: str
+) -> tuple[str, ...]:
+    """Returns the one or two further columns by which rows of the same keys have one value.
+
+    These are the columns with the fewest values; () if none are needed, or none are enough.
+    """
+    import numpy as np
+
+    from lmdiag.stimuli.codes import combined, n_distinct
+
+    values = columns[value].codes
+    rows = combined(*(columns[name].codes for name in keys))
+    rows = np.where(values < 0, -1, rows)
+
+    def is_enough(names: Sequence[str]) -> bool:
+        cells = combined(rows, *(columns[name].codes for name in names))
+        return n_distinct(combined(cells, values)) == n_distinct(cells)
+
+    if is_enough(()):
+        return ()
+    others = {name: x for name, x in columns.items() if name not in (*keys, value)}
+    sizes = {name: len(x.levels) for name, x in others.items() if x.n_filled == len(rows)}
+    names = sorted((x for x, n in sizes.items() if 1 < n < len(rows) / 2), key=sizes.__getitem__)
+    choices = itertools.chain(((name,) for name in names), itertools.combinations(names[:6], 2))
+    return next(filter(is_enough, choices), ())
 
 
 def words_of(text: str) -> frozenset[str]:

@@ -22,15 +22,16 @@ from lmdiag.stimuli.kinds import (
     MOST_LABELS,
     RELATED,
     ValueKind,
+    dividing_columns,
     n_words,
     overlap,
     values_of,
     words_of,
 )
-from lmdiag.stimuli.names import is_named, is_outcome, named
+from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, is_outcome, named
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Table
-from lmdiag.text import folded
+from lmdiag.text import DATA_SUFFIX, folded
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 # name of a condition -> sets of levels that it usually has
@@ -64,6 +65,7 @@ class UnknownLayout(BadInput):
 
     Attributes:
         table: as it is.
+        columns: its columns by the names in the file.
         lacks: what is missing, e.g. "column of texts".
         other: what it has instead of stimuli; None for a table that may have some.
         options: that may read it; `AS_IT_IS` for no idea.
@@ -72,7 +74,9 @@ class UnknownLayout(BadInput):
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        columns = TableLayout(table.columns)
+        named_columns = _own_names(table.columns)
+        self.columns = [*filter(None, named_columns)]
+        columns = TableLayout(named_columns)
         self.options = AS_IT_IS
         self.other = columns.other_rows()
         if not self.other:
@@ -80,7 +84,7 @@ class UnknownLayout(BadInput):
         is_word = not self.other and "context" in table.columns
         self.has_sentences = is_word and "sentence" in table.columns
         self.lacks = "column target" if is_word else "column of texts"
-        names = ", ".join(filter(None, table.columns))
+        names = ", ".join(self.columns)
         needs = "give context and target, or a sentence, or sentence_good and sentence_bad"
         hint = f"perhaps {as_typed(self.options)}"
         if self.other:
@@ -88,6 +92,13 @@ class UnknownLayout(BadInput):
         if self.has_sentences:
             hint += f"; {READS_SENTENCES} reads the column sentence"
         super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}")
+
+
+def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+    """Columns by the names that they have in the file; see `name_columns`."""
+    renamed = {f"{name}{DATA_SUFFIX}": name for name in (*TEXT_COLUMNS, "item", "expected")}
+    free = {x: name for x, name in renamed.items() if name not in columns}
+    return {free.get(name, name): values for name, values in columns.items()}
 
 
 def check_layout(table: Table) -> None:
@@ -106,11 +117,15 @@ class OtherRows(NamedTuple):
         command: that reads it.
         what: its rows, in words.
         columns: name that the command reads -> column.
+        texts: further columns that tell texts apart.
+        wide: columns of responses, of which a row has several.
     """
 
-    command: Literal["surprisal", "cloze", "analyse"]
+    command: Literal["surprisal", "cloze", "analyse", ""]
     what: str
     columns: Mapping[str, str]
+    texts: Sequence[str] = ()
+    wide: Sequence[str] = ()
 
     @property
     def option(self) -> str:
@@ -121,10 +136,17 @@ class OtherRows(NamedTuple):
             option = f"--response {response}" if folded(response) != "surprisal" else ""
             return option if folded(item) == "item" else f"{option} --item {item}".strip()
         is_known = all(folded(name) == field for field, name in self.columns.items())
-        return "" if is_known else as_typed(TableOptions(columns=_named(self.columns)))
+        columns = () if is_known else _named(self.columns)
+        if self.texts:  # which take the place of a column text, unless it is named, too
+            names = [self.columns["text"], *self.texts]
+            columns = tuple(x for x in columns if not x.startswith("text="))
+            columns = (*(f"text={name}" for name in names), *columns)
+        return as_typed(TableOptions(columns=columns, wide=tuple(self.wide)))
 
     def text(self) -> str:
         """Returns what it is, for which command, and with which option."""
+        if not self.command:
+            return f"{self.what}, which no command reads"
         fit = " and `lmdiag fit`" if self.command == "surprisal" else ""
         what = f"{self.what}: for `lmdiag {self.command}`{fit}"
         return f"{what}, with {self.option}" if self.option else what
@@ -151,7 +173,9 @@ class TableLayout:
         for name in names:
             values = self.values[name]
             repeats = 1 < len(values.levels) < values.n_filled
-            if repeats and 2 * len(values.texts) < len(values.levels):
+            others = (self.values[other] for other in names if other != name)
+            is_factor = any(map(values.differs_within, others))
+            if repeats and 2 * len(values.texts) < len(values.levels) and not is_factor:
                 return name
         return next((name for name in names if folded(name).startswith("item")), "")
 
@@ -170,7 +194,7 @@ class TableLayout:
         numbers = self._numbers()
         if numbers and (folded(numbers.columns["response"]), self.item) == ("surprisal", "item"):
             return numbers
-        return self.words() or self.responses() or numbers
+        return self.words() or self.responses() or self.word_list() or numbers
 
     def words(self) -> OtherRows | None:
         """A row per word of a text: its position counts words, and most are single words."""
@@ -180,10 +204,12 @@ class TableLayout:
         if not words or not places or words[0] in places:
             return None
         texts = [x for x in named("text", self.values) if x not in (*words, *places)]
-        columns = {"text": texts[0]} if texts else {}
+        further = dividing_columns(self.values, [*texts[:1], places[0]], words[0])
+        first, *others = (*texts[:1], *further) or ("",)
+        columns = {"text": first} if first else {}
         columns |= {"position": places[0], "word": words[0]}
-        what = "a row per word" if texts else "a row per word of one text"
-        return OtherRows("surprisal", what, columns)
+        what = "a row per word" if first else "a row per word of one text"
+        return OtherRows("surprisal", what, columns, others)
 
     def responses(self) -> OtherRows | None:
         """A row per response to a context."""
@@ -198,11 +224,41 @@ class TableLayout:
         names = [x for x in names if self.kinds[x] in ("word", "label", "text")]
         names = [x for x in names if x not in contexts]
         plain = {"response", "answer", "reply", "produced", "typed"}
-        if not contexts or not names or not (readers or folded(names[0]) in plain):
+        if not contexts:
             return None
         field = "sentence" if self._has_gaps(contexts[0]) else "context"
-        columns = {field: contexts[0], "response": names[0]}
-        return OtherRows("cloze", "responses of people", columns)
+        columns = {field: contexts[0]}
+        what = "responses of people"
+        if wide := self._wide_responses(contexts[0]):
+            return OtherRows("cloze", what, columns, wide=wide)
+        if not names or not (readers or folded(names[0]) in plain):
+            return None
+        return OtherRows("cloze", what, columns | {"response": names[0]})
+
+    def _wide_responses(self, context: str) -> list[str]:
+        """The columns with a response each to the context of a row.
+
+        Their names differ in numbers alone, and some of them have the same response in many rows,
+        as words of conditions never have.
+        """
+        for names in self._numbered_words():
+            rows = zip(*(self._texts(name) for name in names), strict=True)
+            said = [[word.strip().casefold() for word in row if word.strip()] for row in rows]
+            said = [words for words in said if len(words) > 1]
+            n_shared = sum(len({*words}) < len(words) for words in said)
+            if context not in names and said and 4 * n_shared >= len(said):
+                return names
+        return []
+
+    def word_list(self) -> OtherRows | None:
+        """A row per word with its norms, as frequency: nothing that is read to a model."""
+        words = [x for x in self.of_kind("word", "label") if len(self.values[x].levels) > 1]
+        others = {self.kinds[name] for name in self.values} - {"word", "label", "empty"}
+        is_list = words and not named("reader", self.values) and others == {"number"}
+        first = self.values[words[0]] if is_list else None
+        if first is None or 10 * len(first.levels) < 9 * first.n_filled:
+            return None
+        return OtherRows("", "a list of words and their norms", {"word": words[0]})
 
     def _has_gaps(self, name: str) -> bool:
         return any(_GAP(text) for text in self.values[name].levels)
@@ -332,6 +388,18 @@ class TableLayout:
 
         There are three or more, and not all of them are whole sentences, which end in a full stop.
         """
+        has_contexts = any(self.kinds[name] == "text" for name in named("context", self.values))
+        for names in self._numbered_words():
+            if has_contexts and all(self.kinds[name] != "text" for name in names):
+                continue  # words that continue a context
+            first = self.values[names[0]].levels
+            ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in first]
+            if not all(ends):
+                return names
+        return []
+
+    def _numbered_words(self) -> list[list[str]]:
+        """Three or more columns with letters whose names differ in their numbers alone."""
         stems: dict[str, list[str]] = {}
         for name, values in self.values.items():
             is_text = self.kinds[name] in ("word", "text", "label") and any(
@@ -339,15 +407,7 @@ class TableLayout:
             )
             if re.search(r"\d", name) and is_text:
                 stems.setdefault(re.sub(r"\d+", "", name), []).append(name)
-        has_contexts = any(self.kinds[name] == "text" for name in named("context", self.values))
-        for names in stems.values():
-            if has_contexts and all(self.kinds[name] != "text" for name in names):
-                continue  # words that continue a context
-            first = self.values[names[0]].levels
-            ends = [level.rstrip()[-1:] in SENTENCE_ENDS for level in first]
-            if len(names) > 2 and not all(ends):
-                return names
-        return []
+        return [names for names in stems.values() if len(names) > 2]
 
     def _filter(self, texts: Sequence[str], critical: str) -> tuple[str, ...]:
         """The condition that leaves out rows which lack texts, or which are called fillers."""
