@@ -189,16 +189,23 @@ def test_pairs_of_several_levels_follow_the_adjusted_p():
 
 def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
     strong = design(3.0, model="strong")
+    where = "Surprisal is lower where ambiguity is unamb than where it is amb for"
     for weak, said in (
         (
             design(2.0, seed=2, model="weak"),
-            "lower where ambiguity is unamb than where it is amb for both models: strong (",
+            f"{where} both models: strong ({{}} bits) and weak ({{}} bits), each p < .05.",
         ),
-        (design(seed=1, model="weak"), "; for weak ("),
+        (
+            design(seed=1, model="weak"),
+            f"{where} strong ({{}} bits), p < .05; for weak ({{}} bits) this cannot be told from "
+            "chance.",
+        ),
     ):
-        first, *_ = analysis_findings(lmdiag.analyse(pd.concat([strong, weak])))
-        assert said in first
-        assert first.endswith("(each p < .05; bits).")
+        analysis = lmdiag.analyse(pd.concat([strong, weak]))
+        first, *_ = analysis_findings(analysis)
+        effects = analysis.effects
+        sizes = effects.loc[effects["effect"] == "ambiguity", "estimate"]
+        assert first == said.format(*(f"{size:.2f}".replace("-", "−") for size in sizes))
     of_none = pd.concat([design(seed=1, model="a"), design(seed=1, model="b")])
     assert analysis_findings(lmdiag.analyse(of_none)) == [
         "No effect of ambiguity and length on surprisal can be told from chance in any of the 2 "
@@ -231,6 +238,16 @@ def test_of_several_models_the_sentence_says_for_which_an_effect_is_clear():
 def test_a_difference_is_claimed_where_its_adjusted_p_rejects(differences, said):
     rows = [Difference(label, f"{value:+}", value, p) for label, value, p in differences]
     assert comparison_findings("new", "base", rows) == said
+
+
+def test_a_sentence_begins_with_a_capital_but_for_the_name_of_a_model():
+    higher = [Difference("accuracy", "+0.3", 0.3, 0.01)]
+    (said,) = comparison_findings("layer 30", "layer 0", higher)
+    assert said == "Layer 30 is higher than layer 0 in accuracy (+0.3) (adjusted p < .05)."
+    (same,) = comparison_findings("step 16", "step 0", [Difference("tse", "0.0", 0, math.nan)])
+    assert same == "Step 16 and step 0 do not differ in any item of tse."
+    (named,) = comparison_findings("layer30-lm", "gpt2", higher)
+    assert named.startswith("layer30-lm is higher than gpt2")
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def how_measured(norms: ClozeNorms) -> Iterator[str]:
 
 def cloze_output(norms: ClozeNorms) -> Output:
     """Returns what is shown of cloze norms: models, items, differences, words and the chart."""
-    facts = [f"{norms.n_items:,} items", *map(visible, norms.models)]
+    facts = [f"{norms.n_items:,} items · {', '.join(map(visible, norms.models))}"]
     cited = [*dict.fromkeys(cited_signature(run.results.signature) for run in norms.runs)]
     sections = [
         Section(

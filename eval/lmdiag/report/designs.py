@@ -11,14 +11,14 @@ from pandas import DataFrame, isna
 
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import PARTS_OF, UNITS, Analysis, analyse_table, cell_columns
-from lmdiag.analysis.items import items_of, labels_of
+from lmdiag.analysis.items import items_of
 from lmdiag.comparison import unlike_first
 from lmdiag.measures import PSEUDO
 from lmdiag.report import numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
 from lmdiag.report.findings import analysis_findings
 from lmdiag.report.grid import CellText, Grid, text_grid
-from lmdiag.report.labels import order_of
+from lmdiag.report.labels import order_of, run_labels
 from lmdiag.report.output import Deferred, Output, Section
 from lmdiag.results.items import Per
 from lmdiag.stimuli.design import design_of, item_columns
@@ -100,19 +100,19 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     from lmdiag.report.charts.conditions import condition_plot, forest_plots  # loads altair
 
     region = arguments.pop("region", "")
+    labels = run_labels([run.results for run in runs])
     if runs[0].stimuli[task].diagnostic.asks == "sentence":
-        labels = labels_of(runs)
         arguments["not_compared"] = [labels[number] for number in unlike_first(runs)]
     per: Per = "sentence" if region == WHOLE_SENTENCE else "row"
     region = "" if region == WHOLE_SENTENCE else region
-    chosen = analyse_table(items_of(runs, task=task, per=per), **arguments)
+    chosen = analyse_table(items_of(runs, task=task, per=per, labels=labels), **arguments)
     n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
     name = name_part(task)
     asks = runs[0].stimuli[task].diagnostic.asks
     chosen = replace(chosen, part="" if n_suites else PARTS_OF[asks])
     plots = list[Plot]()
     if runs[0].stimuli[task].regions is not None:
-        table = items_of(runs, task=task, per="region")
+        table = items_of(runs, task=task, per="region", labels=labels)
         if not n_suites:  # charts of suites have their regions
             arguments["conditions"] = [*chosen.conditions]
             regions = analyse_table(table, region="all", **arguments)
@@ -137,6 +137,7 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
         return Section(title, effects[:1], remarks, grids[1:], plots=plots, findings=findings)
     if region != "all":
         plots.insert(0, condition_plot(f"{name}-conditions", chosen))
+    plots = [plot._replace(is_further=bool(trends)) for plot in plots]  # a panel for each run
     return Section(title, grids, remarks, plots=[*trends, *plots], findings=findings)
 
 
@@ -147,7 +148,7 @@ def _trends(runs: Sequence[Run], name: str, analysis: Analysis) -> list[Plot]:
     order = order_of([run.results for run in runs])
     if order is None:
         return []
-    places = dict(zip(labels_of(runs), order.places, strict=True))
+    places = dict(zip(run_labels([run.results for run in runs]), order.places, strict=True))
     return condition_trends(name, analysis, places, "layers" if order.name == "layer" else "steps")
 
 

@@ -8,6 +8,7 @@ tests) is below .05. All else cannot be told from chance. Undefined figures are 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -34,6 +35,10 @@ _ORDER: tuple[VersusChance, ...] = ("above", "below", "not distinguishable")
 
 _NAMED = 3
 """Figures of a comparison that a sentence names in each direction."""
+
+
+_PLACE = re.compile(r"(layer|step) \d+")
+"""Matches what layers and checkpoints are called; other names are those of models."""
 
 
 def listing(texts: Sequence[str]) -> str:
@@ -311,8 +316,9 @@ def _sentence_of_models(analysis: Analysis, effects: Mapping[str, _Effect]) -> s
     groups: dict[str, list[str]] = {}
     for model, effect in effects.items():
         direction = _direction(effect) if effect.is_clear else "unclear"
-        size = _amount(analysis, effect.row.estimate)
+        size = _size(analysis, effect.row.estimate)
         groups.setdefault(direction, []).append(f"{visible(model)} ({size})")
+    n_clear = sum(effect.is_clear for effect in effects.values())
     unclear = groups.pop("unclear", [])
     some = next(iter(effects.values()))
     parts = []
@@ -323,14 +329,13 @@ def _sentence_of_models(analysis: Analysis, effects: Mapping[str, _Effect]) -> s
             parts.append(f"is {direction} {some.levels} for {which}{listing(models)}")
         else:
             parts.append(f"for {which}{listing(models)}")
+    tests = f", {'each ' * (n_clear > 1)}p < .05"
     rest = f"; for {listing(unclear)} this cannot be told from chance" if unclear else ""
-    unit = f" (each p < .05;{unit})" if (unit := _unit(analysis)) else " (each p < .05)"
     if some.second:
-        return f"{_capital(response)} {listing(parts)}{rest}{unit}."
+        return f"{_capital(response)} {listing(parts)}{tests}{rest}."
     factors = listing(visible(some.row.effect).split(":"))
-    return (
-        f"The effects of {factors} on {response} depend on each other {listing(parts)}{rest}{unit}."
-    )
+    what = f"The effects of {factors} on {response} depend on each other"
+    return f"{what} {listing(parts)}{tests}{rest}."
 
 
 def _direction(effect: _Effect) -> str:
@@ -381,11 +386,12 @@ def comparison_findings(new: str, base: str, differences: Iterable[Difference]) 
     tested = [*differences]
     if not tested:
         return []
+    subject = _capital(new) if _PLACE.fullmatch(new) else visible(new)  # names stay as they are
     names = f"{visible(new)} and {visible(base)}"
     n = len(tested)
     figures = f"the {n} compared figures" if n > 1 else tested[0].label
     if all(math.isnan(x.p) for x in tested):
-        return [f"{names} do not differ in any item of {figures}."]
+        return [f"{subject} and {visible(base)} do not differ in any item of {figures}."]
     clear = [x for x in tested if x.p < _ALPHA]
     if not clear:
         any_of = "any of " if n > 1 else ""
@@ -401,7 +407,7 @@ def comparison_findings(new: str, base: str, differences: Iterable[Difference]) 
             if len(group) > _NAMED:
                 named.append(f"{len(group) - _NAMED} more")
             parts.append(f"{word} than {visible(base)} in {listing(named)}")
-    sentences = [f"{visible(new)} is {listing(parts)} (adjusted p < .05)."]
+    sentences = [f"{subject} is {listing(parts)} (adjusted p < .05)."]
     if rest := n - len(clear):
         others = "other figure" if rest == 1 else f"other {rest} figures"
         sentences.append(f"The difference in the {others} cannot be told from chance.")

@@ -142,7 +142,7 @@ def fit_output(fit: HumanFit) -> Output:
     )
     return Output(
         kind="human measures", title=f"{visible(sides(fit.full)[0])} and surprisal",
-        facts=[Fact(visible(fit.table.name), [*map(visible, _by_source(fit))])],
+        facts=[Fact(visible(fit.table.name), [", ".join(map(visible, _by_source(fit)))])],
         findings=fit_findings(fit),
         sections=[section._replace(about=[about])], frame=fit.to_frame, document=fit.to_json,
     )  # fmt: skip

@@ -277,11 +277,23 @@ def _headline(report: Report) -> Section:
     if is_further:
         title, short_title = "Further measures", "Further"
     return section._replace(
-        title=title, short_title=short_title, is_folded=is_further,
+        title=title, short_title=short_title, is_folded=is_further, notes=_not_shown(report),
         remarks=[*section.remarks, *(against_chance(figures) if n > 1 else ())],
         anchor="headline", layout="headline", content=lambda: _headline_content(report),
         plots=Deferred(lambda: report.ranked),
     )  # fmt: skip
+
+
+def _not_shown(report: Report) -> list[str]:
+    """Where the figures are of checkpoints and layers between the first and the last."""
+    order = labels.order_of([run.results for run in report.runs])
+    n = len(report.runs)
+    if order is None or not len(report.detailed) < n <= MOST_BESIDE:
+        return []
+    return [
+        f"The table has the first and the last of the {n} {order.plural}. All {n} are in the "
+        "charts below it, and in the folded tables of each diagnostic."
+    ]
 
 
 def _title(report: Report) -> str:

@@ -21,7 +21,7 @@ class Plot(NamedTuple):
         caption: what it shows and how to read it.
         chart: with its data; colours are CSS variables (`var(--c1)`).
         is_further: whether it is one of many, which a page folds.
-        heading: name of its model, where there are charts of several models.
+        heading: name of its model or diagnostic, where there are charts of several.
         is_repeated: whether a table of the page shows the same, which leaves it out.
     """
 

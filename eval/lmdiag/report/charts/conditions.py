@@ -18,7 +18,7 @@ from lmdiag.report.charts import Plot, name_part
 from lmdiag.report.charts.drawing import COLORS, OF_ANALYSIS, distinct, dot_plot, line_plot
 from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.items import RunItems
-from lmdiag.text import visible
+from lmdiag.text import in_order, visible
 
 _MOST_ITEMS = 60
 """Items that are drawn as lines, in each panel."""
@@ -59,11 +59,8 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
         return data[[*columns]].map(visible).agg(", ".join, axis=1) if columns else ""
 
     colors = COLORS
-    if is_path:  # the colours that the levels have in the chart of one response
-        second = conditions[:2][-1]
-        numbers = {level: i % len(COLORS) for i, level in enumerate(distinct(data, second))}
-        first_rows = data[~texts(joined).duplicated()]
-        colors = [COLORS[numbers[level]] for level in first_rows[second]]
+    if is_path:
+        colors = cell_colors(data[conditions])
     columns = {
         "level": texts(sides), "series": texts(joined),
         "panel": texts([key for key in keys if key not in drawn]),
@@ -85,6 +82,17 @@ def condition_plot(name: str, analysis: Analysis) -> Plot:
         f"{'' if is_path else f', thin lines are {lines}'}."
     )
     return Plot("conditions", name, caption, chart)
+
+
+def cell_colors(levels: pd.DataFrame) -> list[str]:
+    """Returns the colours of cells: that of its level of the second condition, in all charts.
+
+    `levels` has a column per condition; a cell that comes again has no further colour. Cells of one
+    condition have the colours of its levels.
+    """
+    cells = levels.drop_duplicates()
+    numbers, _ = pd.factorize(cells.iloc[:, :2].iloc[:, -1])
+    return [COLORS[number % len(COLORS)] for number in numbers]
 
 
 def forest_plots(name: str, analysis: Analysis) -> list[Plot]:
@@ -169,7 +177,8 @@ def regions(data: TaskRuns, chart: Chart) -> Iterator[Plot]:
 def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
     """The mean of each region in each condition, with its interval within items.
 
-    The mean is over the items that have the region in all conditions that any item has it in.
+    The mean is over the items that have the region in all conditions that any item has it in. The
+    conditions are in the order of the levels of a design, so that they have the same colours.
     """
     formulas = {formula for held in items.outcomes["predictions"] for formula, _ in held}
     named = {region.number for text in formulas for region in parse_formula(text).regions}
@@ -177,7 +186,7 @@ def _region_means(items: RunItems) -> Iterator[dict[str, Any]]:
     bits = items.rows[["item", "condition"]].join(parts).dropna()
     for region, rows in bits.groupby("name", sort=False):
         table = rows.pivot(index="item", columns="condition", values="surprisal").dropna()
-        table = table[distinct(rows, "condition")]
+        table = table[[*in_order(table)]]
         values = table.to_numpy()
         is_one = len(table.columns) == 1
         bounds = [stats.mean_interval(values[:, 0])] if is_one else within_item_intervals(values)

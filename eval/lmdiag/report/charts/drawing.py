@@ -41,9 +41,11 @@ _DASHES = [[1, 0], DASHED, [1, 2]]
 _END_GAP = 0.058
 """Distance of two names at the ends of lines, as a share of the height of a chart."""
 _LABEL = 26
+_END_LABEL = 32
 _HEADER = 17
 _TITLE = 24
-"""Characters in a line of a label, of the heading of a panel, and of the title of its axis."""
+"""Characters in a line of a label, of a name at the end of a line, of the heading of a panel, and
+of the title of its axis."""
 
 OF_ANALYSIS = {"mean": "value", "estimate": "value", "ci_low": "low", "ci_high": "high"}
 """Column of an analysis of conditions -> of a chart."""
@@ -405,9 +407,10 @@ def curves(data: pd.DataFrame, x: Any, *, at: str, form: str = "", **options: An
         x: the channel of the column `at`.
     """
     ends = data.dropna(subset="value").sort_values(at).drop_duplicates("series", keep="last")
-    values = data["value"].dropna()
-    gap = _END_GAP * (1.0 if form == "%" else float(values.max() - values.min()))
-    ends = ends.assign(height=_spread(ends["value"], gap), name=ends["series"].map(_shortened))
+    values = data.reindex(columns=[*_VALUES]).astype(float).stack()
+    low, high = (0.0, 1.0) if form == "%" else (float(values.min()), float(values.max()))
+    heights = _spread(ends["value"], low, high)
+    ends = ends.assign(height=heights, name=ends["series"].map(_shortened))
     room = 16 + 6 * int(ends["name"].str.len().max())  # a letter has 6 pixels
     x.scale.rangeMax = alt.ExprRef(f"width - {room}")
     numbers = _numbered(data, {}, options.get("colors", COLORS))
@@ -420,19 +423,19 @@ def curves(data: pd.DataFrame, x: Any, *, at: str, form: str = "", **options: An
 
 
 def _shortened(name: str) -> str:
-    return name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}…"
+    return name if len(name) <= _END_LABEL else f"{name[: _END_LABEL - 1]}…"
 
 
-def _spread(values: pd.Series[float], gap: float) -> pd.Series[float]:
-    """Values that are moved apart by a gap, none of them above the highest."""
+def _spread(values: pd.Series[float], low: float, high: float) -> pd.Series[float]:
+    """Values that are moved apart by a gap, within the ends of a scale while there is room."""
     ordered = values.sort_values()
+    gap = _END_GAP * (high - low)
     heights = ordered.to_list()
     for i in range(1, len(heights)):
         heights[i] = max(heights[i], heights[i - 1] + gap)
-    top = ordered.iloc[-1]
     for i in reversed(range(len(heights))):
-        heights[i] = min(heights[i], top)
-        top = heights[i] - gap
+        heights[i] = min(heights[i], high)
+        high = heights[i] - gap
     return pd.Series(heights, ordered.index)
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from lmdiag import diagnostics
 from lmdiag.analysis.designs import UNITS, Analysis, cell_columns
 from lmdiag.report.charts import MOST_BESIDE, Plot, name_part
+from lmdiag.report.charts.conditions import cell_colors
 from lmdiag.report.charts.drawing import (
     COLORS,
     OF_ANALYSIS,
@@ -131,7 +132,8 @@ def trend_plots(figures: ReportFigures) -> list[Plot]:
         if names and axis == "sizes":
             caption += " Lines join the models of a family."
         name = f"{name_part(task)}-{axis}{'' if form else '-other'}"
-        plots.append(Plot(axis, name, caption, _trend_chart(drawn(rows), axis, form)))
+        chart = _trend_chart(drawn(rows), axis, form)
+        plots.append(Plot(axis, name, caption, chart, heading=title))
     return plots
 
 
@@ -140,7 +142,8 @@ def condition_trends(
 ) -> list[Plot]:
     """Returns the effects of a design, and the means of its conditions, against layer or step.
 
-    A line is an effect or a condition. Each suite has charts of its own.
+    A line is an effect or a condition, in the colour of the condition in all charts. Each suite has
+    charts of its own.
 
     Args:
         name: with which the names of the charts begin.
@@ -151,6 +154,8 @@ def condition_trends(
     response = analysis.response_text()
     unit = UNITS.get(analysis.response)
     levels = analysis.cells[[*cell_columns([*analysis.conditions]).values()]]
+    colors = cell_colors(levels)
+    others = COLORS[len({*colors}) % len(COLORS) :]  # an effect has the colour of no condition
     names = [", ".join(filter(None, row)) for row in levels.itertuples(index=False, name=None)]
     cells = analysis.cells.assign(series=names)
     effects = analysis.effects.assign(zero=0.0)
@@ -160,11 +165,11 @@ def condition_trends(
     intervals = " Lines are 95% intervals over items, the line across marks an effect of zero."
     within = " Lines are 95% intervals within items."
     drawn = [
-        ("effects", effects, f"effects on {response}{levels_of}", "difference", intervals),
-        ("means", cells, f"mean {response} by condition", response, within),
+        ("effects", effects, f"effects on {response}{levels_of}", "difference", intervals, others),
+        ("means", cells, f"mean {response} by condition", response, within, colors),
     ]
     plots = []
-    for kind, table, what, title, meaning in drawn:
+    for kind, table, what, title, meaning, shades in drawn:
         table = table.assign(at=table["model"].map(places), series=table["series"].map(visible))
         table = table.rename(columns=OF_ANALYSIS)
         suites = table.groupby("suite", sort=False) if "suite" in table else [("", table)]
@@ -172,7 +177,8 @@ def condition_trends(
             columns = ["at", "series", "value", "low", "high", "n", *{"zero"}.intersection(rows)]
             caption = visible(f"{suite}: {what}" if suite else what)
             caption += f" by {_WHAT[axis]}.{meaning}"
-            chart = _curves(rows[columns], axis, title=", ".join(filter(None, (title, unit))))
+            title_of_axis = ", ".join(filter(None, (title, unit)))
+            chart = _curves(rows[columns], axis, title=title_of_axis, colors=shades)
             of_suite = f"-{number}" if suite else ""
             file = f"{name}-{kind}-{axis}{of_suite}"
             plots.append(Plot("conditions", file, caption[:1].upper() + caption[1:], chart))

@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
 
 from altair.utils import schemapi
 
 from lmdiag.report.charts import MOST_BESIDE
 from lmdiag.report.formats.page import environment, frame
-from lmdiag.report.output import Output, Section
+from lmdiag.report.grid import signs
+from lmdiag.report.output import Fact, Output, Section
+
+
+class Lead(NamedTuple):
+    """What the masthead says of models of which the same is known.
+
+    Attributes:
+        facts: of these models, for their names and colours.
+        lines: beside the names, then below them.
+    """
+
+    facts: Sequence[Fact]
+    lines: Sequence[str]
 
 
 @schemapi.debug_mode(False)  # altair would validate each part of each chart
 def render(output: Output, width: float) -> str:
     """Returns the page."""
-    shown = [section for section in output.sections if _has_content(section)]
+    shown = [_with_signs_first(section) for section in output.sections if _has_content(section)]
     has_charts = any(len(section.plots) for section in shown)  # draws no more than it must
     return environment().get_template("page.html.j2").render(
-        output=replace(output, sections=shown), most_beside=MOST_BESIDE,
+        output=replace(output, sections=shown), leads=_leads(output.facts), most_beside=MOST_BESIDE,
+        has_items=any(len(section.lists) for section in shown),
         **frame("report", charts=has_charts),
     )  # fmt: skip
 
@@ -26,3 +43,20 @@ def _has_content(section: Section) -> bool:
     """Whether there is anything below its title."""
     texts = section.grids or section.remarks or section.signatures or section.layout
     return bool(texts or len(section.plots) or len(section.lists))
+
+
+def _with_signs_first(section: Section) -> Section:
+    """The section with what its signs mean above its tables instead of below them."""
+    meanings = [] if section.layout else signs(section.grids)
+    remarks = [remark for remark in section.remarks if remark not in meanings]
+    return section._replace(notes=[*section.notes, *meanings], remarks=remarks)
+
+
+def _leads(facts: Sequence[Fact]) -> list[Lead]:
+    """The facts; what is known of several models in succession is said once, below the last."""
+    leads = list[Lead]()
+    for lines, same in groupby(facts, key=lambda fact: [*fact.lines]):
+        if leads and leads[-1].lines[1:] == lines[1:]:
+            leads[-1] = leads[-1]._replace(lines=leads[-1].lines[:1])
+        leads.append(Lead([*same], lines))
+    return leads

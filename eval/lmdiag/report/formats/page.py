@@ -24,6 +24,8 @@ from lmdiag.text import visible
 
 _NAME_PARTS = re.compile(r"(?<=[/:_\[])(?=\w)")
 """Matches where a line may end in a name of a model or an effect."""
+_TIED = re.compile(r"(?<=[=<]) | (?=[=<] )|(?<=\d,) (?=[−\d.]+\])")
+"""Matches blanks where no line may end: in `p < .05`, and between the ends of an interval."""
 
 
 @cache
@@ -40,10 +42,16 @@ def environment() -> Environment:
     )  # fmt: skip
     env.globals |= {"numbers": numbers, "labels": labels, "chance_legend": CHANCE_LEGEND}
     env.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    env.filters["unbroken"] = _unbroken
     env.filters["breakable"] = lambda name: Markup("<wbr>").join(
-        map(escape, _NAME_PARTS.split(visible(name)))
+        map(_unbroken, _NAME_PARTS.split(name))
     )
     return env
+
+
+def _unbroken(text: str) -> Markup:
+    """The text with blanks where no line ends within a test or an interval."""
+    return Markup("&nbsp;").join(map(escape, _TIED.split(visible(text))))
 
 
 def frame(name: str, *, charts: bool = False) -> dict[str, str]:
