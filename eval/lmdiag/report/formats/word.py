@@ -25,6 +25,9 @@ _LEAST = 24
 _PADDING = 3
 """Characters of a label that wraps, at least, and characters of the margins of a cell."""
 
+_TOGETHER = 20
+"""Rows of a table that is not divided between pages."""
+
 _SHORT = 8
 """Characters of a heading that is not divided, e.g. `p < .05`."""
 
@@ -139,13 +142,14 @@ def _add_table(document: Document, grid: Grid) -> None:
     headings = [*grid.label_headings, *(_heading(x.label, x.facts) for x in grid.headings)]
     _fill(table.rows[0], headings, len(grid.label_headings))
     table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))
-    for cell in table.rows[0].cells:
-        cell.paragraphs[0].paragraph_format.keep_with_next = True
     for row, made in zip(grid.rows, [*table.rows][1:], strict=True):
         made._tr.get_or_add_trPr().append(OxmlElement("w:cantSplit"))
         first, *others = row.labels
         cells = ["\n".join(_lines(grid, cell)) for cell in row.cells]
         _fill(made, ["\u2003" * row.depth + first, *others, *cells], len(row.labels))
+    kept = table.rows[: len(grid.rows) if len(grid.rows) <= _TOGETHER else 1]
+    for cell in (cell for row in kept for cell in row.cells):
+        cell.paragraphs[0].paragraph_format.keep_with_next = True
     for column, width in zip(table.columns, widths, strict=True):
         column.width = Cm(_WIDTH * width / max(_CHARACTERS, sum(widths)))
         for cell in column.cells:
