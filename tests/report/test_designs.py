@@ -15,6 +15,7 @@ from lmdiag.report.charts.conditions import condition_plot
 from lmdiag.report.designs import designs_of
 from lmdiag.report.display import output_of
 from lmdiag.report.formats.terminal import print_run
+from lmdiag.report.selections import ReportFigures
 from lmdiag.results import load_run
 from lmdiag.types import DesignOptions
 
@@ -104,9 +105,10 @@ def test_suites_with_different_conditions(tmp_path, n, capsys):
     assert labels[:n] == effects
     assert design.remarks[0].startswith(f"{n} suites with different conditions")
     assert panels == ({"s00", "s01"} if n == 2 else set())
-    print_run(run.results, run.path, [design])
+    figures = ReportFigures.of([run.results])
+    print_run(figures, run.path, [design])
     assert (effects[0] in capsys.readouterr().out) == (n == 2)  # the others are too many
-    print_run(run.results, run.path, [design] * 7)
+    print_run(figures, run.path, [design] * 7)
     out = capsys.readouterr().out
     assert out.count(design.remarks[0]) == 5
     assert "the conditions of 2 more tasks: by the commands below" in out

@@ -88,7 +88,8 @@ def printed(content, width, show=print_tables):
 
 
 def headlines_printed(content, console):
-    print_run(content, Path("results/model/diagnostics-token"), (), console)
+    figures = ReportFigures.of([content])
+    print_run(figures, Path("results/model/diagnostics-token"), (), console)
 
 
 @pytest.mark.parametrize("name", [file.name for file in sorted(EXPECTED.iterdir())])

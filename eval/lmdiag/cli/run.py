@@ -142,7 +142,8 @@ def run_command(
         from lmdiag.report.formats.terminal import print_run
         from lmdiag.report.runs import Report
 
-        print_run(runs[0].results, runs[0].path, Report(runs[0]).designs)
+        report = Report(runs[0])
+        print_run(report.figures, runs[0].path, report.designs)
     if not failures or not processes.first:
         return 0
     sys.stdout.flush()  # the tables come first
@@ -175,7 +176,7 @@ def _finish(run: Run, *, is_shown: bool, as_json: bool) -> None:
         _write_page(run.path / REPORT, report)
     if not as_json:
         if is_shown:
-            print_run(run.results, run.path, report.designs)
+            print_run(report.figures, run.path, report.designs)
             print()
         saved = [name for name in (RESULTS, PREDICTIONS, REPORT) if (run.path / name).exists()]
         print(f"Saved in {visible(str(run.path))}: {', '.join(saved)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
@@ -43,10 +43,12 @@ class ReportFigures:
             `is_curve_point`, `address` (measure, break-down and level as one text), `level_rank`
             and `setting_rank` (positions in the order of the break-down and of the settings), and
             `measure_label`, `level_label`, `setting_label` and `address_label` (words for these).
+        headlines: task -> its headline figures, see `headlines`, where they are computed.
     """
 
     sources: Sequence[LabelledRun]
     table: pd.DataFrame
+    headlines: dict[str, pd.DataFrame] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, runs: Sequence[Results]) -> ReportFigures:
@@ -71,7 +73,8 @@ class ReportFigures:
             setting_rank=0,
             setting_label="",
         )
-        of_runs = cls(sources, table)
+        texts = [name for name in table if isinstance(table[name].dtype, pd.StringDtype)]
+        of_runs = cls(sources, table.astype(dict.fromkeys(texts, object)))
         of_runs._name_values()
         return of_runs
 
@@ -100,6 +103,8 @@ class ReportFigures:
 
     def of_runs(self, numbers: Sequence[int]) -> ReportFigures:
         """Returns the figures of some of the runs."""
+        if [*numbers] == [*range(len(self.sources))]:
+            return self
         kept = self.table[self.table["run"].isin(numbers)]
         positions = {number: i for i, number in enumerate(numbers)}
         return ReportFigures(
@@ -156,7 +161,7 @@ class ReportFigures:
                 rank = by_ranks[row_by], level_rank, measure_ranks[measure]
                 rows.append((*rank, run, position))
         rows.sort()
-        table = self.table.iloc[[position for *_, position in rows]]
+        table = self.table.take([position for *_, position in rows])
         return table.assign(
             by_rank=[by_rank for by_rank, *_ in rows],
             level_rank=[level_rank for _, level_rank, *_ in rows],
@@ -194,6 +199,13 @@ def headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
     Where no run has those that the diagnostic declares, they are the usual ones. The column `human`
     has the human baseline as a record, None where the data do not contain it.
     """
+    if task not in figures.headlines:
+        figures.headlines[task] = _headlines(task, figures)
+    return figures.headlines[task]
+
+
+def _headlines(task: str, figures: ReportFigures) -> pd.DataFrame:
+    """The same, computed."""
     measures = {*figures.table["measure"][figures.table["task"] == task]}
     declared = [x for x in figures.diagnostic(task).headlines if x.unless not in measures]
     parts = [figures.select(task, headline) for headline in declared]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -42,6 +43,9 @@ _RANKS = {
 }
 """Side of a table -> what its values are ordered by, where it is not their first appearance."""
 
+_CellsAt = dict[tuple[Any, ...], dict[Any, CellText]]
+"""Values of the sides of a row and number of its run or model -> value of the columns -> cell."""
+
 
 # ---- from shapes to tables -----------------------------------------------------------------------
 
@@ -51,26 +55,36 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
     if "setting" in shape.rows:  # the human baseline is the same for all models
         is_repeated = table.duplicated(["setting", "address"]) & (table["setting"] == HUMAN)
         table = table[~is_repeated]
-    columns = dict[str, Any]()
+    sides = (*shape.rows, shape.columns)
     names_of = dict[str, dict[str, str]]()
-    for side in (*shape.rows, shape.columns):
-        ordered = table.sort_values(_RANKS.get(side, []), kind="stable")[side].unique()
-        columns[side] = pd.Categorical(table[side], ordered)
+    for side in sides:
         names = table.get(f"{side}_label", table[side])
         names_of[side] = dict(zip(table[side], names, strict=True)) | {**shape.labels}
-    cells = zip(table["figure"], table["reported"], table["score"].isin(shape.plain), strict=True)
-    columns["cell"] = pd.Series([cell_of(*cell) for cell in cells], table.index, object)
-    table = table.assign(**columns)
     n_runs = len(figures.sources)
-    references = _reference_rows(figures, table)
-    parts = [part.assign(run=n_runs + i) for i, part in enumerate(references.values())]
-    pivoted = pd.concat([table, *parts]).pivot(
-        index=[*shape.rows, "run"], columns=shape.columns, values="cell"
-    )
+    references = _reference_cells(figures, table)
+    of_sides = [*zip(*(table[side].tolist() for side in sides), strict=True)]
+    cells: _CellsAt = {}
+
+    def put(number: int, run: int, cell: CellText) -> None:
+        *keys, column = of_sides[number]
+        of_row = cells.setdefault((*keys, run), {})
+        if column in of_row:
+            raise ValueError(f"{shape.title}: several figures at {(*keys, column)}")
+        of_row[column] = cell
+
+    is_plain = table["score"].isin(shape.plain)
+    shown = zip(table["run"], table["figure"], table["reported"], is_plain, strict=True)
+    for number, (run, *figure) in enumerate(shown):
+        put(number, run, cell_of(*figure))
+    for i, of_model in enumerate(references.values()):
+        for number, cell in of_model.items():
+            put(number, n_runs + i, cell)
+    ranks = [_ranks_in(table, side) for side in shape.rows]
+    columns = _ranks_in(table, shape.columns)
     has_models = n_runs > 1 or not shape.rows
     rows = []
-    for index, *of_row in pivoted.itertuples(name=None):
-        *keys, run = index if shape.rows else (index,)
+    for *keys, run in sorted(cells, key=partial(_row_order, ranks)):
+        of_row = cells[*keys, run]
         is_human = HUMAN in keys
         depth = int(len(keys) == 2 and keys[1] != "")
         names = [visible(names_of[shape.rows[depth]][keys[depth]])] if keys else []
@@ -81,10 +95,10 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
             depth += not has_models
         else:
             names += ["" if is_human else figures.sources[run].label] * has_models
-        texts = tuple(cell if isinstance(cell, CellText) else CellText("") for cell in of_row)
+        texts = tuple(of_row.get(column, CellText("")) for column in columns)
         rows.append(GridRow(tuple(names), depth, texts, is_published, is_human))
-    headings = [visible(names_of[shape.columns][key]) for key in pivoted.columns]
-    published = [shape.published.get(key, ("", 0)) for key in pivoted.columns]
+    headings = [visible(names_of[shape.columns][key]) for key in columns]
+    published = [shape.published.get(key, ("", 0)) for key in columns]
     n = [n for _, n in published]
     if shape.published and n in [[cell.n for cell in row.cells] for row in rows]:
         headings = [heading for heading, _ in published]
@@ -92,8 +106,22 @@ def _pivot(figures: ReportFigures, shape: TableShape, table: pd.DataFrame) -> Gr
     return figure_grid(shape.title, label_headings, headings, rows, shape.source)
 
 
-def _reference_rows(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Model of the paper -> the rows of a table that it has figures for, as `cell`.
+def _ranks_in(table: pd.DataFrame, side: str) -> dict[Any, int]:
+    """Value of a side of a table -> its rank."""
+    values = table[side].tolist()
+    orders = [table[name].tolist() for name in _RANKS.get(side, ())]
+    numbers = sorted(range(len(values)), key=lambda i: [order[i] for order in orders])
+    return {value: rank for rank, value in enumerate(dict.fromkeys(values[i] for i in numbers))}
+
+
+def _row_order(ranks: Sequence[Mapping[Any, int]], row: tuple[Any, ...]) -> list[int]:
+    """By what rows are sorted: the ranks of their values, then the run."""
+    *keys, run = row
+    return [*(of_side[key] for of_side, key in zip(ranks, keys, strict=True)), run]
+
+
+def _reference_cells(figures: ReportFigures, table: pd.DataFrame) -> dict[str, dict[int, CellText]]:
+    """Model of the paper -> its figures by the number of the row of a table that has the same.
 
     A model whose own run is shown has its published figures there.
     """
@@ -101,15 +129,20 @@ def _reference_rows(figures: ReportFigures, table: pd.DataFrame) -> dict[str, pd
     published = dict[tuple[str, FigureKey], PublishedFigure]()
     for task in table["task"].unique():
         published |= reference_figures(figures.having(task)[0].results, task)
-    once = table.drop_duplicates(["setting", "address"])
-    keys = [*map(FigureKey, *(once[name].tolist() for name in FigureKey._fields))]
-    references = dict[str, pd.DataFrame]()
+    numbers_of = dict[tuple[str, str], int]()  # setting, address -> the first row
+    for number, place in enumerate(zip(table["setting"], table["address"], strict=True)):
+        numbers_of.setdefault(place, number)
+    keys = [*map(FigureKey, *(table[name].tolist() for name in FigureKey._fields))]
+    references = dict[str, dict[int, CellText]]()
     for model, name in REFERENCES.items():
-        found = [published.get((model, key)) for key in keys]
-        if model not in own and any(found):
-            texts = [CellText(numbers.reported_value(figure)) for figure in found if figure]
-            part = once[[figure is not None for figure in found]]
-            references[name] = part.assign(cell=pd.Series(texts, part.index, object))
+        found = {number: published.get((model, keys[number])) for number in numbers_of.values()}
+        cells = {
+            number: CellText(numbers.reported_value(figure))
+            for number, figure in found.items()
+            if figure
+        }
+        if model not in own and cells:
+            references[name] = cells
     return references
 
 
@@ -194,9 +227,10 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
     """Returns the headline figures of a task that any of the runs has."""
     rows = []
     table = headlines(task, figures)
+    addresses = table["address"].tolist()
     references = {
-        name: dict(zip(part["address"], part["cell"], strict=True))
-        for name, part in _reference_rows(figures, table).items()
+        name: {addresses[row]: cell for row, cell in cells_of.items()}
+        for name, cells_of in _reference_cells(figures, table).items()
     }
     by_address: dict[str, list[dict[str, Any]]] = {}
     for record in table.to_dict("records"):  # of a few figures, pandas' groups take longer

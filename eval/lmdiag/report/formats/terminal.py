@@ -54,18 +54,17 @@ def output_console(file: IO[str] | None = None) -> Console:
 
 
 def print_run(
-    results: Results, path: Path, designs: Sequence[Section], console: Console | None = None
+    figures: ReportFigures, path: Path, designs: Sequence[Section], console: Console | None = None
 ) -> None:
     """Prints what was asked, the conditions of own data, and the headline figures of a run.
 
     A line per task says how its further tables are shown.
     """
     console = console or output_console()
-    fact = labels.model_fact(results)
+    fact = labels.model_fact(figures.sources[0].results)
     console.print()
     _print_lines([fact.name], console, "bold", wrap=True)
     _print_lines(fact.lines, console, wrap=True)
-    figures = ReportFigures.of([results])
     first = overview(figures)._replace(title="")
     if figures.are_first:
         print_section(first, console)
