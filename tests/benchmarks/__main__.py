@@ -148,6 +148,7 @@ def whole_processes(model, data, threads):
 
     def process(*command):
         environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
         subprocess.run([sys.executable, *command], check=True, capture_output=True, env=environment)
 
     def run():
