@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cache
 from urllib.parse import unquote
 
+import jinja2
 import pytest
 import shown
 from parsed import ParsedPage
@@ -16,7 +17,7 @@ from sentence_files import SUM
 from lmdiag.comparison import compare_runs
 from lmdiag.report import numbers
 from lmdiag.report.comparisons import compared, comparison_row, notes
-from lmdiag.report.formats.page import digest
+from lmdiag.report.formats.page import digest, environment
 from lmdiag.report.item_list import representative
 from lmdiag.report.items import items
 from lmdiag.report.selections import ReportFigures
@@ -143,3 +144,20 @@ def test_of_too_many_items_a_sample_and_the_chosen_ones_are_listed(runs, monkeyp
     page = ParsedPage(shown.page_of(runs["weak"], items=[left_out]))
     assert f"The list is a sample of {len(every)} contrasts" in page.text
     assert {*every} & {*page.ids} == listed | {left_out}
+
+
+def test_templates_are_compiled_once(tmp_path, monkeypatch):
+    """Where the cache cannot be written, they are compiled again."""
+    monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "cache"))
+    sources = []
+    parse = jinja2.Environment._parse
+    monkeypatch.setattr(
+        jinja2.Environment, "_parse", lambda *of: sources.append(of[1]) or parse(*of)
+    )
+    for _ in range(2):
+        environment.__wrapped__().get_template("page.html.j2")
+    assert len(sources) == 1
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LMDIAG_CACHE", str(tmp_path / "file"))
+    environment.__wrapped__().get_template("page.html.j2")
+    assert len(sources) == 2

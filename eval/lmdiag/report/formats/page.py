@@ -11,21 +11,43 @@ import base64
 import gzip
 import hashlib
 import re
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
+from lmdiag import __version__
 from lmdiag.files import resource_path
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import output
 from lmdiag.results import CHANCE_LEGEND
+from lmdiag.stimuli.dataset import user_cache
 from lmdiag.text import visible
 
 _NAME_PARTS = re.compile(r"(?<=[/:_\[])(?=\w)")
 """Matches where a line may end in a name of a model or an effect."""
 _TIED = re.compile(r"(?<=[=<]) | (?=[=<] )|(?<=\d,) (?=[−\d.]+\])")
 """Matches blanks where no line may end: in `p < .05`, and between the ends of an interval."""
+
+
+class _CompiledTemplates(FileSystemBytecodeCache):
+    """Templates that Python has compiled, as it keeps its modules, in the user's cache.
+
+    A folder that cannot be read or written to is left alone: they are compiled again next time.
+    """
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            super().load_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with suppress(OSError):
+            Path(self.directory).mkdir(parents=True, exist_ok=True)
+            super().dump_bytecode(bucket)
 
 
 @cache
@@ -35,7 +57,10 @@ def environment() -> Environment:
     def shown(value: object) -> object:
         return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
+    # the options below are in the compiled templates
+    compiled = user_cache() / f"templates-{__version__}-jinja2-{version('jinja2')}"
     env = Environment(
+        bytecode_cache=_CompiledTemplates(str(compiled)),
         loader=FileSystemLoader(resource_path("cards")), extensions=["jinja2.ext.do"],
         autoescape=True, finalize=shown, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
