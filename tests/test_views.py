@@ -157,7 +157,8 @@ def check_views(folder, form, draw, models, scoring):
     ]
     runs = [lmdiag.load_run(path) for path in paths]
     check_figures(runs)
-    check_tables(runs[0])
+    check_tables(runs[:1])
+    check_tables(runs)
     check_contrasts(runs[0])
     if form != pairs:
         check_models(runs)
@@ -202,9 +203,9 @@ def check_figures(runs):
                 assert compared[setting, name].new == pytest.approx(other, abs=1e-12)
 
 
-def check_tables(run):
-    """LaTeX, Markdown and Word have the same cells, among them each figure of the run."""
-    output = output_of(run)
+def check_tables(runs):
+    """LaTeX, Markdown and Word have the same cells, among them each figure and each difference."""
+    output = output_of(Report(runs))
     sections = [section._replace(plots=()) for section in output.sections]
     output = replace(output, sections=sections)
     cells = {
@@ -214,9 +215,12 @@ def check_tables(run):
     }
     values = {
         numbers.value(figure)
+        for run in runs
         for key, figure in run.results.figures()
         if key.setting == "none" and not key.by and not MeasureName.of(key.measure).is_curve_point
     }
+    differences = lmdiag.compare(*runs) if len(runs) > 1 else []
+    values |= {numbers.signed(x.difference, x.statistic) for x in differences}
     for name, found in cells.items():
         assert found <= cells["markdown"], name  # a divided table has n in its headings
         shown = {text for _, cell in found for text in (cell, cell.partition(" [")[0])}

@@ -66,7 +66,7 @@ def test_a_page_gives_the_method_and_every_figure(page_of, runs, forms):
         (["pairs"], "unscorable: 1 row (adjunct_island?)", "−log₂ of a probability"),
         (["sentences"], "first word of 6 sentences"),
         (["suites", "suites of weak"], "1 of 2 predictions hold", SUM, "3 verb1", "✗"),
-        (["suites", "suites of weak"], "weak − strong", "show differences of percentages"),
+        (["suites", "suites of weak"], "weak − strong", "minus strong, in the colour"),
         (["pairs", "pairs of weak"], "strong: good preferred by"),
         (checkpoints, "trained: 3 checkpoints", "Training", "step 64000 − step 0"),
     ):

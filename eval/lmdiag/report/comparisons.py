@@ -15,10 +15,9 @@ from lmdiag.multiverse import ALPHA
 from lmdiag.report import labels, numbers
 from lmdiag.report.charts import MOST_BESIDE, Plot
 from lmdiag.report.findings import Difference, comparisons_findings
-from lmdiag.report.grid import CellText, Grid, GridRow, Heading, with_heading
+from lmdiag.report.grid import CellText, Grid, GridRow, Heading, text_grid, with_heading
 from lmdiag.report.output import Deferred, Fact, Output, Section
 from lmdiag.report.selections import LabelledRun
-from lmdiag.report.tables import HeadlineRow
 from lmdiag.results import FigureKey, Run, cited_signature
 from lmdiag.results.models import weights_text
 from lmdiag.text import visible
@@ -60,12 +59,17 @@ def comparison_label(c: Comparison) -> str:
 
 def comparison_grids(comparisons: Iterable[Comparison], base: str, new: str) -> list[Grid]:
     """Returns a table for each task and setting, with the names of the two models as headings."""
-    names = ("n", base, new, _DIFFERENCE, "p", "p adj.")
-    headings = tuple(Heading(name, (), name == _DIFFERENCE) for name in names)
     return [
-        Grid(title, ("",), headings, tuple(map(comparison_row, compared)))
+        _comparison_grid(title, [*map(comparison_row, compared)], base, new)
         for title, compared in _by_setting(comparisons)
     ]
+
+
+def _comparison_grid(title: str, rows: Sequence[GridRow], base: str, new: str) -> Grid:
+    """A table of rows of `comparison_row`."""
+    names = ("n", base, new, _DIFFERENCE, "p", "p adj.")
+    headings = tuple(Heading(name, (), name == _DIFFERENCE) for name in names)
+    return Grid(title, ("",), headings, tuple(rows))
 
 
 def comparisons_output(comparisons: Comparisons) -> Output:
@@ -77,15 +81,9 @@ def comparisons_output(comparisons: Comparisons) -> Output:
     ]
     sections = []
     for pair in pairs:
-        rows = list[GridRow]()
-        grids = []
-        for title, compared in _by_setting(pair.comparisons.values(), is_short=True):
-            grids = comparison_grids(compared, pair.base, pair.new)
-            rows += with_heading(title, grids[0].rows)
-        title = labels.difference_title(pair.base, pair.new)
-        tables = [grid._replace(title=title, rows=tuple(rows)) for grid in grids[-1:]]
+        title = pair.table.title if len(names) > 2 else ""
         plots = Deferred(partial(getattr, pair, "plots"))
-        sections.append(Section(title if len(names) > 2 else "", tables, plots=plots))
+        sections.append(Section(title, [pair.table], plots=plots))
     if sections:
         cited = [*dict.fromkeys(map(cited_signature, comparisons.signatures))]
         sections[-1] = sections[-1]._replace(remarks=notes(comparisons), signatures=cited)
@@ -158,17 +156,14 @@ class RunPair(NamedTuple):
     number: int
 
     @property
-    def grids(self) -> list[Grid]:
-        """A table for each task and setting."""
-        return comparison_grids(self.comparisons.values(), self.base, self.new)
-
-    def cells(self, row: HeadlineRow) -> list[tuple[float, Sequence[CellText]]]:
-        """Returns the difference in a headline figure, and it, p and adjusted p as texts.
-
-        [] where the models do not have it.
-        """
-        c = self.comparisons.get(row.key)
-        return [(c.difference, comparison_row(c).cells[3:])] if c else []
+    def table(self) -> Grid:
+        """The differences of all tasks and settings, below each other."""
+        rows = list[GridRow]()
+        for title, compared in _by_setting(self.comparisons.values(), is_short=True):
+            rows += with_heading(title, map(comparison_row, compared))
+        return _comparison_grid(
+            labels.difference_title(self.base, self.new), rows, self.base, self.new
+        )
 
     @property
     def reach(self) -> float | None:
@@ -217,6 +212,37 @@ class RunPair(NamedTuple):
             )
             plots.append(Plot("differences", f"differences-{self.number}-{i}", caption, chart))
         return plots
+
+
+def difference_tables(pairs: Sequence[RunPair]) -> list[Grid]:
+    """Returns a table for each pair; of many pairs, one for each task and setting.
+
+    The latter have a row per model, its figures minus those of the base, with the adjusted p.
+    """
+    if len(pairs) < MOST_BESIDE:
+        return [pair.table for pair in pairs]
+    cells: dict[str, dict[str, dict[str, CellText]]] = {}  # title -> model -> figure -> difference
+    for pair in pairs:
+        for title, compared in _by_setting(pair.comparisons.values()):
+            of_model = cells.setdefault(title, {}).setdefault(pair.new, {})
+            of_model |= {comparison_label(c): _difference_cell(c) for c in compared}
+    tables = []
+    for title, of_models in cells.items():
+        names = dict.fromkeys(name for of_model in of_models.values() for name in of_model)
+        rows = [
+            ((model,), {name: of_model.get(name, CellText("")) for name in names})
+            for model, of_model in of_models.items()
+        ]
+        tables.append(text_grid(title, (f"minus {pairs[0].base}",), rows))
+    return tables
+
+
+def _difference_cell(c: Comparison) -> CellText:
+    """A difference, with its interval and its adjusted p."""
+    *_, difference, _, adjusted = comparison_row(c).cells
+    mark = " ●" if "●" in adjusted.value else ""
+    p = f"p adj. {adjusted.value.removeprefix('● ')}"
+    return CellText(difference.value + mark, f"{difference.interval} {p}".strip())
 
 
 def pair_findings(pairs: Sequence[RunPair]) -> list[str]:

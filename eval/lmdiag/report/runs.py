@@ -16,10 +16,17 @@ from lmdiag.report.charts.kinds import plots
 from lmdiag.report.charts.models import ranked_plots, trend_plots
 from lmdiag.report.charts.task_runs import TaskRuns
 from lmdiag.report.cloze import cloze_output
-from lmdiag.report.comparisons import RunPair, compared, in_detail, notes, pair_findings
+from lmdiag.report.comparisons import (
+    RunPair,
+    compared,
+    difference_tables,
+    in_detail,
+    notes,
+    pair_findings,
+)
 from lmdiag.report.designs import designs_of
 from lmdiag.report.findings import models_findings, prediction_findings, run_findings
-from lmdiag.report.grid import chance_legend, text_grid, wrapped
+from lmdiag.report.grid import Grid, chance_legend, text_grid, wrapped
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import choose, items
 from lmdiag.report.output import Deferred, ItemList, Output, Section
@@ -335,22 +342,36 @@ def _headline_content(report: Report) -> dict[str, Any]:
 
 
 def _differences(report: Report) -> Section:
-    """The differences between the runs, which are not compared until a page or charts need them."""
+    """The differences between the runs, which are compared when a format asks for them.
 
-    def content() -> dict[str, Any]:
-        pairs = report.comparisons
-        tests = [c for pair in pairs for c in pair.comparisons.values()]
-        is_table = len(report.runs) > MOST_BESIDE
-        return {
-            "pairs": pairs, "most_beside": MOST_BESIDE,
-            "notes": notes(tests) + not_compared(report.runs),
-            "grouped": _columns(report.figures) if is_table else [],
-        }  # fmt: skip
+    Of runs on other data or by other protocols there is no table, and only charts refuse them.
+    """
+    base = report.figures.sources[0].label
+    are_many = len(report.runs) > MOST_BESIDE
+    about = (
+        "All models were tested on the same items, so differences are taken within items, each "
+        f"model minus {base}."
+    )
+    if are_many:
+        about += " All measures of two models: lmdiag compare BASE NEW --measures all."
 
-    plots = Deferred(lambda: (plot for pair in report.comparisons for plot in pair.plots))
+    def tables() -> Iterator[Grid]:
+        with suppress(BadInput):
+            yield from difference_tables(report.comparisons)
+
+    def remarks() -> Iterator[str]:
+        with suppress(BadInput):
+            tests = [c for pair in report.comparisons for c in pair.comparisons.values()]
+            yield from notes(tests) + not_compared(report.runs)
+
+    def plots() -> Iterator[Plot]:
+        are_several = len(report.comparisons) > 1
+        for pair in report.comparisons:
+            yield from (plot._replace(is_repeated=are_several) for plot in pair.plots)
+
     return Section(
-        "Compared, item by item", short_title="Compared", anchor="compared", plots=plots,
-        layout="differences", content=content,
+        "Compared, item by item", Deferred(tables), Deferred(remarks), short_title="Compared",
+        anchor="compared", about=[about], plots=Deferred(plots),
     )  # fmt: skip
 
 
