@@ -327,7 +327,7 @@ FRAME = DataFrame({"context": ["The"], "target": ["cat"]})
          "the column context is one text: give a list of values per column"),
         (lambda api: lmdiag.run(FRAME, "gpt2"), "model must be a Hub id, .* not DataFrame"),
         (lambda api: lmdiag.run("demo:causal", limit=0), "limit must be a whole number from 1 up"),
-        (lambda api: lmdiag.load_model("demo:masked", chat=True), "and chat=True is for models"),
+        (lambda api: lmdiag.load_model("demo:masked", chat=True), "chat=True cannot be used with"),
         (lambda api: lmdiag.load_model("demo:causal", unit="word", dtype="bfloat16"),
          "use dtype='float32' without quantization, or unit='token'"),
     ],

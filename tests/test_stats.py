@@ -40,6 +40,7 @@ SPEARMAN = 0.2**0.5
         # of ten values, the binomial puts less than 2.5% on 0 and 1 below: P(X <= 1) = 11/1024, so
         # the bounds are the second value from either end
         ([3, 1, 4, 15, 9, 2, 6, 5, 35, 8], "median", (5.5, 2, 15)),
+        ([3, 1, 4, 15, 9, 2], "median", (3.5, 1, 15)),  # all on one side: p = 2/64
         ([3, 1, 4, 15, 9], "median", (4, NAN, NAN)),
         # r = .5, n = 28: z = .549306, standard error 1 / 5, z -+ .391993 = .157313, .941299
         ([[x, x / 2 + y * 0.75**0.5] for x in (1, -1) for y in (1, -1)] * 7, "pearson",
@@ -58,6 +59,11 @@ def test_intervals_by_hand(values, statistic, expected):
     one = stats.estimate(np.array(values, dtype=np.float64), statistic)
     assert one.n == len(values)
     assert (one.value, one.ci_low, one.ci_high) == pytest.approx(expected, abs=2e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_shares_whose_mean_is_at_an_end_have_no_interval_of_the_logit(end):
+    assert np.isnan(stats.share_interval(array(end, end))).all()
 
 
 @given(st.integers(1, 500), st.floats(0, 1), st.sampled_from([1 / 2, 1 / 3, 0.3]))

@@ -64,7 +64,7 @@ def test_a_sample_has_whole_contrasts_evenly_over_the_break_downs(demo_dir):
     assert Counter(columns_of(rows, limit=6)["voice"]) == {"a": 3, "b": 3}
     for limit, n_rows in ((104, 104), (103, 102), (1, 2)):  # a contrast at least
         assert len(stimuli.load(str(demo_dir), "neg136", limit=limit)) == n_rows
-    with pytest.raises(BadInput, match="--limit must be at least 1"):
+    with pytest.raises(BadInput, match="limit must be a whole number from 1 up, not 0"):
         stimuli.load(str(demo_dir), "neg136", limit=0)
     # a function of the contrasts and the seed: this is the list on any machine
     columns = columns_of(str(demo_dir), "cprag102")
