@@ -233,7 +233,7 @@ def parse_yaml(text: str, where: str) -> Any:
     if len(text) > 200_000:  # the parser is slow, and a data set card has a few thousand
         raise BadInput(f"{where}: {len(text):,} characters of YAML; at most 200,000 are read")
     try:
-        return yaml.safe_load(text)
+        return yaml.safe_load(text)  # libyaml's faster loader crashes where text is nested deeply
     except Exception as error:  # the constructors of the loader check no dates, numbers or keys
         mark = getattr(error, "problem_mark", None)
         line = f" in line {mark.line + 1}" if mark else ""

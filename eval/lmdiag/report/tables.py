@@ -233,7 +233,8 @@ def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
         for name, cells_of in _reference_cells(figures, table).items()
     }
     by_address: dict[str, list[dict[str, Any]]] = {}
-    for record in table.to_dict("records"):  # of a few figures, pandas' groups take longer
+    columns = ["address", "run", "figure", "reported", "human", "heading", *FigureKey._fields]
+    for record in table[columns].to_dict("records"):  # of few figures, pandas' groups take longer
         by_address.setdefault(record["address"], []).append(record)
     for address, of_figure in by_address.items():
         cells = [CellText("")] * len(figures.sources)

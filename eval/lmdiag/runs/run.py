@@ -249,7 +249,8 @@ def load_everywhere(model_id: str, options: LoadOptions, processes: Processes) -
     """Loads a model on every process."""
     from lmdiag import models
 
-    gc.collect()  # frees the model before, if there was one
+    if "torch" in sys.modules:  # there may be a model that was loaded before
+        gc.collect()
     with processes.shared_errors():
         return models.load(model_id, options)
 

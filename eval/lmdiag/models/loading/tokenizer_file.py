@@ -76,8 +76,8 @@ def use_tokenizer_file(
 
 def _words_of(tokenizer: Tokenizer) -> list[str]:
     """Returns words of a vocabulary with and without capitals: a small one may have no others."""
-    names = sorted(tokenizer.get_vocab(with_added_tokens=False).items(), key=lambda item: item[1])
-    words = (name.strip("Ġ▁#") for name, _ in names)
+    names = map(tokenizer.id_to_token, range(tokenizer.get_vocab_size(with_added_tokens=False)))
+    words = ((name or "").strip("Ġ▁#") for name in names)  # read as far as needed
     few = [*islice((word for word in words if len(word) > 2 and word.isalpha()), _N_WORDS)]
     return [f"the {word} {word.capitalize()}" for word in few]
 
