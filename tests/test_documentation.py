@@ -26,6 +26,7 @@ from types import SimpleNamespace
 
 import pytest
 from launched import finished, printed
+from runs.forked import forked, run_on
 from yaml import safe_load
 
 import lmdiag
@@ -262,8 +263,7 @@ def run_command(command):
         count = words[words.index("--num_processes") + 1] if "--num_processes" in words else "1"
         words = ["lmdiag", "run", *words[words.index("--model") :]]
         if count != "1":
-            words = [sys.executable, "-m", "runs.forked", count, *words[1:]]
-            return finished(*words, PYTHONPATH=str(ROOT / "tests"))
+            return forked(run_on, int(count), *words[1:])
     if words[0] == "lmdiag":
         return printed(main, words[1:])
     path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"

@@ -1,5 +1,6 @@
 """How commands end: errors in one line, interruptions, several processes; `lmdiag template`."""
 
+import os
 import shlex
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from launched import HANG, SCRIPT, environment, torchrun
+from runs.forked import run_and_leave, started
 
 from lmdiag import cli, stimuli
 from lmdiag.report.formats import FORMATS
@@ -82,20 +84,26 @@ def test_a_run_that_is_stopped_keeps_its_answers_and_the_same_command_continues(
     arguments = ["--model", str(command.models["bert"]), "--data", str(command.data)]
     arguments += ["--tasks", "cprag102", "--perturb", "shuf", "--shuffles", "6"]
     arguments += ["--batch-size", "1", "--output", str(command.folder)]
-    script = [*([sys.executable, SCRIPT] if count == 1 else torchrun(count)), *arguments, "--quiet"]
-    child = subprocess.Popen(script, env=environment(), stderr=subprocess.PIPE, text=True)
+    log = command.folder / "log"
+    if count == 1:
+        child = started(run_and_leave, ["run", *arguments, "--quiet"], log=log)
+    else:
+        child = started(
+            os.execv, sys.executable, [*torchrun(count), *arguments, "--quiet"], log=log
+        )
     end = time.monotonic() + HANG
     while not any(path.stat().st_size for path in command.folder.rglob("journal/*.jsonl")):
-        assert child.poll() is None
+        assert child.is_alive()
         assert time.monotonic() < end
         time.sleep(0.01)
-    child.send_signal(number)
-    _, err = child.communicate(timeout=HANG)
+    os.kill(child.pid, number)
+    child.join(HANG)
+    err = log.with_suffix(".err").read_text()
     again = "run the same command again, without --overwrite, to continue"
     line = f"lmdiag: {word}; answers saved so far are kept; {again}\n"
     assert err.count(line) == 1
     if count == 1:
-        assert (child.returncode, err) == (code, line)
+        assert (child.exitcode, err) == (code, line)
     assert f'{SCRIPT}"' not in err  # no traceback of ours; torchrun prints its own
     assert not [*command.folder.rglob("results.json")]
     if word == "terminated":  # as by a scheduler

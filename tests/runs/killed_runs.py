@@ -1,8 +1,8 @@
 """Kills a real command with SIGKILL at each of its operations on files, resumes it, and counts.
 
-Run by `test_processes.py` as a program of its own, because it forks: a child that is forked after
-the imports is a whole command without the seconds that importing torch takes. Nothing is computed
-before the fork, so no thread is lost by it.
+Run by `test_processes.py` in a fork (`forked.py`), or as a program of its own, because it forks: a
+child that is forked after the imports is a whole command without the seconds that importing torch
+takes. Nothing is computed before the fork, so no thread is lost by it.
 
 What a killed run leaves changes only where it opens, renames or removes a file, makes or removes a
 folder, or writes: a kill falls before each of the first, and into each write, which loses its last
@@ -19,10 +19,11 @@ import signal
 import sys
 import time
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 from launched import outcome
-from runs.forked import ended, run_and_leave
+from runs.forked import IMPORTED, ended, run_and_leave
 
 from lmdiag.cli import TERMINATED, main
 from lmdiag.report.formats import FORMATS
@@ -178,6 +179,12 @@ def random_moments(folder, arguments, moments):
     return facts
 
 
+def print_facts(loop, folder, number, *arguments):
+    """Prints what `every_step` or `random_moments` counts, as JSON."""
+    print(json.dumps(loop(folder, arguments, number)))
+
+
 if __name__ == "__main__":
-    loop = random_moments if sys.argv[2] == "moments" else every_step
-    print(json.dumps(loop(Path(sys.argv[1]), sys.argv[4:], int(sys.argv[3]))))
+    for name in IMPORTED:
+        import_module(name)
+    print_facts(random_moments, Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])

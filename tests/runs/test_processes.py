@@ -18,15 +18,15 @@ import pytest
 from engines import TOKENIZER, Engine, faults
 from families import FAMILIES
 from hub import client_env
-from launched import HANG, SCRIPT, environment, finished, free_port, outcome, torchrun
+from launched import HANG, finished, free_port, outcome, torchrun
 from reference import CLOSE
+from runs.forked import forked, run_and_leave, run_on, started
 from sentence_texts import write_table
 
 from lmdiag.models.server.client import IN_FLIGHT
 from lmdiag.runs.processes import Processes, SharedError
 
 LMDIAG = str(Path(sys.executable).with_name("lmdiag"))
-FORKED = [sys.executable, "-m", "runs.forked"]
 KILLER = [sys.executable, "-m", "runs.killed_runs"]
 TESTS = {"PYTHONPATH": str(Path(__file__).parents[1])}
 NEGATION = ["--tasks", "neg136", "--limit", "8", "--batch-size"]
@@ -46,6 +46,8 @@ KILLS = {
 )
 def test_killed_runs_end_as_undisturbed_ones(tmp_path, tiny_models, demo_dir, case, rate):
     """Also where an engine fails now and then."""
+    from runs.killed_runs import every_step, print_facts  # which Windows cannot import
+
     command, name, stride = KILLS[case]
     data = write_table(tmp_path / "mine.csv") if case == "sentences" else demo_dir
     model = ["--model", tiny_models.get(name, name)]
@@ -54,8 +56,8 @@ def test_killed_runs_end_as_undisturbed_ones(tmp_path, tiny_models, demo_dir, ca
             engine.spoil = faults(50)
             model += ["--server", engine.url, "--tokenizer", TOKENIZER]
         stride = stride if rate == "slow" else stride // 12
-        words = [*command, *model, "--data", data, "--quiet"]
-        out = finished(*KILLER, tmp_path, "steps", stride, *words, **TESTS)
+        words = map(str, [*command, *model, "--data", data, "--quiet"])
+        out = forked(print_facts, every_step, tmp_path, stride, *words)
     facts = Counter(json.loads(out))
     assert facts["same"] == facts["kills"] >= 15 / stride
     assert facts["twice"] == 0
@@ -98,7 +100,7 @@ def test_a_command_that_is_stopped_at_any_moment_ends_as_an_undisturbed_one(
         "out": "{out}", "attempt": "{attempt}",
     }  # fmt: skip
     words = [name, *(word.format(**names) for word in STOPPED[name])]
-    program = [*KILLER, str(tmp_path / "out"), "moments", "30", *words]
+    program = [*KILLER, str(tmp_path / "out"), "30", *words]
     env = client_env(hub.url, tmp_path) | TESTS
     done = subprocess.run(program, capture_output=True, text=True, env=env, check=False)
     assert done.returncode == 0, done.stderr
@@ -144,8 +146,11 @@ def test_the_files_are_the_same_to_the_last_byte(tmp_path, tiny_models, demo_dir
     arguments = [name, data, *words, "--model", *tiny_models.values(), "--output"]
     code, _, error = command(*arguments, tmp_path / "1")
     assert code == 0, error
-    program = torchrun(count, LMDIAG) if case == "tokens" else [*FORKED, count]
-    finished(*program, *arguments, tmp_path / "several", **TESTS)
+    arguments.append(tmp_path / "several")
+    if case == "tokens":
+        finished(*torchrun(count, LMDIAG), *arguments)
+    else:
+        forked(run_on, count, *arguments)
     assert outcome(tmp_path / "1") == outcome(tmp_path / "several")
     for folder, processes in (("1", 1), ("several", count)):
         files = [*(tmp_path / folder).rglob("results.json")]
@@ -182,20 +187,21 @@ def test_a_killed_process_ends_the_others_in_one_line_and_the_run_resumes(
     arguments = ["--model", str(tiny_models["bert"]), "--data", str(demo_dir), "--quiet"]
     arguments += ["--batch-size", "1", "--perturb", "all", "--shuffles", "5", "--output"]
     where = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    program = [sys.executable, SCRIPT, *arguments, str(tmp_path / "killed")]
-    with ExitStack() as started:  # without a launcher, which would end the other one
+    words = ["run", *arguments, str(tmp_path / "killed")]
+    with ExitStack() as running:  # without a launcher, which would end the other one
         processes = []
         for rank in ("0", "1"):
-            ranks = environment(**where, RANK=rank, LOCAL_RANK=rank)
-            process = subprocess.Popen(program, stdout=-1, stderr=-1, text=True, env=ranks)
-            processes.append(started.enter_context(process))
-            started.callback(process.kill)
+            ranks = where | {"RANK": rank, "LOCAL_RANK": rank}
+            process = started(run_and_leave, words, log=tmp_path / rank, **ranks)
+            processes.append(process)
+            running.callback(process.kill)
         while len([*tmp_path.rglob("journal/*.jsonl")]) < 2:
-            assert processes[0].poll() is None
+            assert processes[0].is_alive()
             time.sleep(0.01)
         processes[killed].kill()
-        _, error = processes[1 - killed].communicate(timeout=HANG)
-    assert processes[1 - killed].returncode == 1
+        processes[1 - killed].join(HANG)
+    error = (tmp_path / f"{1 - killed}.err").read_text()
+    assert processes[1 - killed].exitcode == 1
     assert "lmdiag: error: another process of this run has ended" in error
     assert "Traceback" not in error
     for folder in ("killed", "undisturbed"):
