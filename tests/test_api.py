@@ -326,6 +326,8 @@ FRAME = DataFrame({"context": ["The"], "target": ["cat"]})
         (lambda api: lmdiag.load_stimuli({"context": "The", "target": "cat"}),
          "the column context is one text: give a list of values per column"),
         (lambda api: lmdiag.run(FRAME, "gpt2"), "model must be a Hub id, .* not DataFrame"),
+        (lambda api: lmdiag.run("demo:causal", bach_size=8), "did you mean 'batch_size'"),
+        (lambda api: lmdiag.load_stimuli("demo", "role88", limt=1), "did you mean 'limit'"),
         (lambda api: lmdiag.run("demo:causal", limit=0), "limit must be a whole number from 1 up"),
         (lambda api: lmdiag.load_model("demo:masked", chat=True), "chat=True cannot be used with"),
         (lambda api: lmdiag.load_model("demo:causal", unit="word", dtype="bfloat16"),

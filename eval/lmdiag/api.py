@@ -49,6 +49,7 @@ from lmdiag.keywords import (
     RunningKeywords,
     Seeded,
     SeedKeywords,
+    check_names,
     check_whole,
     taken,
     with_fields,
@@ -330,6 +331,7 @@ class LanguageModel:
         Raises:
             BadInput: the model is an encoder-decoder, or something is not a text.
         """
+        check_names(self.surprisals, how)
         given: dict[str, Any] = {**how}
         layers = taken(LayerOptions, given).layers
         batching = Batching.of(given)
@@ -621,6 +623,7 @@ def run(
         _expect("model", model_id, (str, Path), "a Hub id, a folder, a demo model or several")
     if len(models_of_run) > 1 and name:
         raise BadInput("name is for one model: run several models without it")
+    check_names(run, options)
     rows = taken(DataOptions, options)
     layers = taken(LayerOptions, options).layers
     design = DesignOptions(**taken(FactorOptions, options).stored())
@@ -645,8 +648,8 @@ def run(
     for model_id in models_of_run:
         if layers:
             made += run_layers(str(model_id), load_options, layers, inputs, how)
-        elif run := run_model(str(model_id), load_options, inputs, how):  # there is one process
-            made.append(run)
+        elif finished := run_model(str(model_id), load_options, inputs, how):
+            made.append(finished)
     return made[0] if is_one and not layers else Runs(made)
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, cast, get_type_hints
 
+from lmdiag.text import suggest
 from lmdiag.types import BadInput, Options, field_types
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -200,6 +201,15 @@ def check_whole(least: int, **values: object) -> None:
         is_whole = isinstance(value, Integral) and not isinstance(value, bool)
         if value is not None and not (is_whole and cast("int", value) >= least):
             raise BadInput(f"{name} must be a whole number from {least} up, not {value!r:.60}")
+
+
+def check_names(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+    """Refuses keywords that a function does not have; names a similar one."""
+    names = inspect.signature(function).parameters
+    for name in keywords:
+        if name not in names:
+            choice = ", ".join(names)
+            raise BadInput(f"unknown option {name!r}{suggest(name, names)}: choose from {choice}")
 
 
 def taken(record: type[_Record], keywords: dict[str, Any]) -> _Record:

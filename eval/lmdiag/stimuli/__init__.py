@@ -23,7 +23,7 @@ from typing import Any, Unpack
 
 from lmdiag import diagnostics
 from lmdiag.files import write_atomically
-from lmdiag.keywords import RowKeywords, RowOptions, taken, with_fields
+from lmdiag.keywords import RowKeywords, RowOptions, check_names, taken, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
 from lmdiag.stimuli.published import suite_rows
 from lmdiag.stimuli.reading import read_items
@@ -121,6 +121,7 @@ def load(
     >>> lmdiag.load_stimuli("demo", "neg136").columns()["context"][0]
     'A trout is a'
     """
+    check_names(load, reading)
     given: dict[str, Any] = {**reading}
     chosen = taken(RowOptions, given)
     options = TableOptions.of(given)
