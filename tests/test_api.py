@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from types import SimpleNamespace
@@ -259,6 +260,11 @@ def test_a_blank_that_opens_the_text_without_a_start_token(tiny_models):
     )
     with pytest.warns(UserWarning, match=why):
         assert model.predict(rows).log_prob == [None]
+    model = lmdiag.load_model(tiny_models["gpt2"], bos="never", prompt="It is said: {context}")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert model.predict(rows).log_prob != [None]
+    assert [str(warning.message) for warning in caught if why in str(warning.message)] == []
 
 
 def test_several_models_are_run_in_order(demo_dir, tiny_models, tmp_path):
@@ -286,7 +292,11 @@ def test_layers_are_runs_and_the_design_is_stored(tmp_path):
     assert [run.results.protocol.layer for run in runs] == [0, None]  # 2 is the last
     ordinary = lmdiag.run("demo:causal", data, **how)
     assert runs[1].path == ordinary.path
-    assert ordinary.results.design == DesignOptions(conditions=("verb",), item=("item",))
+    design = DesignOptions(conditions=("verb",), item=("item",))
+    assert ordinary.results.design == design
+    again = lmdiag.run("demo:causal", data, output=tmp_path)  # without one the stored one is kept
+    assert again.path == ordinary.path
+    assert again.results.design == lmdiag.load_run(again.path).results.design == design
 
 
 def test_threads_share_a_model(api):
