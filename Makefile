@@ -1,6 +1,6 @@
 # make run    the demo: data, two models, tables, report
 # make test   linters, type checks, the quick tests: two to three minutes on two cores
-# make check  types of libraries, the slow tests: several processes, killed runs, documented commands, large data
+# make check  types of libraries and other systems, the slow tests: several processes, killed runs, documented commands, large data
 # make nightly  the full matrix of model families, long searches and many kills
 # make test CONSTRAINTS=constraints-oldest.txt  the quick tests with the oldest versions
 # make windows  the quick tests as if on Windows: see tests/systems
@@ -29,7 +29,7 @@ ARGS ?=
 # Of make fuzz.
 MINUTES ?= 5
 
-.PHONY: run setup test types quick windows check library-types slow nightly real docs dist demo-models bench fuzz clean
+.PHONY: run setup test types other-types quick windows check library-types slow nightly real docs dist demo-models bench fuzz clean
 .DEFAULT_GOAL := run
 
 setup: $(SETUP)
@@ -63,8 +63,10 @@ endif
 
 # Without the types of torch and other libraries, which take most of the time: make check has them.
 # On the other systems only what differs there: modules, functions and constants of Python's own.
-types: setup
-	for system in linux win32 darwin; do $(BIN)/mypy --config-file tests/systems/mypy.ini \
+types: SYSTEMS := linux
+other-types: SYSTEMS := win32 darwin
+types other-types: setup
+	for system in $(SYSTEMS); do $(BIN)/mypy --config-file tests/systems/mypy.ini \
 		--platform $$system --cache-dir .mypy_cache/$$system || exit 1; done
 
 quick: setup
@@ -74,7 +76,7 @@ windows: setup
 	PYTHONPATH=tests/systems SYSTEM=windows $(MAKE) --no-print-directory quick
 
 check: setup
-	@$(MAKE) --no-print-directory --jobs 2 library-types slow
+	@$(MAKE) --no-print-directory --jobs 3 slow library-types other-types
 
 library-types: setup
 	$(BIN)/mypy

@@ -60,6 +60,11 @@ def pytest_collection():
         gc.enable()
 
 
+def pytest_collection_modifyitems(items):
+    """Begins with the tests that take longest: none is left for one process at the end."""
+    items.sort(key=lambda item: "long" not in item.keywords)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Skips a test that makes links where the system does not allow it, as Windows mostly."""

@@ -424,6 +424,7 @@ LONG = ["protocol.md", "choice.md", "multiverse.md"]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("page", RUN + [pytest.param(x, marks=pytest.mark.nightly) for x in LONG])
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(page, demo_dir, tmp_path, monkeypatch):
     """In a folder like a clone, with files that readers of the page have."""
@@ -559,6 +560,7 @@ def test_the_recipes_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_site_is_built_without_a_warning_and_its_pages_fit_a_phone(root, tmp_path, new_page):
     """Sphinx warns of dead links; `new_page` fails if a page requests what is not its own file."""
     pytest.importorskip("sphinx", reason="`make docs` installs Sphinx")

@@ -234,6 +234,7 @@ def test_all_checkpoints_are_run_and_shown_as_steps(command, published):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_loads_no_package_that_is_not_listed(demo_dir, tmp_path):
     """What it loads beside those that transformers loads for the model; a new one is added here."""
     allowed = {"altair", "attr", "attrs", "cyclopts", "dateutil", "jinja2", "jsonschema"}

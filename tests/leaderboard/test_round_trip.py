@@ -22,7 +22,7 @@ from lmdiag.hub.benchmark import columns, leaderboard_figures, task_id
 from lmdiag.results import FigureKey, read_results
 from lmdiag.types import DIAGNOSTICS
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 LOAD = """
 import datasets, evaluate, json

@@ -32,6 +32,7 @@ def rows(plots, name):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_declared_kind_is_made_and_altair_takes_it(runs, forms):
     """altair validates them by the schema of Vega-Lite; charts of a run can be changed."""
     steps = [runs[f"step{step}"] for step in (0, 1000, 64000)]

@@ -40,6 +40,7 @@ KILLS = {
 """Case -> command, model, and which operations it is killed at: every twelfth and so on."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", KILLS)
 @pytest.mark.parametrize(
     "rate", [pytest.param(x, marks=getattr(pytest.mark, x)) for x in ("slow", "nightly")]
@@ -136,6 +137,7 @@ SEVERAL = {
 """Case -> number of processes, command, and when it runs."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "case", [pytest.param(x, marks=getattr(pytest.mark, SEVERAL[x][2])) for x in SEVERAL]
 )
@@ -160,6 +162,7 @@ def test_the_files_are_the_same_to_the_last_byte(tmp_path, tiny_models, demo_dir
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_model_that_is_split_over_processes_gives_the_numbers_of_a_whole_one(
     tmp_path, demo_dir, command
 ):
