@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 import zipfile
 from collections.abc import Iterator
 from functools import partial
@@ -45,10 +46,12 @@ def excel_rows(path: Path, sheet: str = "") -> Rows:
         titles = [x.title for x in book.worksheets]
         chosen = [_chosen(path, titles, sheet)] if sheet else titles
         found: dict[str, list[TextRow]] = {}
-        for worksheet in book.worksheets:
-            if worksheet.title in chosen and (rows := [*_filled(path, worksheet)]):
-                found[worksheet.title] = rows
-                break
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on parts of the file that have no cells
+            for worksheet in book.worksheets:
+                if worksheet.title in chosen and (rows := [*_filled(path, worksheet)]):
+                    found[worksheet.title] = rows
+                    break
     except BadInput:
         raise
     except Exception as error:  # openpyxl does not check what it reads

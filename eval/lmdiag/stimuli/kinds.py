@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from lmdiag.stimuli.names import is_named
 from lmdiag.table_files import MISSING, coded_texts
 from lmdiag.text import WITHOUT_SPACES
 
@@ -200,27 +201,41 @@ def _is_number(text: str) -> bool:
 def dividing_columns(
     columns: Mapping[str, Distinct], keys: Sequence[str], value: str
 ) -> tuple[str, ...]:
-    """Returns the one or two further columns by which rows of the same keys have one value.
+    """Returns the one or two further columns by which rows of a text and position have one word.
 
-    These are the columns with the fewest values; () if none are needed, or none are enough.
+    These are the columns with the fewest values by which most texts begin at the same position; ()
+    if none are needed, or none are enough.
+
+    Args:
+        columns: all columns of the table.
+        keys: those that name texts, and positions in them, which are last.
+        value: the column of words.
     """
     import numpy as np
 
-    from lmdiag.stimuli.codes import combined, n_distinct
+    from lmdiag.stimuli.codes import combined, first_rows_of, n_distinct
 
     values = columns[value].codes
+    positions = columns[keys[-1]].codes
+    texts = combined(*(columns[name].codes for name in keys[:-1]), np.zeros_like(values))
     rows = combined(*(columns[name].codes for name in keys))
     rows = np.where(values < 0, -1, rows)
 
     def is_enough(names: Sequence[str]) -> bool:
-        cells = combined(rows, *(columns[name].codes for name in names))
-        return n_distinct(combined(cells, values)) == n_distinct(cells)
+        chosen = [columns[name].codes for name in names]
+        cells = combined(rows, *chosen)
+        if n_distinct(combined(cells, values)) != n_distinct(cells):
+            return False
+        of_texts = combined(texts, *chosen)
+        n_first = np.bincount(positions[first_rows_of(of_texts)] + 1)
+        return bool(2 * n_first.max() > n_first.sum())
 
-    if is_enough(()):
+    if n_distinct(combined(rows, values)) == n_distinct(rows):
         return ()
     others = {name: x for name, x in columns.items() if name not in (*keys, value)}
     sizes = {name: len(x.levels) for name, x in others.items() if x.n_filled == len(rows)}
-    names = sorted((x for x, n in sizes.items() if 1 < n < len(rows) / 2), key=sizes.__getitem__)
+    names = [x for x, n in sizes.items() if 1 < n < len(rows) / 2 and not is_named(x, "reader")]
+    names.sort(key=sizes.__getitem__)
     choices = itertools.chain(((name,) for name in names), itertools.combinations(names[:6], 2))
     return next(filter(is_enough, choices), ())
 

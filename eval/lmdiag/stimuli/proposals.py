@@ -57,6 +57,7 @@ _CRITICAL_POSITION = re.compile(
 _SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text").search
 _LETTER = re.compile(r"[^\W\d]").search
 _GAP = re.compile(GAP, re.IGNORECASE).search
+_SHORT = 3  # letters of articles and prepositions
 _SAMPLE = 60  # rows whose texts are compared
 
 
@@ -265,7 +266,9 @@ class TableLayout:
 
     def _numbers(self) -> OtherRows | None:
         """A row per item and response in numbers, in a table without texts."""
-        if self.of_kind("text") or not self.item:
+        items = [x for x in named("target", self.values) if self._repeats(x)]
+        item = next(iter((*filter(None, [self.item]), *items)), "")
+        if self.of_kind("text") or not item:
             return None
         numbers = [x for x in self.of_kind("number") if x != self.item]
         outcomes = [*named("outcome", numbers), *filter(is_outcome, numbers)]
@@ -279,8 +282,13 @@ class TableLayout:
         response = [*surprisal, *outcomes, *others][:1]
         if not response:
             return None
-        columns = {"item": self.item, "response": response[0]}
+        columns = {"item": item, "response": response[0]}
         return OtherRows("analyse", "responses in numbers", columns)
+
+    def _repeats(self, name: str) -> bool:
+        """Whether a column has words of which each stands in two rows on average."""
+        values = self.values[name]
+        return self.kinds[name] == "word" and 2 * len(values.levels) <= values.n_filled
 
     # ---- tables with stimuli
 
@@ -290,7 +298,7 @@ class TableLayout:
         Several columns of related sentences are conditions; one is the sentence.
         """
         item = {"item": self.item} if self.item and folded(self.item) != "item" else {}
-        if regions := self._numbered():
+        if regions := self._parts() or self._numbered():
             return TableOptions(columns=(*_named(item), f"region={regions[0]}..{regions[-1]}"))
         texts = self.of_kind("text")
         if "context" in texts:
@@ -382,6 +390,48 @@ class TableLayout:
         names = (name for name in self.values if name not in texts)
         found = (critical_option(name, self._texts(name), columns) for name in names)
         return next(filter(None, found), "")
+
+    def _parts(self) -> list[str]:
+        """The neighbouring columns with the parts of sentences, four or more.
+
+        The first begins with capitals, those after it do not. The last one alone ends sentences, or
+        two or more have several words, and not the same ones, as conditions would.
+        """
+        parts: list[str] = []
+        for name, values in self.values.items():
+            is_part = self.kinds[name] in ("word", "label", "text") and any(
+                map(_LETTER, values.levels)
+            )
+            n_capital = sum(level[:1].isupper() for level in values.levels)
+            is_first = 10 * n_capital >= 9 * len(values.levels) and values.mean_words >= 2
+            if is_part and parts and 2 * n_capital < len(values.levels):
+                parts.append(name)
+            elif self._are_parts(parts):
+                break
+            else:
+                parts = [name] if is_part and is_first and self._are_fragments(name) else []
+            if len(parts) > 1 and not self._are_fragments(name):
+                break
+        while parts and self.kinds[parts[-1]] == "label":
+            parts.pop()  # a condition
+        return parts if self._are_parts(parts) else []
+
+    def _are_parts(self, names: Sequence[str]) -> bool:
+        if len(names) < 4:
+            return False
+        if not self._are_fragments(names[-1]):
+            return all(map(self._are_fragments, names[:-1]))
+        texts = [name for name in names[1:] if self.kinds[name] == "text"]
+        if len(texts) < 2:
+            return False
+        first, *others = ([*map(self._content, self._texts(x)[:_SAMPLE])] for x in texts)
+        shares = [overlap(a, b) for words in others for a, b in zip(first, words, strict=True)]
+        return median(shares) < RELATED
+
+    @staticmethod
+    def _content(text: str) -> frozenset[str]:
+        """The words of a text without short ones, which are articles and the like."""
+        return frozenset(word for word in words_of(text) if len(word) > _SHORT)
 
     def _numbered(self) -> list[str]:
         """The columns of parts of sentences whose names differ in their numbers alone.
