@@ -82,6 +82,14 @@ def test_all_layouts_give_the_same_rows_to_every_command(tmp_path, layout):
     assert items["dose"].astype(float).tolist() == [0.5, 1.25, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("separator", "values"), [(";", ["1.5", "2"]), ("\t", ["1,5", "2"]), (",", ["1,5", "2"])]
+)
+def test_commas_are_decimal_where_semicolons_separate_the_fields(tmp_path, separator, values):
+    text = '"a";"n"\n"x";"1,5"\n"y";"2"\n'.replace(";", separator)
+    assert read_table(written(tmp_path, ".csv", text)).columns["n"] == values
+
+
 WRONG = {
     "latin-1": (".csv", PLAIN.encode("latin-1"), r"own.csv:2: not UTF-8 .*in Excel: CSV UTF-8"),
     "UTF-16 without a mark": (".csv", R_TABS[:9].encode("utf-16-le"), "own.csv:1: a NUL character"),
