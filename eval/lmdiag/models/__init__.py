@@ -6,10 +6,14 @@ called. A new kind of model is a subclass in a module of its own, and its line i
 
 from __future__ import annotations
 
-from lmdiag.models.loading.options import LoadOptions
-from lmdiag.models.model import Model
+from typing import TYPE_CHECKING
 
-__all__ = ["LoadOptions", "Model", "load"]
+from lmdiag.models.loading.options import LoadOptions
+
+if TYPE_CHECKING:
+    from lmdiag.models.model import Model as Model
+
+__all__ = ["LoadOptions", "load"]
 
 
 def load(model_id: str, options: LoadOptions | None = None) -> Model:
