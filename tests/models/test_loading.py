@@ -14,6 +14,7 @@ import transformers
 
 import lmdiag
 from lmdiag.models import load
+from lmdiag.models.forward.reader import Reader
 from lmdiag.models.loading.checkpoint import model_digest
 from lmdiag.models.loading.load import detect, load_parts
 from lmdiag.models.loading.options import LoadOptions
@@ -188,3 +189,21 @@ def test_an_option_that_is_not_allowed(options, told):
     assert told in str(caught.value)
     assert len(str(caught.value)) < 600
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "options", "is_kept"),
+    [
+        ({}, {"bos": "always"}, True),
+        ({}, {"unit": "word"}, True),  # the demo model's own dtype is float32, which it needs
+        ({"unit": "word"}, {}, False),  # unit token may have another dtype
+        ({"unit": "word", "dtype": "float32"}, {"dtype": "float32"}, True),
+    ],
+)
+def test_an_accelerator_keeps_weights_of_the_dtype_that_other_options_need(
+    loaded, options, is_kept, monkeypatch
+):
+    model = load("demo:causal", LoadOptions(**loaded))
+    monkeypatch.setattr(Reader, "device", torch.device("cuda"))
+    monkeypatch.setattr("lmdiag.models.local.assemble", lambda *given: given)
+    assert (model.with_options(LoadOptions(**options)) is not None) == is_kept
