@@ -62,6 +62,16 @@ def page(new_page):
     return new_page(viewport={"width": 1280, "height": 900})
 
 
+def colors_of(page, *selectors):
+    """The colours of the paper of a page, then of the first text that each selector matches."""
+    colors = """selectors => selectors.map(name => {
+        const style = getComputedStyle(document.querySelector(name));
+        return name.includes("svg") ? style.fill : style.color;
+    })"""
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return [paper, *page.evaluate(colors, selectors)]
+
+
 def brightness(color):
     """Of `rgb(r, g, b)`, from 0 to 765."""
     return sum(map(int, color.strip("rgb()").split(",")))

@@ -324,16 +324,38 @@ def ways(*asked, tasks=("cprag102", "role88")):
 
 
 def test_ways_of_asking_say_which_figures_change_sides_of_chance():
-    high, low = share(40, 44), share(20, 44)
+    high, low, none = share(40, 44), share(4, 44), share(20, 44)
     both = {"cprag102": high, "role88": high}
-    start = "demo: in all 2 ways of asking,"
-    end = "figures with a chance level have the same result against chance"
-    assert multiverse_findings(ways(both, both)) == [f"{start} 2 of 2 {end}."]
-    assert multiverse_findings(ways(both, both | {"role88": low})) == [
-        f"{start} 1 of 2 {end}; not so ROLE-88 sensitivity."
+    start = "In all 2 ways of asking, demo"
+    assert multiverse_findings(ways(both, both)) == [
+        f"{start} is above chance in CPRAG-102 sensitivity and ROLE-88 sensitivity."
+    ]
+    assert multiverse_findings(ways(both, both | {"role88": none})) == [
+        f"{start} is above chance in CPRAG-102 sensitivity; the result in ROLE-88 sensitivity "
+        "depends on the way of asking."
+    ]
+    sides = {"cprag102": none, "role88": low}
+    assert multiverse_findings(ways(sides, sides)) == [
+        f"{start} is below chance in ROLE-88 sensitivity and cannot be told from chance in "
+        "CPRAG-102 sensitivity."
     ]
     alone = ways({"role88": high}, {"role88": low}, tasks=("role88",))
-    assert multiverse_findings(alone) == [f"{start} 0 of 1 {end}; not so sensitivity."]
+    assert multiverse_findings(alone) == [
+        "For demo, asked in 2 ways, the result in sensitivity depends on the way of asking."
+    ]
+
+
+def test_of_many_figures_of_ways_of_asking_a_few_are_named():
+    levels = {f"simp/{name}": share(18, 18) for name in "abcde"}
+    way = {"neg136": share(40, 68, **{"subset/polarity": levels})}
+    asked = ways(way, way, tasks=())
+    asked.figures = [
+        Headline("neg136", "none", "sensitivity", "subset/polarity", level, level[-1])
+        for level in levels
+    ]
+    assert multiverse_findings(asked) == [
+        "In all 2 ways of asking, demo is above chance in a, b, c and 2 more."
+    ]
 
 
 def test_one_way_of_asking_or_no_chance_level_says_nothing():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from browser import brightness, colors_of
 from families import FAMILIES
 from hostile import HOSTILE
 from invented_runs import FakeModel, json_lines, model_info
@@ -361,8 +362,13 @@ def test_the_page_is_safe_and_fits(copied, new_page):
     hostile, path = replace(multiverse, members=changed), copied / "hostile.html"
     assert all(line.isprintable() for line in printed(hostile))
     path.write_text(shown_as("html", hostile))
-    page = new_page(viewport={"width": 420, "height": 900})
-    page.goto(path.as_uri())
-    page.wait_for_selector("html[data-drawn]")
-    assert page.evaluate("document.documentElement.scrollWidth") == 420
-    assert page.locator("figure .plot svg").count() == page.locator("figure").count()
+    for width, scheme in ((1280, "light"), (420, "dark")):
+        page = new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-drawn]")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        drawn = page.locator("figure .plot svg:visible")
+        assert 0 < drawn.count() == page.locator("figure").count() <= 12
+        paper, *texts = colors_of(page, "body", "figcaption", "figure svg text", "td b")
+        assert (brightness(paper) < 150) == (scheme == "dark")
+        assert all(abs(brightness(text) - brightness(paper)) > 300 for text in texts)

@@ -36,6 +36,11 @@ _ORDER: tuple[VersusChance, ...] = ("above", "below", "not distinguishable")
 _NAMED = 3
 """Figures of a comparison that a sentence names in each direction."""
 
+_SIDES: Mapping[VersusChance, str] = {
+    "above": "is above chance in", "below": "is below chance in",
+    "not distinguishable": "cannot be told from chance in",
+}  # fmt: skip
+
 
 _PLACE = re.compile(r"(layer|step) \d+")
 """Matches what layers and checkpoints are called; other names are those of models."""
@@ -521,26 +526,45 @@ def _within(row: Any, statistic: Statistic | None) -> str:
 
 
 def multiverse_findings(multiverse: Multiverse) -> list[str]:
-    """Returns how many figures lie on one side of chance in all ways of asking a model."""
+    """Returns which figures are on one side of chance in all ways of asking a model, and which not.
+
+    A model that was asked in one way has no sentence.
+    """
     sentences = []
     for model in multiverse.models:
-        runs = [multiverse.runs[number] for number in multiverse.numbers_of(model)]
-        sides_of = {}
-        several = len({headline.task for headline in multiverse.figures}) > 1
-        for headline in multiverse.figures:
-            figures = [run.results.figure(headline.key) for run in runs]
-            verdicts = {figure.versus_chance for figure in figures if figure} - {None}
-            if verdicts:
-                diagnostic = diagnostics.get(headline.task, multiverse.forms.get(headline.task, ""))
-                task = f"{diagnostic.short_title} " * several
-                sides_of[task + headline.label] = verdicts
-        same = [label for label, verdicts in sides_of.items() if len(verdicts) == 1]
-        if len(runs) > 1 and sides_of:
-            changing = [visible(label) for label in sides_of if label not in same]
-            rest = f"; not so {listing(changing[:_NAMED])}" if changing else ""
-            sentences.append(
-                f"{visible(model)}: in all {len(runs)} ways of asking, {len(same)} of "
-                f"{len(sides_of)} figures with a chance level have the same result against "
-                f"chance{rest}."
-            )
+        n = len(multiverse.numbers_of(model))
+        verdicts = _verdicts_of_ways(multiverse, model) if n > 1 else {}
+        parts = [
+            f"{_SIDES[verdict]} {_first(labels)}"
+            for verdict in _ORDER
+            if (labels := [label for label, found in verdicts.items() if found == {verdict}])
+        ]
+        changing = [label for label, found in verdicts.items() if len(found) > 1]
+        rest = f"the result in {_first(changing)} depends on the way of asking" * bool(changing)
+        name = visible(model)
+        if parts:
+            text = f"In all {n} ways of asking, {name} {listing(parts)}"
+            sentences.append(f"{'; '.join(filter(None, (text, rest)))}.")
+        elif rest:
+            sentences.append(f"For {name}, asked in {n} ways, {rest}.")
     return sentences
+
+
+def _first(labels: Sequence[str]) -> str:
+    """A few labels as a list in a sentence, and how many more there are."""
+    more = [f"{len(labels) - _NAMED} more"] if len(labels) > _NAMED else []
+    return listing([*map(visible, labels[:_NAMED]), *more]) if labels else ""
+
+
+def _verdicts_of_ways(multiverse: Multiverse, model: str) -> dict[str, set[VersusChance]]:
+    """Label of a figure with a chance level -> its results against chance in all ways."""
+    runs = [multiverse.runs[number] for number in multiverse.numbers_of(model)]
+    several = len({headline.task for headline in multiverse.figures}) > 1
+    verdicts = {}
+    for headline in multiverse.figures:
+        figures = [run.results.figure(headline.key) for run in runs]
+        found = {x.versus_chance for x in figures if x and x.versus_chance is not None}
+        diagnostic = diagnostics.get(headline.task, multiverse.forms.get(headline.task, ""))
+        if found:
+            verdicts[f"{diagnostic.short_title} " * several + headline.label] = found
+    return verdicts

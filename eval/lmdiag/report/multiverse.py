@@ -119,7 +119,8 @@ def _method(multiverse: Multiverse) -> Iterator[str]:
     yield (
         "A specification curve (Simonsohn, Simmons & Nelson 2020) shows a figure in all protocols "
         "in ascending order; the dots below each point are its choices. The option that moves "
-        "the figure most comes first, in colour."
+        "the figure most comes first, in colour. Curves of all figures, and of the differences, "
+        "are written by --out FOLDER/."
     )
     yield (
         "Intervals are 95% intervals: Wilson's for proportions, Student's for means, Fisher's z "
@@ -164,7 +165,7 @@ def _gap_grid(multiverse: Multiverse, figures: Sequence[Headline], new: str) -> 
 
 
 _MOST_SHOWN = 12
-"""Charts that a page shows at once; it folds those of further figures, and differences."""
+"""Charts of a page; tables alone have further figures and differences, and files all charts."""
 
 _LARGE_POINT = "Lines are 95% intervals; the large point is the default protocol"
 
@@ -194,8 +195,8 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
                 if any(row["chance"] is not None for row in rows):
                     caption += "; the dashed line is chance, and a hollow point is not "
                     caption += "distinguishable from chance"
-                is_further = headline not in shown
-                yield Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart, is_further)
+                plot = Plot("curve", f"{name}-{number + 1}", f"{caption}.", chart)
+                yield plot._replace(is_repeated=headline not in shown)
         for number, new in enumerate(models[1:], start=2):
             if rows := _difference_rows(multiverse, headline, new):
                 knobs = multiverse.choices(models[0]) | multiverse.choices(new)
@@ -203,11 +204,12 @@ def multiverse_plots(multiverse: Multiverse, figures: Sequence[Headline]) -> Ite
                 pair = difference_title(models[0], new)
                 caption = f"{label}, {pair}. {_LARGE_POINT}; a filled point has "
                 caption += "p < .05, not adjusted."
-                yield Plot("curve", f"{name}-difference-{number}", caption, chart, True)
+                plot = Plot("curve", f"{name}-difference-{number}", caption, chart)
+                yield plot._replace(is_repeated=True)
 
 
 def _shown(multiverse: Multiverse) -> list[Headline]:
-    """The figures whose curves a page shows at once: those with a chance level come first."""
+    """The figures whose curves a page shows: those with a chance level come first."""
 
     def has_chance(headline: Headline) -> bool:
         curves = (multiverse.curve(headline, model) for model in multiverse.models)

@@ -335,7 +335,8 @@ def _headline_content(report: Report) -> dict[str, Any]:
         "samples": _samples(figures), "is_table": is_table, "several": len(results) > 1,
         "legend": _headline_legend(rows, asks, n=len(results), is_table=is_table),
         "facts": _headline_facts(rows, several=len(results) > 1), "headlines": by_task,
-        "has_scale": any(row.is_percent for row in rows), "ranked": report.ranked,
+        "has_scale": any(row.is_percent for row in rows),
+        "ranked": [plot for plot in report.ranked if not plot.is_repeated],
         "close": [source.label for source in close.sources], "sources": figures.sources,
         "grouped": _columns(figures) if is_table else [], **_sizes(results, report.trends),
     }  # fmt: skip
@@ -385,7 +386,8 @@ def _diagnostic(report: Report, section: Section, number: int) -> Section:
     if labels.asked(figures.sources[0].results) == "questions":
         lines.append(_CHOICE)
     if len(figures.sources) > len(close):
-        lines.append(f"Charts and items of {', '.join(close)}. The report of each run has its own.")
+        what = "Items" if len(figures.sources) > MOST_BESIDE else "Charts and items"
+        lines.append(f"{what} of {', '.join(close)}. The report of each run has its own.")
     runs = [report.runs[i] for i in report.detailed]
     is_causal = any(run.results.model.kind == "causal" for run in runs)
     rows = next((run.stimuli[section.task] for run in runs if section.task in run.stimuli), None)
@@ -395,21 +397,23 @@ def _diagnostic(report: Report, section: Section, number: int) -> Section:
         section = section._replace(tables=(), further=[*section.tables, *section.further])
     return section._replace(
         short_title=diagnostic.short_title, about=about, notes=lines, anchor=str(number),
-        plots=Deferred(lambda: _plots(report.tasks[section.task])),
+        plots=Deferred(lambda: _plots(report.tasks[section.task], len(report.runs) > MOST_BESIDE)),
         lists=Deferred(lambda: _lists(report, section.task)), is_folded=len(report.runs) > 1,
     )  # fmt: skip
 
 
-def _plots(data: TaskRuns) -> list[Plot]:
+def _plots(data: TaskRuns, is_many: bool) -> list[Plot]:
     """The charts of a diagnostic.
 
     A page leaves out figures that the headline table has, and of several runs the charts of each,
-    which are in the report of the run.
+    which are in the report of the run; of many models, all of them.
     """
     several = len(data.runs) > 1
     repeated = "figures" if several or len(data.settings) == 1 else ""
     return [
-        plot._replace(is_repeated=plot.kind == repeated or (several and bool(plot.heading)))
+        plot._replace(
+            is_repeated=is_many or plot.kind == repeated or (several and bool(plot.heading))
+        )
         for plot in plots(data)
     ]
 

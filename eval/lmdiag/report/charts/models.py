@@ -44,6 +44,9 @@ _OTHERS = "other models"
 _MANY = 9
 """Numbers of parameters from which not each has a tick."""
 
+_MOST_RANKED = 6
+"""Figures of which a page of many models has a chart; its table has all."""
+
 _SIZE = re.compile(r"\d+(\.\d+)?[kmb]|tiny|mini|small|medium|base|large|x+l|huge", re.IGNORECASE)
 """A part of a model's name that only says how large the model is."""
 
@@ -76,14 +79,22 @@ def _figures(figures: ReportFigures) -> pd.DataFrame:
 
 
 def ranked_plots(figures: ReportFigures) -> list[Plot]:
-    """Returns a chart per headline figure: every model, the highest value first."""
+    """Returns a chart per headline figure: every model, the highest value first.
+
+    A page has those of the first few figures, of which those with a chance level come first.
+    """
     plots = []
     keys = ["task", "title", "panel", "form"]
-    for (task, title, figure, form), rows in _figures(figures).groupby(keys, sort=False):
+    table = _figures(figures)
+    tested = table[keys].assign(has_chance=table["chance"].notna()).groupby(keys, sort=False).any()
+    order = tested.sort_values("has_chance", ascending=False, kind="stable").index
+    for (task, title, figure, form), rows in table.groupby(keys, sort=False):
         ordered = rows.sort_values("value", ascending=False, kind="stable")
-        table = ordered.drop(columns="panel").assign(series="")
+        data = ordered.drop(columns="panel").assign(series="")
         name = f"{name_part(task)}-models-{name_part(figure)}"
-        plots += figure_plots("models", name, f"{title}: {figure}", table, form)
+        is_shown = (task, title, figure, form) in order[:_MOST_RANKED]
+        made = figure_plots("models", name, f"{title}: {figure}", data, form)
+        plots += [plot._replace(is_repeated=not is_shown) for plot in made]
     return plots
 
 
