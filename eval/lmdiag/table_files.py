@@ -7,6 +7,7 @@ Errors name file, line and column.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -366,12 +367,20 @@ def as_numbers(column: Series, name: str, where: Callable[[int], str]) -> NDArra
 
     missing = (column.isna() | column.isin(MISSING)).to_numpy()
     present = column.astype(object).replace(TRUTH).where(~missing, None)
-    numbers: NDArray[np.float64] = to_numeric(present, errors="coerce").to_numpy(float)
+    try:
+        numbers: NDArray[np.float64] = to_numeric(present, errors="coerce").to_numpy(float)
+    except OverflowError:  # a whole number of more than 308 digits
+        numbers = to_numeric(present.map(_finite), errors="coerce").to_numpy(float)
     wrong = np.flatnonzero(np.isnan(numbers) & ~missing)
     if wrong.size:
         value = shortened(repr(column.iloc[wrong[0]]))
         raise BadInput(f"{where(int(wrong[0]))}: the column {name}: {value} is not a number")
     return numbers
+
+
+def _finite(value: Any) -> Any:
+    """A value; None for a whole number that no float is near to."""
+    return None if isinstance(value, int) and abs(value) > sys.float_info.max else value
 
 
 def as_texts(column: Series) -> Series:
@@ -392,13 +401,14 @@ def coded_texts(column: Series) -> tuple[NDArray[np.intp], list[str]]:
     values = column.to_numpy(dtype=object)
     codes, distinct = factorize(values)
     if {*map(type, distinct)} > {bool}:  # 1 and True are one value there
-        values = column.map(_written, na_action="ignore").to_numpy(dtype=object)
+        values = column.map(written_text, na_action="ignore").to_numpy(dtype=object)
         codes, distinct = factorize(values)
     is_text = {*map(type, distinct)} <= {str}
-    return codes, [*distinct] if is_text else [_written(value) for value in distinct]
+    return codes, [*distinct] if is_text else [written_text(value) for value in distinct]
 
 
-def _written(value: Any) -> str:
+def written_text(value: Any) -> str:
+    """Returns a value as text, a whole number without .0."""
     is_whole = isinstance(value, float) and value.is_integer()
     return str(int(value)) if is_whole else str(value)
 

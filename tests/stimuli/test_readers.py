@@ -1,6 +1,6 @@
 """Every reader of a user's table against every check, as scikit-learn tests all estimators.
 
-A reader takes a file and options, and returns the identifiers of its rows as it read them.
+A reader takes a file and options, and returns its rows as it read them, an identifier first.
 """
 
 import re
@@ -16,58 +16,114 @@ from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.columns import ANALYSED_COLUMNS
 from lmdiag.stimuli.conditions import uses_of
 from lmdiag.stimuli.design import check_columns, design_of
+from lmdiag.stimuli.names import NAMES, NAMES_OF_WORDS
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import first_rows
+from lmdiag.table_files import as_texts
 from lmdiag.types import BadInput, DesignOptions, TableOptions
-
-NAMES = ("1.1", "1.10", "01", "1", "1e1", "10")
-"""Identifiers that are equal as numbers."""
 
 KINDS = ["exp"] * 5 + ["filler"]
 
 
-def load_stimuli(path, **options):
-    return stimuli.load(str(path), **options).columns()["item"]
+def rows_of(columns, *names):
+    return [*zip(*(columns[name] for name in names), strict=True)]
 
 
-def cloze(path, **options):
-    return stimuli.load(path, responses=True, **options).columns()["item"]
+def load_stimuli(data, **options):
+    return rows_of(stimuli.load(data, **options).columns(), "item", "sentence")
 
 
-def fit(path, **options):
-    chosen = Procedure(response="rt")
-    return [*read_human(path, chosen=chosen, options=TableOptions.of(options)).texts("text")]
+def cloze(data, **options):
+    rows = stimuli.load(data, responses=True, **options)
+    return rows_of(rows.columns(), "item", "context", "target")
 
 
-def analyse(path, **options):
-    table, _ = read_frame_rows(path, TableOptions.of(options), ANALYSED_COLUMNS)
-    return [*table["item"]]
+def fit(data, **options):
+    table = read_human(data, chosen=Procedure(response="rt"), options=TableOptions.of(options))
+    table.running_texts()
+    how = table.procedure
+    return [*zip(table.texts(how.text), table.texts(how.word), table.numbers("rt"), strict=True)]
+
+
+def analyse(data, **options):
+    table, _ = read_frame_rows(data, TableOptions.of(options), ANALYSED_COLUMNS)
+    columns = {"item": as_texts(table["item"]), "surprisal": table["surprisal"].astype(float)}
+    return rows_of({**table, **columns}, "item", "condition", "surprisal")
 
 
 def surprisal(path, **options):
-    return [*read_texts(path, TableOptions.of(options)).names]
+    read = read_texts(path, TableOptions.of(options))
+    return [*zip(read.names, read.texts, strict=True)]
 
 
-SENTENCES = [f"The dog {verb} here." for verb in ("sat", "ran", "ate", "lay", "hid", "sang")]
+IDENTIFIERS = ("1.1", "1.10", "01", "1", "1e1", "10")
+"""Names that are equal as numbers."""
+
+VERBS = ("sat", "ran", "ate", "lay", "hid", "sang")
+SENTENCES = [f'The "dog", müde, {verb} here.' for verb in VERBS]
+NUMBERS = (3.5, 4.25, 5.0, 6.0, 7.0, 8.0)
+WORDS = {"position": ["1"] * 6, "word": VERBS}
 READERS = {
-    load_stimuli: {"item": NAMES, "sentence": SENTENCES},
-    cloze: {"item": NAMES, "context": SENTENCES, "response": ["now"] * 6},
-    fit: {"text": NAMES, "position": ["1"] * 6, "word": ["Dogs"] * 6, "rt": [*"345678"]},
-    analyse: {"item": NAMES, "condition": [*"xyxyxy"], "surprisal": [*"345678"]},
-    surprisal: {"text": NAMES, "position": ["1"] * 6, "word": ["Dogs"] * 6},
+    load_stimuli: {"item": IDENTIFIERS, "sentence": SENTENCES},
+    cloze: {"item": IDENTIFIERS, "context": SENTENCES, "response": VERBS},
+    fit: {"text": IDENTIFIERS, **WORDS, "rt": [*map(str, NUMBERS)]},
+    analyse: {"item": IDENTIFIERS, "condition": [*"xyxyxy"], "surprisal": [*map(str, NUMBERS)]},
+    surprisal: {"text": IDENTIFIERS, **WORDS},
 }
 """Reader -> the columns of a table that it reads."""
 
+ROWS = {
+    load_stimuli: rows_of(READERS[load_stimuli], "item", "sentence"),
+    cloze: rows_of(READERS[cloze], "item", "context", "response"),
+    fit: [*zip(IDENTIFIERS, VERBS, NUMBERS, strict=True)],
+    analyse: [*zip(IDENTIFIERS, "xyxyxy", NUMBERS, strict=True)],
+    surprisal: [*zip(IDENTIFIERS, VERBS, strict=True)],
+}
+"""Reader -> the rows of this table."""
+
+
+def csv(**options):
+    return lambda frame, path: frame.to_csv(path, **{"index": False, **options})
+
+
+def changed_csv(change):
+    def write(frame, path):
+        path.write_text(change(frame.to_csv(index=False)))
+
+    return write
+
+
+def decimal_commas(frame, path):
+    numbers = frame[frame.columns.intersection(["item", "text", "rt", "surprisal"])]
+    numbers = numbers.apply(lambda column: column.str.replace(".", ",", regex=False))
+    frame.assign(**numbers).to_csv(path, index=False, sep=";")
+
+
 WRITERS = {
-    "comma.csv": lambda frame, path: frame.to_csv(path, index=False),
-    "semicolon.csv": lambda frame, path: frame.to_csv(path, index=False, sep=";"),
-    "R.csv": lambda frame, path: frame.to_csv(path, quoting=1),
-    "tab.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    "UTF-16.csv": lambda frame, path: frame.to_csv(path, index=False, encoding="utf-16"),
+    "comma.csv": csv(),
+    "upper.CSV": csv(),
+    "semicolon.csv": csv(sep=";"),
+    "decimal commas.csv": decimal_commas,
+    "quoted.csv": csv(quoting=1),
+    "tab.tsv": csv(sep="\t"),
+    "tab.csv": csv(sep="\t"),
+    "R, names of rows.csv": csv(index=True, quoting=1),
+    "R, names of rows without a header.tsv": csv(
+        index=True, index_label=False, quoting=1, sep="\t"
+    ),
+    "mark, line ends of Windows.csv": csv(encoding="utf-8-sig", lineterminator="\r\n"),
+    "UTF-16.csv": csv(encoding="utf-16"),
+    "Unicode text of Excel.tsv": csv(encoding="utf-16", sep="\t"),
+    "empty lines.csv": changed_csv(lambda text: "\n" + text.replace("\n", "\n\n,,,\n", 3)),
+    "separators at the ends.csv": changed_csv(lambda text: text.replace("\n", ",,\n")),
+    "separators at the ends of rows.csv": changed_csv(
+        lambda text: text.replace("\n", ",\n").replace(",\n", "\n", 1)
+    ),
     "book.xlsx": lambda frame, path: frame.to_excel(path, index=False),
     "lines.jsonl": lambda frame, path: frame.to_json(path, orient="records", lines=True),
     "table.parquet": lambda frame, path: frame.to_parquet(path, index=False),
 }
+"""Name of a file -> what writes a table into it."""
 
 
 def written(reader, folder, name="comma.csv", **more):
@@ -82,14 +138,33 @@ FRAGMENTS = [f"The cook {n} went to the" for n in range(16)]
 
 @readers
 @pytest.mark.parametrize("name", WRITERS)
-def test_identifiers_are_read_as_they_are_written(reader, name, tmp_path):
-    assert sorted(reader(written(reader, tmp_path, name))) == sorted(NAMES)
+def test_all_layouts_give_the_same_rows_with_identifiers_as_written(reader, name, tmp_path):
+    assert sorted(reader(written(reader, tmp_path, name))) == sorted(ROWS[reader])
+
+
+@pytest.mark.parametrize("reader", [x for x in READERS if x is not surprisal])
+def test_a_table_in_memory_gives_the_rows_of_its_file(reader):
+    assert sorted(reader(pd.DataFrame(READERS[reader]))) == sorted(ROWS[reader])
 
 
 @readers
-def test_a_filter_keeps_rows_with_their_names(reader, tmp_path):
-    kept = reader(written(reader, tmp_path), filter="kind=exp")
-    assert sorted(kept) == sorted(NAMES[:5])
+@pytest.mark.parametrize("kind", [int, float])
+@pytest.mark.parametrize("name", ["book.xlsx", "lines.jsonl", "table.parquet"])
+def test_whole_numbers_that_identify_have_no_fraction(reader, kind, name, tmp_path):
+    numbers = {next(iter(READERS[reader])): [*map(kind, range(1, 7))]}
+    names = [row[0] for row in reader(written(reader, tmp_path, name, **numbers))]
+    assert sorted(names) == [*"123456"]
+
+
+@readers
+def test_a_filter_keeps_rows_as_they_are(reader, tmp_path):
+    for condition in ("kind=exp", "KIND!=filler", "kind=exp,other"):
+        if condition.endswith("other"):
+            with pytest.raises(BadInput, match="no row has 'other' in kind"):
+                reader(written(reader, tmp_path), filter=condition)
+        else:
+            kept = reader(written(reader, tmp_path), filter=condition)
+            assert sorted(kept) == sorted(ROWS[reader][:5])
 
 
 @readers
@@ -102,62 +177,123 @@ def test_all_problems_are_in_one_message(reader, tmp_path):
     assert "no column 'absent'" in message
 
 
+PLAIN = "item,a,note\n1,x,Koch\n2,y,Köchin\n"
+BROKEN = {
+    "Latin-1": (".csv", PLAIN.encode("latin-1"), r"own.csv:3: not UTF-8 .*in Excel: CSV UTF-8"),
+    "UTF-16 without a mark": (".csv", PLAIN[:9].encode("utf-16-le"), "own.csv:1: a NUL character"),
+    "header twice": (".csv", PLAIN + PLAIN, "own.csv:4: the header is there again: remove this li"),
+    "column twice": (".csv", PLAIN.replace("note", "a"), "the column a is there twice: rename one"),
+    "no name": (".csv", PLAIN.replace("note", ""), "own.csv:1: column 3, with 'Koch', has "
+                "no name: name it in the header"),
+    "comma in all rows": (".csv", "item,sentence\n1,If so, no.\n2,So, yes.\n",
+                          "own.csv:2: 3 fields, expected 2; put text with a comma in double quo"),
+    "quote": (".csv", PLAIN.replace("Koch", '"K"och'), "own.csv:2: ',' expected after '\"'"),
+    "short row": (".csv", PLAIN + "3,x\n", "own.csv:4: 2 fields, expected 3"),
+    "empty": (".csv", "\n\n", "own.csv:1: the file is empty; its first line must name the columns"),
+    "no rows": (".csv", "item,sentence\n", "own.csv has no rows"),
+    "not Excel": (".xlsx", "item\n1\n", "own.xlsx cannot be read: not valid Excel"),
+    "formula": (".xlsx", pd.DataFrame({"item": ["1"], "n": ["=A2"]}),
+                "own.xlsx, cell B2: a formula without a stored value"),
+    "key twice": (".jsonl", '{"item": 1}\n{"item": 1, "item": 2}\n', "own.jsonl:2: the key 'item'"),
+}  # fmt: skip
+"""What is wrong -> ending and content of a file, the error."""
+
+
 @readers
-def test_a_short_row_is_an_error_with_file_and_line(reader, tmp_path):
-    path = written(reader, tmp_path)
-    path.write_text(path.read_text() + "only,\n")
-    with pytest.raises(BadInput, match=r"comma\.csv:8: "):
+@pytest.mark.parametrize("case", BROKEN)
+def test_files_that_cannot_be_read_say_place_and_remedy(reader, case, tmp_path):
+    suffix, content, message = BROKEN[case]
+    path = tmp_path / f"own{suffix}"
+    if isinstance(content, pd.DataFrame):
+        content.to_excel(path, index=False)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(BadInput, match=message):
         reader(path)
 
 
-REPEATED = {load_stimuli: "the row is identical to line 2"}
-"""Reader -> why it refuses a row that is there twice; others count it, or read it as one word."""
-
-
 @readers
-def test_a_repeated_row_is_refused_or_makes_no_other_identifier(reader, tmp_path):
+def test_a_repeated_row_is_refused_or_makes_no_other_row(reader, tmp_path):
+    """Responses are counted, and rows of a word are of one word."""
     path = written(reader, tmp_path)
     first = path.read_text().splitlines()[1]
     path.write_text(f"{path.read_text()}{first}\n")
-    if reader in REPEATED:
-        with pytest.raises(BadInput, match=rf"comma\.csv:8: {REPEATED[reader]}"):
+    if reader is load_stimuli:
+        with pytest.raises(BadInput, match=r"comma\.csv:8: the row is identical to line 2"):
             reader(path)
-        assert reader(path, allow_duplicates=True) == [*NAMES]
+        assert reader(path, allow_duplicates=True) == ROWS[reader]
     else:
-        assert {*reader(path)} == {*NAMES}
+        assert {*reader(path)} == {*ROWS[reader]}
 
 
-MISSING = {
-    load_stimuli: ("sentence", "the column sentence is empty"),
-    cloze: ("context", "the column context is empty"),
-    surprisal: ("word", "column word is empty"),
-}
-"""Reader -> a column that it needs, and what it says of a row without a value there."""
+MISSING = [
+    (load_stimuli, "sentence", "the column sentence is empty"),
+    (cloze, "context", "the column context is empty"),
+    (cloze, "item", "the column item is empty"),
+    (fit, "position", "column position is missing"),
+    (surprisal, "word", "column word is empty"),
+    (surprisal, "position", "column position is missing"),
+]
+"""Reader, a column that it needs, and what it says of a row without a value there."""
 
 
-@pytest.mark.parametrize("reader", MISSING, ids=lambda reader: reader.__name__)
-def test_a_missing_value_of_a_text_is_an_error_with_its_row(reader, tmp_path):
-    column, problem = MISSING[reader]
+@pytest.mark.parametrize(("reader", "column", "problem"), MISSING)
+def test_a_missing_value_is_an_error_with_its_row(reader, column, problem, tmp_path):
     values = [*READERS[reader][column]]
-    values[1] = ""
-    with pytest.raises(BadInput, match=rf"comma\.csv:3: .*{problem}"):
-        reader(written(reader, tmp_path, **{column: values}))
+    for text in ("", "NA") if column != "word" else ("",):  # NA may be a word
+        values[1] = text
+        with pytest.raises(BadInput, match=rf"comma\.csv:3: .*{problem}"):
+            reader(written(reader, tmp_path, **{column: values}))
 
 
 @pytest.mark.parametrize(("reader", "column"), [(fit, "rt"), (analyse, "surprisal")])
-def test_a_row_without_a_response_is_read(reader, column, tmp_path):
+@pytest.mark.parametrize("text", ["", "NA", "NaN"])
+def test_a_row_without_a_response_is_read(reader, column, text, tmp_path):
     values = [*READERS[reader][column]]
-    values[1] = "NA"
-    assert sorted(reader(written(reader, tmp_path, **{column: values}))) == sorted(NAMES)
+    values[1] = text
+    rows = reader(written(reader, tmp_path, **{column: values}))
+    missing = [*{*rows} - {*ROWS[reader]}]
+    assert len(rows) == 6
+    assert [(row[0], row[-1] == row[-1]) for row in missing] == [(IDENTIFIERS[1], False)]
 
 
-@pytest.mark.parametrize("name", ["reader", "Subj", "subject", "ParticipantID", "WorkerId", "ppt"])
+@pytest.mark.parametrize(("reader", "column"), [(fit, "rt"), (cloze, "count")])
+def test_a_number_that_is_none_is_an_error_with_its_row(reader, column, tmp_path):
+    path = written(reader, tmp_path, **{column: [*"34", "fast", *"678"]})
+    with pytest.raises(BadInput, match=rf"comma\.csv:4: the column {column}: 'fast' is not a nu"):
+        reader(path)
+
+
+@pytest.mark.parametrize("name", NAMES["reader"])
 def test_readers_are_known_by_the_same_names_everywhere(name):
     n = range(16)
     table = pd.DataFrame({"item": [str(x // 4) for x in n], "rt": [str(x) for x in n]})
-    table[name] = [f"s{x % 2}" for x in n]
-    assert uses_of(table, response="rt").others[name] == "reader"
-    assert procedure_for(table.columns, None, Procedure(response="rt")).reader == name
+    table[name.title()] = [f"s{x % 2}" for x in n]
+    assert uses_of(table, response="rt").others[name.title()] == "reader"
+    procedure = procedure_for(table.columns, None, Procedure(response="rt"))
+    assert procedure.reader == name.title()
+
+
+@pytest.mark.parametrize("reader", [fit, surprisal], ids=["fit", "surprisal"])
+@pytest.mark.parametrize("role", ["position", "word"])
+def test_words_and_positions_are_known_by_the_same_names_everywhere(reader, role, tmp_path):
+    """And by `check`, which names the commands that read them."""
+    assert {*NAMES_OF_WORDS[role]} <= {*NAMES[role]}
+    for name in NAMES[role]:
+        columns = {name if x == role else x: v for x, v in READERS[reader].items()}
+        path = tmp_path / "own.csv"
+        pd.DataFrame(columns).to_csv(path, index=False)
+        assert sorted(reader(path)) == sorted(ROWS[reader]), name
+        if reader is surprisal and name != "target":  # also a word at a blank
+            with pytest.raises(BadInput, match="a row per word: for `lmdiag surprisal` and"):
+                stimuli.load(path)
+
+
+def test_numbers_are_no_texts_of_surprisal(tmp_path):
+    path = tmp_path / "own.csv"
+    path.write_text("text,sound\n1,The\n2,A\n")
+    with pytest.raises(BadInput, match="column text has numbers, and no text: name the columns of"):
+        read_texts(path)
 
 
 @pytest.mark.parametrize("markup", [r"A \textbf{dog} sat.", "A <b>dog</b> sat.", "A&nbsp;dog."])
@@ -253,11 +389,11 @@ def test_what_is_read_stands_at_the_head_of_results(tmp_path):
     )
     table = read_human(written(fit, tmp_path), chosen=Procedure(response="rt"))
     assert table.reads() == (
-        "reads text 1.1, position 1, rt 3: [Dogs]",
+        "reads text 1.1, position 1, rt 3.5: [sat]",
         "columns: text: text; position: position; word: word; response: rt; not used: kind",
     )
     norms = stimuli.load(written(cloze, tmp_path), responses=True)
-    assert first_rows(norms) == ["item 1.1: The dog sat here. [now]"]
+    assert first_rows(norms) == ['item 1.1: The "dog", müde, sat here. [sat]']
 
 
 ANSWERS = ["shop", "bed", "park", "hut", "sea", "inn", "lab", "zoo"] * 2

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text,
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
 from lmdiag.stimuli.kinds import dividing_columns, values_of
-from lmdiag.stimuli.proposals import is_one_text, naming_option
+from lmdiag.stimuli.proposals import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts
@@ -74,7 +74,7 @@ class HumanTable:
         if len(frame) == 0:
             raise BadInput(f"{name} has no rows")
         has_words = procedure.position and procedure.word
-        if has_words and not procedure.text and is_one_text(frame.to_dict("list")):
+        if has_words and not procedure.text and is_one_text(frame):
             frame = frame.assign(text="1")
             procedure = replace(procedure, text="text")
             notes = (*notes, "text: all rows are of one text, since no column tells texts apart")
@@ -324,10 +324,25 @@ def read_human(
     source = user_path(str(data)) if isinstance(data, str | Path) else data
     name = source.name if isinstance(source, Path) else "rows"
     frame, notes = _read_rows(source, options)
-    procedure = procedure_for(frame.columns, profile, chosen)
+    procedure = with_places(procedure_for(frame.columns, profile, chosen), frame)
     if procedure.lags == 0 and not (procedure.formula or (chosen and chosen.lags == 0)):
         notes = (*notes, "no columns of texts and positions: earlier words are not used")
     return HumanTable(frame, name, procedure, notes)
+
+
+def with_places(procedure: Profile, table: DataFrame | Mapping[str, Sequence[Any]]) -> Profile:
+    """Returns the procedure with position and word, where a table with texts has a row per word.
+
+    Their names are any of `lmdiag.stimuli.names.NAMES`, and their values numbers and single words.
+    """
+    if not procedure.text or (procedure.position and procedure.word):
+        return procedure
+    found = columns_of_words(table)
+    if not found:
+        return procedure
+    position = procedure.position or found["position"]
+    word = found["word"] if procedure.word in ("", position) else procedure.word
+    return replace(procedure, position=position, word=word)
 
 
 def _read_rows(

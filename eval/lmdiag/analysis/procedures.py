@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from lmdiag.stimuli.names import named
-from lmdiag.stimuli.reading import FILTER
+from lmdiag.stimuli.filters import Condition
+from lmdiag.stimuli.names import NAMES_OF_WORDS, named
 from lmdiag.types import BadInput, Options
 
 SURPRISAL = "surprisal"
@@ -37,10 +37,10 @@ class Procedure(Options):
     """column that tells sentences apart, if earlier words are those of the same sentence; if it has
     their full text, that is what models read"""
     position: str = ""
-    """column with the place of a word in its text or sentence (default: position, zone, ianum or
-    sentpos)"""
+    """column with the place of a word in its text or sentence (default: a usual name, as position,
+    zone or word_nr)"""
     word: str = ""
-    """column of the words (default: word, ia or target)"""
+    """column of the words (default: a usual name, as word, ia or token)"""
     reader: str = ""
     """column that tells readers apart; the response is the mean over the rows of a word, unless the
     formula has a group of readers (default: a usual name, as reader, subj or WorkerId)"""
@@ -76,7 +76,7 @@ class Procedure(Options):
         if (self.folds or 0) < 0 or self.folds == 1:
             raise BadInput(f"folds must be 0 (in sample) or at least 2, not {self.folds}")
         for condition in self.filter:
-            if not FILTER.fullmatch(condition):
+            if not Condition.of(condition):
                 raise BadInput(
                     f"filter {condition!r}: write it as COLUMN=VALUE, or with != > < >= <="
                 )
@@ -178,17 +178,9 @@ class Profile(Procedure):
         return "|".join(f"{name}:{value}" for name, value in values.items() if value)
 
 
-_PLACES_OF = {
-    "text": ("text", "article", "trialid", "docid", "sentence"),
-    "position": ("position", "zone", "ianum", "sentpos"),
-    "word": ("word", "ia", "target"),
-}
-"""Field of `Procedure` -> columns that it may be, the first that a table has. They are names of
-`lmdiag.stimuli.names` that mean nothing else in tables of words."""
-
-PLACES = frozenset(name for names in _PLACES_OF.values() for name in names)
+PLACES = frozenset(name for names in NAMES_OF_WORDS.values() for name in names)
 PLACES |= {"reader", "subject", "participant"}
-"""All of these columns, and those of readers that formulas name."""
+"""Columns that `fit` takes without being told, and those of readers that formulas name."""
 
 PROFILES: Mapping[str, tuple[Profile, ...]] = {
     "wilcox2023": (Profile(
@@ -243,7 +235,7 @@ def procedure_for(
     values["filter"] = (*published.filter, *chosen.filter)
     if values["sentence"] not in (*columns, chosen.sentence):  # that of a profile's own tables
         values["sentence"] = ""
-    for field, names in _PLACES_OF.items():
+    for field, names in NAMES_OF_WORDS.items():
         values[field] = values[field] or next((name for name in names if name in columns), "")
     values["reader"] = values["reader"] or next(iter(named("reader", columns)), "")
     if not (values["text"] or values["position"] or chosen.lags):

@@ -15,8 +15,8 @@ from lmdiag.analysis.procedures import COMPUTED, ENTROPY, SURPRISAL
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.frequencies import log_frequencies
 from lmdiag.stats import Values
-from lmdiag.stimuli.reading import FILTER, filter_values
-from lmdiag.table_files import MISSING, TRUTH
+from lmdiag.stimuli.filters import Condition
+from lmdiag.table_files import TRUTH
 from lmdiag.types import BadInput
 
 _COMPARE = {
@@ -80,18 +80,17 @@ class Selection:
         how = table.procedure
         if how.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
-        filters = [FILTER.fullmatch(text) for text in how.filter]
-        conditions = [match.group(0, 1, 2, 3) for match in filters if match]
+        conditions = [*filter(None, map(Condition.of, how.filter))]
         read = {*table.frame.columns} - {SURPRISAL}
         for condition in conditions:
-            if condition[1] in read:
-                self._filter(*condition)
+            if condition.column in read:
+                self._filter(condition)
         self._passed = self.kept.copy()
         if how.text and how.position:
             self._one_row_per_word()
         for condition in conditions:
-            if condition[1] not in read:
-                self._filter(*condition)
+            if condition.column not in read:
+                self._filter(condition)
         for name in self._columns:
             is_group = name in self._groups
             missing = table.missing(name) if is_group else np.isnan(self.values(name))
@@ -112,24 +111,25 @@ class Selection:
             self.left_out[reason] = self.left_out.get(reason, 0) + n
             self.kept &= ~rows
 
-    def _filter(self, condition: str, column: str, sign: str, value: str) -> None:
+    def _filter(self, condition: Condition) -> None:
         """Keeps the rows that meet a condition: on texts as they are written, else on numbers."""
+        text, column, sign, value = condition
         is_read = column in self.table.frame.columns
-        texts = self.table.texts(column).to_numpy() if is_read else np.array([])
-        wanted = filter_values(value, {*texts})
-        if sign in ("=", "!=") and {*wanted} & {*texts}:
-            missing = np.isin(texts, MISSING)
-            passed = np.isin(texts, wanted) == (sign == "=")
+        levels = self.table.texts(column).tolist() if is_read else []
+        if condition.names_values and not {*condition.values(levels)}.isdisjoint(levels):
+            missing = self.table.missing(column)
+            passed = condition.is_met(levels)
         else:
             try:
                 values = self.values(column)
                 passed = _COMPARE[sign](values, float(TRUTH.get(value, value)))
             except (BadInput, ValueError):
-                rule = "only numbers have an order" if sign not in "!=" else f"no row has {value!r}"
-                raise BadInput(f"filter {condition!r}: {rule}") from None
+                is_order = not condition.names_values
+                rule = "only numbers have an order" if is_order else f"no row has {value!r}"
+                raise BadInput(f"filter {text!r}: {rule}") from None
             missing = np.isnan(values)
         self.leave_out(f"{column} is missing", missing)
-        self.leave_out(f"not {condition}", ~passed)
+        self.leave_out(f"not {text}", ~passed)
 
     def _one_row_per_word(self) -> None:
         """Averages the response over the rows of a word, unless the formula groups by reader."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pandas import DataFrame, concat
 
-from lmdiag.analysis.human import HumanTable, SurprisalSource
+from lmdiag.analysis.human import HumanTable, SurprisalSource, with_places
 from lmdiag.analysis.procedures import ENTROPY, PLACES, SURPRISAL, Procedure, procedure_for
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.protocol import bos_remark
@@ -20,6 +20,7 @@ from lmdiag.rules import effective
 from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
+from lmdiag.stimuli.kinds import values_of
 from lmdiag.stimuli.proposals import is_one_text, naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
@@ -185,6 +186,7 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
     columns = PLACES | {"sentence", "region"}
     table = read_rows(path, options, columns, raw=True, reads=("separator",), copies=True)
     how = procedure_for(table.columns, None, Procedure(response="surprisal"))
+    how = with_places(how, table.columns)
     names_of_texts = [str(name).strip() for name in table.columns.get(how.text, ())]
     are_texts = sum(" " in name for name in names_of_texts) > len(table) / 2
     has_texts = how.text or is_one_text(table.columns)
@@ -203,6 +205,9 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
             rule = f"if it has a row per word, give {remedy}"
         raise BadInput(f"{path} has the columns {', '.join(table.columns)}: {rule}")
     texts_of_rows = table.columns[names[0]]
+    if values_of(texts_of_rows).is_number:
+        rule = "name the columns of a row per word by --columns text=A position=B word=C"
+        raise BadInput(f"{path}: the column {names[0]} has numbers, and no text: {rule}")
     for row, text in enumerate(texts_of_rows):
         if not isinstance(text, str) or text.strip() in MISSING:
             raise table.error(row, f"the column {names[0]} is empty or not text")

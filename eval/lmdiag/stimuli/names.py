@@ -73,6 +73,15 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What a column is -> its known names; those that come first are preferred."""
 
+NAMES_OF_WORDS: Mapping[str, tuple[str, ...]] = {
+    "text": ("text", "article", "trialid", "docid", "sentence"),
+    "position": ("position", "zone", "ianum", "sentpos"),
+    "word": ("word", "ia", "target"),
+}
+"""Names of `NAMES` that mean nothing else in a table with a row per word: these are taken, the
+first that a table has, while the others are only proposed. An `item` may be a text or its
+condition, and the number of a sentence may count in its text or in the table."""
+
 READING_MEASURES = frozenset((
     "ff", "ffd", "fp", "fpd", "fprt", "gd", "gaze", "gazeduration", "gopast", "gp", "gpt", "rp",
     "rpd", "rpt", "rpath", "regpath", "regressionpath", "tt", "tvt", "tft", "trt", "total",

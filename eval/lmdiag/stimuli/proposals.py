@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import prod
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.stimuli.forms import (
@@ -33,6 +33,9 @@ from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Table
 from lmdiag.text import DATA_SUFFIX, folded
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 # name of a condition -> sets of levels that it usually has
 _FACTORS: Mapping[str, Sequence[set[str]]] = {
@@ -541,10 +544,19 @@ def naming_option(columns: Mapping[str, Sequence[Any]], command: str) -> str:
     return found.option if found else ""
 
 
-def is_one_text(columns: Mapping[str, Sequence[Any]]) -> bool:
+def columns_of_words(columns: Mapping[str, Sequence[Any]] | DataFrame) -> Mapping[str, str]:
+    """Returns text, position and word -> columns of a table with a row per word; {} for others.
+
+    There is no text where no column tells texts apart.
+    """
+    found = TableLayout(dict(columns.items())).words()
+    return found.columns if found else {}
+
+
+def is_one_text(columns: Mapping[str, Sequence[Any]] | DataFrame) -> bool:
     """Returns whether a table has a row per word, and no column that tells texts apart."""
-    found = TableLayout(columns).words()
-    return found is not None and "text" not in found.columns
+    found = columns_of_words(columns)
+    return bool(found) and "text" not in found
 
 
 # ---- names of levels -----------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from lmdiag import diagnostics
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
+from lmdiag.stimuli.filters import Condition
 from lmdiag.stimuli.forms import critical_column, in_form
 from lmdiag.stimuli.item_names import level_parts
 from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
@@ -41,10 +42,9 @@ from lmdiag.text import shortened
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from pandas import DataFrame
-
-FILTER = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
-"""Column, comparison and value of a condition."""
 
 # how much more overlap of texts rows of one item have than those of two, in a column of any name
 _MARGIN = 0.25
@@ -213,32 +213,28 @@ def _named_columns(options: TableOptions, columns: Collection[str]) -> list[tupl
 
 def _filtered(table: Table, condition: str) -> Table:
     """The rows that meet a condition, with the ids that they have without the filter."""
-    kept = [row for row, is_kept in enumerate(_meets(table, condition, "--filter")) if is_kept]
-    if not kept:
+    import numpy as np
+
+    kept = np.flatnonzero(_meets(table, condition, "--filter"))
+    if not kept.size:
         raise BadInput(f"{table.name}: --filter {condition} leaves no row")
     n_out = len(table) - len(kept)
     counts = f"keeps {len(kept):,} of {len(table):,} rows, {n_out:,} are left out"
     return table.of_rows_at(kept).having({}, f"filter: {condition} {counts}")
 
 
-def _meets(table: Table, text: str, option: str) -> list[bool]:
+def _meets(table: Table, text: str, option: str) -> NDArray[np.bool_]:
     """Whether each row meets a condition, COLUMN=VALUE[,VALUE] or COLUMN!=VALUE."""
-    match = FILTER.fullmatch(text)
-    if not match or match[2] not in ("=", "!="):
+    condition = Condition.of(text)
+    if not condition or not condition.names_values:
         raise BadInput(f"{option} {text!r}: write COLUMN=VALUE or COLUMN!=VALUE")
-    column = table.column_of(match[1], option)
+    column = table.column_of(condition.column, option)
     levels = [level or "" for level in levels_of(table.columns[column])]
-    wanted = filter_values(match[3], levels)
-    if missing := [value for value in wanted if value not in levels]:
+    if missing := [value for value in condition.values(levels) if value not in levels]:
         there = ", ".join(dict.fromkeys(map(shortened, levels)))
         problem = f"no row has {missing[0]!r} in {column}, which has {there:.600}"
         raise BadInput(f"{table.name}: {option} {text}: {problem}")
-    return [(level in wanted) == (match[2] == "=") for level in levels]
-
-
-def filter_values(text: str, levels: Collection[str]) -> list[str]:
-    """Returns the values that a filter names: one that has commas, or several between them."""
-    return [text] if text in levels else [part.strip() for part in text.split(",")]
+    return condition.is_met(levels)
 
 
 def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
@@ -318,7 +314,7 @@ def _with_contrasts(table: Table, options: TableOptions) -> Table:
     """The table with `good` and `contrast`, where the user says which rows they are."""
     if not options.good or not options.contrast:
         raise BadInput("--good COLUMN=VALUE and --contrast COLUMN are given together")
-    good = _meets(table, options.good, "--good")
+    good = _meets(table, options.good, "--good").tolist()
     names = [table.column_of(name, "--contrast") for name in options.contrast]
     keys = zip(*(table.columns[name] for name in names), strict=True)
     contrasts = ["-".join(map(str, key)) for key in keys]

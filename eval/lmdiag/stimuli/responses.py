@@ -14,7 +14,7 @@ from lmdiag.stimuli.forms import without_gaps
 from lmdiag.stimuli.proposals import TableLayout, naming_option
 from lmdiag.stimuli.reading import first_steps, refuse_options
 from lmdiag.stimuli.table import check
-from lmdiag.table_files import Problems, Table
+from lmdiag.table_files import Problems, Table, as_numbers, written_text
 from lmdiag.text import first_few, folded, plain_response, shortened
 from lmdiag.types import SHARE_ROUNDING, BadInput, TableOptions
 
@@ -122,13 +122,15 @@ def _with_contexts(table: Table, gap: str) -> Table:
 def _rows(table: Table) -> DataFrame:
     """The rows of a table: item, context, right_context, target, and count or cloze."""
     import numpy as np
-    from pandas import DataFrame, Series, to_numeric
+    from pandas import DataFrame, Series
 
     columns = table.columns
     share = next((name for name in _SHARES if name in columns), "")
     absent = [""] * len(table)
     rows = DataFrame({
-        name: ["" if x in (None, "NA") else str(x).strip() for x in columns.get(name, absent)]
+        name: [
+            "" if x in (None, "NA") else written_text(x).strip() for x in columns.get(name, absent)
+        ]
         for name in (*_ITEM, "target")
     })  # fmt: skip
     rows["target"] = [_of_cell(table, row, text) for row, text in enumerate(rows["target"])]
@@ -139,9 +141,9 @@ def _rows(table: Table) -> DataFrame:
     if not share and "count" not in columns:
         return rows.assign(count=1.0)
     column = share or "count"
-    values = to_numeric(Series(columns[column], dtype=object), errors="coerce").astype(float)
+    values = as_numbers(Series(columns[column], dtype=object), column, table.where)
     most = 1.0 if share else float(2**53)
-    if (wrong := np.flatnonzero(~values.between(0, most))).size:
+    if (wrong := np.flatnonzero(~((values >= 0) & (values <= most)))).size:
         wanted = "a share from 0 to 1" if share else "a number from 0 up"
         problem = f"the column {column}: expected {wanted}, not {columns[column][wrong[0]]!r}"
         raise table.error(int(wrong[0]), problem)

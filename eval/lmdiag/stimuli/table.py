@@ -17,7 +17,7 @@ from typing import Any
 from lmdiag import diagnostics
 from lmdiag.diagnostics import CORE, SENTENCES, Column
 from lmdiag.diagnostics.base import MOST_LEVELS, levels_of
-from lmdiag.table_files import ROW_NAMES, Problems, Table
+from lmdiag.table_files import ROW_NAMES, Problems, Table, as_numbers, written_text
 from lmdiag.text import shortened
 from lmdiag.types import BadInput
 
@@ -161,8 +161,13 @@ def _core_values(table: Table, column: Column, values: Sequence[Any]) -> list[An
 
 def _values(table: Table, column: Column, values: Sequence[Any]) -> list[Any]:
     """The values of a column in its type."""
+    from pandas import Series
+
     if {*map(type, values)} == {_UNCHANGED[column.type]}:
         return [*values]
+    if column.type == "number":
+        numbers = as_numbers(Series([*values], dtype=object), column.name, table.where)
+        return [None if number != number else number for number in numbers.tolist()]
     found = []
     for row, value in enumerate(values):
         try:
@@ -179,17 +184,13 @@ def _value(kind: str, value: Any) -> Any:
     if value is None or (kind != "text" and value == ""):
         return None
     if kind == "text":  # integers too, because items are often numbered
-        if not isinstance(value, str | int) or isinstance(value, bool):
+        is_whole = isinstance(value, float) and value.is_integer()
+        if not (isinstance(value, str | int) or is_whole) or isinstance(value, bool):
             raise ValueError(f"expected text, not {value!r}")
-        return str(value)
-    if kind == "boolean":
-        if str(value).lower() not in _TRUTH:
-            raise ValueError(f"expected true or false, not {value!r}")
-        return _TRUTH[str(value).lower()]
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"expected a number, not {value!r}") from None
+        return written_text(value)
+    if str(value).lower() not in _TRUTH:
+        raise ValueError(f"expected true or false, not {value!r}")
+    return _TRUTH[str(value).lower()]
 
 
 def _words(value: Any) -> list[str]:
