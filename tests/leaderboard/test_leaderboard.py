@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 import yaml
 from filelock import FileLock
@@ -24,6 +25,7 @@ from lmdiag.hub.benchmark import leaderboard_figures
 from lmdiag.hub.publish import plan_leaderboard
 from lmdiag.hub.requests import RunRequest, parse_request
 from lmdiag.leaderboard import board as board_module
+from lmdiag.leaderboard import site
 from lmdiag.leaderboard.board import Board
 from lmdiag.leaderboard.child import check_model, child_environment
 from lmdiag.leaderboard.entries import RankedEntry, ranked, read_requests
@@ -414,3 +416,11 @@ def test_hostile_text_stays_text(board, demo_dir, tmp_path):
     for path in tmp_path.glob("board/*.*"):
         categories = {unicodedata.category(c) for c in path.read_text() if c != "\n"}
         assert not categories & {"Cc", "Cf", "Cs", "Zl", "Zp"}, path
+
+
+def test_of_names_in_a_chart_that_would_overlap_the_higher_one_stands():
+    values = {"weak": 0.40, "strong": 1.0, "medium": 0.97, "large": 0.97}
+    data = pd.DataFrame({"name": [*values], "value": [*values.values()], "is_large": False})
+    data.loc[3, "is_large"] = True  # whose name stands left of its point
+    sizes = pd.Series([8.0, 8.0, 8.1, 10.0])
+    assert site._apart(data, sizes) == ["weak", "strong", "", "large"]

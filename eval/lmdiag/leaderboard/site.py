@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lmdiag import diagnostics
 from lmdiag.comparison import compare_all
@@ -29,12 +29,17 @@ from lmdiag.results.published import human_facts
 from lmdiag.text import change_texts, shortened, visible
 from lmdiag.types import BadInput
 
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
 _FACTS = "id", "commit", "kind", "architecture", "dtype", "quantization", "n_parameters", "cased"
 """On a model, in `leaderboard.json`."""
 _KINDS = {"masked": "var(--c1)", "causal": "var(--c2)", "seq2seq": "var(--c3)", "mntp": "var(--c4)"}
 """Kind of model -> colour of its points."""
 _NAME = 24
 """Characters of the name beside a point."""
+_PIXELS, _LETTER, _LINE = 300, 6, 0.06
+"""Width of a chart and of a letter in pixels, and height of a name as a share of its axis."""
 
 
 def check_target(out: Path) -> None:
@@ -140,7 +145,10 @@ def _compared(rows: Sequence[RankedEntry]) -> dict[str, Any]:
 
 
 def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
-    """Returns the chart of a figure that some row has; points have the names of their models."""
+    """Returns the chart of a figure that some row has; points have the names of their models.
+
+    Of names that would overlap, that of the higher point stands; the table has them all.
+    """
     import altair as alt
     import numpy as np
     import pandas as pd
@@ -161,6 +169,7 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     # names of the larger models stand left of their points, inside of the chart
     sizes = np.log10(data["at"])
     data["is_large"] = sizes > (sizes.min() + sizes.max()) / 2
+    data["name"] = _apart(data, sizes)
     names = [
         alt.Chart()
         .mark_text(dx=-7 if is_large else 7, align="right" if is_large else "left",
@@ -172,3 +181,21 @@ def _chart(column: Mapping[str, Any], rows: Sequence[RankedEntry]) -> str:
     colors = [_KINDS[kind] for kind in distinct(data, "series")]
     plot = line_plot(data, x, *names, form="%", joined=(), colors=colors, heights=(200, 200))
     return svg(plot.to_dict(), 380)
+
+
+def _apart(data: DataFrame, sizes: Series) -> list[str]:
+    """The names of points from the highest on, without those that would overlap another name."""
+    width = _PIXELS / ((sizes.max() - sizes.min()) or 1.0)
+    placed: list[tuple[float, float, float]] = []
+    names = dict.fromkeys(data.index, "")
+    for row in data.sort_values("value", ascending=False, kind="stable").itertuples():
+        length = _LETTER * len(row.name)
+        left = width * (sizes[row.Index] - sizes.min()) - length * row.is_large
+        is_free = all(
+            left > end or left + length < start or abs(row.value - value) > _LINE
+            for start, end, value in placed
+        )
+        if is_free:
+            placed.append((left, left + length, row.value))
+            names[row.Index] = row.name
+    return [names[index] for index in data.index]
