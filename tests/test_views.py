@@ -16,6 +16,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from invented_runs import make_run
+from parsed import ParsedPage
 from sentence_files import suite_of
 from shown import plots_of
 
@@ -204,7 +205,10 @@ def check_figures(runs):
 
 
 def check_tables(runs):
-    """LaTeX, Markdown and Word have the same cells, among them each figure and each difference."""
+    """LaTeX, Markdown and Word have the same cells; they and the page have all that is compared.
+
+    That is each figure, and of two runs each difference.
+    """
     output = output_of(Report(runs))
     sections = [section._replace(plots=()) for section in output.sections]
     output = replace(output, sections=sections)
@@ -221,6 +225,8 @@ def check_tables(runs):
     }
     differences = lmdiag.compare(*runs) if len(runs) > 1 else []
     values |= {numbers.signed(x.difference, x.statistic) for x in differences}
+    page = ParsedPage(formats.printed(output, "html", 60.0))
+    assert values - {numbers.UNDEFINED} <= {text.strip() for text in page.texts}
     for name, found in cells.items():
         assert found <= cells["markdown"], name  # a divided table has n in its headings
         shown = {text for _, cell in found for text in (cell, cell.partition(" [")[0])}

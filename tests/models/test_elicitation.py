@@ -175,7 +175,7 @@ def test_runs_comparisons_and_multiverses(command):
     assert paths[1].name == f"{paths[0].name}-elicitationchoice"
     run = load_run(paths[1])
     rows = headline_rows("role88", ReportFigures.of([run.results]))
-    assert [row.label for row in rows] == ["sensitivity", "position bias", "mass on labels"]
+    assert [row.labels[0] for row in rows] == ["sensitivity", "position bias", "mass on labels"]
     page = (paths[1] / "report.html").read_text("utf-8")
     assert "share of the good option" in page
     assert not re.search(r"p\(good|top words|words are compared|by probability and cloze", page)

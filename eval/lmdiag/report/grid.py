@@ -99,6 +99,8 @@ class GridRow(NamedTuple):
         depth: steps by which the first label is indented.
         cells: parallel to the headings of the grid.
         is_published, is_human: whether these are published figures, or the human baseline.
+        human: the human baseline of a headline figure, which pages show; None where the data do
+            not contain it.
     """
 
     labels: tuple[str, ...]
@@ -106,6 +108,7 @@ class GridRow(NamedTuple):
     cells: tuple[CellText, ...]
     is_published: bool = False
     is_human: bool = False
+    human: Figure | None = None
 
     @property
     def is_heading(self) -> bool:
@@ -144,6 +147,19 @@ class Grid(NamedTuple):
     def is_percent(self) -> bool:
         """Whether all figures are in percent."""
         return self.unit == PERCENT
+
+    def shades(self, column: int) -> list[int]:
+        """Returns the shade of each cell of a column, 0 to 8.
+
+        Of percentages it is that of 100, else between the lowest and the highest value.
+        """
+        figures = [row.cells[column].figure for row in self.rows]
+        values = [figure.value if figure else None for figure in figures]
+        known = [value for value in values if value is not None] or [0.0]
+        is_percent = any(figure.is_percent for figure in figures if figure)
+        low, high = (0.0, 1.0) if is_percent else (min(known), max(known))
+        span = high - low or 1.0
+        return [0 if value is None else round(8 * (value - low) / span) for value in values]
 
     @property
     def chance_levels(self) -> str:

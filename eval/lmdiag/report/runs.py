@@ -26,18 +26,17 @@ from lmdiag.report.comparisons import (
 )
 from lmdiag.report.designs import designs_of
 from lmdiag.report.findings import models_findings, prediction_findings, run_findings
-from lmdiag.report.grid import Grid, chance_legend, text_grid, wrapped
+from lmdiag.report.grid import PUBLISHED, Grid, GridRow, chance_legend, text_grid, wrapped
 from lmdiag.report.item_list import item_list
 from lmdiag.report.items import choose, items
 from lmdiag.report.output import Deferred, ItemList, Output, Section
 from lmdiag.report.remarks import against_chance
 from lmdiag.report.selections import ReportFigures, chosen_run, headlines
-from lmdiag.report.tables import HeadlineRow, headline_rows, overview, sections
+from lmdiag.report.tables import overview, sections
 from lmdiag.results import Results, Run, cited_signature
 from lmdiag.results.figures import figures as figures_of_runs
 from lmdiag.results.published import REFERENCES
 from lmdiag.results.run import joined_runs
-from lmdiag.text import visible
 from lmdiag.types import FOUND_DESIGN, BadInput, DesignOptions
 
 _WORDS = 40
@@ -284,23 +283,12 @@ def _headline(report: Report) -> Section:
     if is_further:
         title, short_title = "Further measures", "Further"
     return section._replace(
-        title=title, short_title=short_title, is_folded=is_further, notes=_not_shown(report),
+        title=title, short_title=short_title, is_folded=is_further,
         remarks=[*section.remarks, *(against_chance(figures) if n > 1 else ())],
-        anchor="headline", layout="headline", content=lambda: _headline_content(report),
+        anchor="headline", layout="headline",
+        content=lambda: _headline_content(report, section.tables),
         plots=Deferred(lambda: report.ranked),
     )  # fmt: skip
-
-
-def _not_shown(report: Report) -> list[str]:
-    """Where the figures are of checkpoints and layers between the first and the last."""
-    order = labels.order_of([run.results for run in report.runs])
-    n = len(report.runs)
-    if order is None or not len(report.detailed) < n <= MOST_BESIDE:
-        return []
-    return [
-        f"The table has the first and the last of the {n} {order.plural}. All {n} are in the "
-        "charts below it, and in the folded tables of each diagnostic."
-    ]
 
 
 def _title(report: Report) -> str:
@@ -319,26 +307,31 @@ def _has_response(report: Report) -> bool:
     return len(tested) == len(figures.tasks) and not has_shares
 
 
-def _headline_content(report: Report) -> dict[str, Any]:
-    """What the page shows of the headline figures."""
+def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
+    """What the page shows of the headline figures, whose tables are given."""
     figures = report.figures
     results = [source.results for source in figures.sources]
-    close = figures.of_runs(report.detailed)
     is_table = len(results) > MOST_BESIDE
-    by_task = [
-        (figures.diagnostic(section.task).title, headline_rows(section.task, close))
-        for section in report.sections
-    ]
-    rows = [row for _, of_task in by_task for row in of_task]
-    asks = labels.asked(results[0])
-    return {
-        "samples": _samples(figures), "is_table": is_table, "several": len(results) > 1,
-        "legend": _headline_legend(rows, asks, n=len(results), is_table=is_table),
-        "facts": _headline_facts(rows, several=len(results) > 1), "headlines": by_task,
-        "has_scale": any(row.is_percent for row in rows),
+    legend = _headline_legend(grids, labels.asked(results[0]), n=len(results), is_table=is_table)
+    content = {"samples": _samples(figures), "legend": legend, "is_table": is_table, "grids": grids}
+    if not is_table:
+        looks = {figures.sources[i].label: look for look, i in enumerate(report.detailed, start=1)}
+        cells = [cell for grid in grids for row in grid.rows for cell in row.cells]
+        has_scale = any(cell.figure.is_percent for cell in cells if cell.figure)
+        return content | {"looks": looks, "has_scale": has_scale}
+    titles = {
+        diagnostic.title: diagnostic.short_title
+        for diagnostic in map(figures.diagnostic, figures.tasks)
+    }
+    rows: dict[str, dict[int, GridRow]] = {}  # label -> number of a table -> its row there
+    for number, grid in enumerate(grids):
+        for row in grid.rows:
+            rows.setdefault(row.labels[0], {})[number] = row
+    return content | {
         "ranked": [plot for plot in report.ranked if not plot.is_repeated],
-        "close": [source.label for source in close.sources], "sources": figures.sources,
-        "grouped": _columns(figures) if is_table else [], **_sizes(results, report.trends),
+        "titles": titles, "rows": rows,
+        "models": [source.label for source in figures.sources],
+        **_sizes(results, report.trends),
     }  # fmt: skip
 
 
@@ -467,26 +460,22 @@ def _method(asked: str) -> Iterator[str]:
         )
 
 
-def _headline_facts(rows: Sequence[HeadlineRow], *, several: bool) -> list[str]:
-    """Which facts the table of a few models has columns for."""
-    facts = {"n"}.union(name for row in rows for name, text in row.facts.items() if text)
-    facts -= {"published"} if several else {*REFERENCES.values()} if "published" in facts else set()
-    names = ("n", "chance", "published", *REFERENCES.values(), "human")
-    return [name for name in names if name in facts]
-
-
-def _headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table: bool) -> str:
+def _headline_legend(grids: Sequence[Grid], asks: str, *, n: int, is_table: bool) -> str:
     """What the headline figures of `n` models, and the marks beside them, mean.
 
     `asks` is what the models are asked; many models are in the rows of a table.
     """
+    rows = [row for grid in grids for row in grid.rows]
     cells = [cell for row in rows for cell in row.cells]
-    kinds = {cell.figure.is_percent for cell in cells if cell.figure}
+    known = [cell.figure for cell in cells if cell.figure]
+    kinds = {figure.is_percent for figure in known}
+    names = {heading.label for grid in grids for heading in grid.headings}
+    names |= {label for row in rows for label in row.labels}
     units = "surprisal in bits"
     units += "" if asks == "sentences" else ", and rank as the place among all words"
     chance = "Chance is" if is_table else "The dashed line is chance:"
-    has_chance = any(row.facts["chance"] for row in rows)
-    legend = chance_legend(cell.figure for cell in cells)
+    has_chance = any(figure.chance is not None for figure in known)
+    legend = chance_legend(known)
     sentences = {
         "A cell is the darker, the higher its value.": is_table,
         f"{units.capitalize()}, with 95% intervals.": True not in kinds,
@@ -494,23 +483,15 @@ def _headline_legend(rows: Sequence[HeadlineRow], asks: str, *, n: int, is_table
         "Percent with 95% intervals.": kinds == {True},
         f"◇ is the published figure of {'a' if n > 1 else 'this'} model.":
             not is_table and any(cell.published for cell in cells),
+        "* lies outside the 95% interval.":
+            any("*" in cell.value for row in rows if row.is_published for cell in row.cells),
         "The figures of BERT are those of Ettinger (2020).":
-            any(row.facts[name] for row in rows for name in REFERENCES.values()),
+            any(f"{name}, {PUBLISHED}" in names for name in REFERENCES.values()),
         "❘ is the human baseline.": not is_table and any(row.human for row in rows),
         f"{chance} the expected figure of a model that guesses.": has_chance,
         f"{legend}.": has_chance and legend != "",
     }  # fmt: skip
     return " ".join(sentence for sentence, is_needed in sentences.items() if is_needed)
-
-
-def _columns(figures: ReportFigures) -> list[tuple[str, list[HeadlineRow]]]:
-    """The columns of the table of many models, with the title of their diagnostic."""
-    columns = []
-    for task in figures.tasks:
-        rows = headline_rows(task, figures)
-        if defined := [row for row in rows if row.values.count(None) < len(row.values)]:
-            columns.append((visible(figures.diagnostic(task).short_title), defined))
-    return columns
 
 
 def _sizes(results: Sequence[Results], trends: Sequence[Plot]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -27,7 +27,7 @@ from lmdiag.report.grid import (
 from lmdiag.report.output import Section
 from lmdiag.report.remarks import remarks_below, remarks_on_overview, remarks_on_rows
 from lmdiag.report.selections import HUMAN, ReportFigures, figures_of_sets, headlines
-from lmdiag.results import Figure, FigureKey, cited_signature
+from lmdiag.results import FigureKey, cited_signature
 from lmdiag.results.published import REFERENCES, PublishedFigure, reference_figures
 from lmdiag.text import visible
 
@@ -188,74 +188,6 @@ def _tables(
 # ---- headline figures ----------------------------------------------------------------------------
 
 
-class HeadlineRow(NamedTuple):
-    """A headline figure of some models.
-
-    Attributes:
-        label, key: its heading, and its address.
-        cells: the figure of each model.
-        human: the human baseline; None where the data do not contain it.
-        facts: n, chance, published, models of the paper and human -> text; "" where unknown.
-    """
-
-    label: str
-    key: FigureKey
-    cells: Sequence[CellText]
-    human: Figure | None
-    facts: dict[str, str]
-
-    @property
-    def is_percent(self) -> bool:
-        """Whether it has a place on a scale from 0 to 100."""
-        return next(cell.figure.is_percent for cell in self.cells if cell.figure)
-
-    @property
-    def values(self) -> list[float | None]:
-        """The value of each model, None where it is not defined."""
-        return [cell.figure.value if cell.figure else None for cell in self.cells]
-
-    @property
-    def shades(self) -> list[int]:
-        """The shade of each cell, 0 to 8: of 100 percent, else between lowest and highest value."""
-        values = [value for value in self.values if value is not None] or [0.0]
-        low, high = (0.0, 1.0) if self.is_percent else (min(values), max(values))
-        span = high - low or 1.0
-        return [0 if value is None else round(8 * (value - low) / span) for value in self.values]
-
-
-def headline_rows(task: str, figures: ReportFigures) -> list[HeadlineRow]:
-    """Returns the headline figures of a task that any of the runs has."""
-    rows = []
-    table = headlines(task, figures)
-    addresses = table["address"].tolist()
-    references = {
-        name: {addresses[row]: cell for row, cell in cells_of.items()}
-        for name, cells_of in _reference_cells(figures, table).items()
-    }
-    by_address: dict[str, list[dict[str, Any]]] = {}
-    columns = ["address", "run", "figure", "reported", "human", "heading", *FigureKey._fields]
-    for record in table[columns].to_dict("records"):  # of few figures, pandas' groups take longer
-        by_address.setdefault(record["address"], []).append(record)
-    for address, of_figure in by_address.items():
-        cells = [CellText("")] * len(figures.sources)
-        for record in of_figure:
-            cells[record["run"]] = cell_of(record["figure"], record["reported"])
-        first = of_figure[0]
-        figure = first["figure"]
-        human = first["human"]
-        facts = {
-            "n": "" if figure.n is None else f"{figure.n:,}",
-            "chance": "" if figure.chance is None else numbers.number(figure.chance, "share"),
-            "published": numbers.published(cells[0].published, figure),
-            "human": numbers.value(human) if human else "",
-        }
-        for name in REFERENCES.values():
-            facts[name] = str(references.get(name, {}).get(address, ""))
-        key = FigureKey(*(first[name] for name in FigureKey._fields))
-        rows.append(HeadlineRow(first["heading"], key, cells, human, facts))
-    return rows
-
-
 def overview(figures: ReportFigures) -> Section:
     """Returns the headline figures of all tasks, with the figures of the paper's models.
 
@@ -284,10 +216,7 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
     """A row per headline figure and a column per model; of one model, p has a column."""
     rows = []
     for task in figures.tasks:
-        of_task = []
-        for row in headline_rows(task, figures):
-            references = (CellText(row.facts[name]) for name in REFERENCES.values())
-            of_task.append(GridRow((visible(row.label),), 0, (*row.cells, *references)))
+        of_task = headline_rows(task, figures)
         title = visible(figures.diagnostic(task).short_title)
         rows += with_heading(title, of_task) if len(figures.tasks) > 1 else of_task
     if not rows:
@@ -300,6 +229,33 @@ def _overview_of_few(figures: ReportFigures) -> Grid:
         grid = grid._replace(headings=(*grid.headings, Heading("p")), rows=tuple(rows))
     columns = range(len(grid.headings))
     return grid.of_columns([i for i in columns if any(row.cells[i].value for row in grid.rows)])
+
+
+def headline_rows(task: str, figures: ReportFigures) -> list[GridRow]:
+    """Returns the headline figures of a task that any of the runs has.
+
+    Cells are those of the runs, then those of the models of the paper.
+    """
+    table = headlines(task, figures)
+    addresses = table["address"].tolist()
+    references = {
+        name: {addresses[row]: cell for row, cell in cells_of.items()}
+        for name, cells_of in _reference_cells(figures, table).items()
+    }
+    by_address: dict[str, list[dict[str, Any]]] = {}
+    columns = ["address", "run", "figure", "reported", "human", "heading"]
+    for record in table[columns].to_dict("records"):  # of few figures, pandas' groups take longer
+        by_address.setdefault(record["address"], []).append(record)
+    rows = []
+    for address, of_figure in by_address.items():
+        cells = [CellText("")] * len(figures.sources)
+        for record in of_figure:
+            cells[record["run"]] = cell_of(record["figure"], record["reported"])
+        for name in REFERENCES.values():
+            cells.append(references.get(name, {}).get(address, CellText("")))
+        first = of_figure[0]
+        rows.append(GridRow((visible(first["heading"]),), 0, tuple(cells), human=first["human"]))
+    return rows
 
 
 def _p_of(row: GridRow) -> CellText:
