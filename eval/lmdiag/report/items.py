@@ -238,11 +238,11 @@ def _rows(
         expected=Series(expected, table.index, object),
         surprisal=table["surprisal"],
         probability=table["probability"],
-        rank=Series(predictions.rank if asks == "word" else None, table.index, "Int64"),
-        n_tokens=Series(predictions.n_tokens if is_sentence else None, table.index, "Int64"),
+        rank=Series(predictions.rank if asks == "word" else None, table.index, object),
+        n_tokens=Series(predictions.n_tokens if is_sentence else None, table.index, object),
         value=-table["surprisal"] if is_sentence else table["probability"],
         top=Series(tops, table.index, object),
-        place=Series([place_of_expected(top) for top in tops], table.index, "Int64"),
+        place=Series([place_of_expected(top) for top in tops], table.index, object),
     )
 
 
