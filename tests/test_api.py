@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("outside_of_commands")
 
 TASKS = ("cprag102", "role88", "neg136", "agreement")
 NAMES = ("bert", "gpt2")
-LIMIT = 60
+LIMIT = 24
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,7 @@ def printed_figures(part):
     return [("accuracy@5", "subset", subset)], sensitivities
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_original_scorer(original_outputs, data_dir, command):
     """34 figures of each of four models; with them 60 published ones are made from their files."""
     n_equal = 0

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import random
 import socket
 import subprocess
@@ -226,6 +225,7 @@ def test_a_worker_ends_with_a_launcher_that_is_killed(system):
         assert started.stdout.read() == ""  # the worker, which had it too, has ended
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_one_line(tmp_path):
     """Where Slurm or a script starts the processes; torchrun itself ends before it starts any."""
     with socket.socket() as taken:
@@ -233,15 +233,15 @@ def test_a_port_that_is_taken_is_one_line(tmp_path):
         taken.listen()
         port = str(taken.getsockname()[1])
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": "0", "WORLD_SIZE": "2"}
-        done = subprocess.run(
-            [sys.executable, "-m", "lmdiag", "run", "--model", "demo:causal", "--data", "demo"],
-            env=os.environ | meeting | {"LOCAL_RANK": "0"}, cwd=tmp_path, capture_output=True,
-            text=True, timeout=600,
-        )  # fmt: skip
-    assert done.returncode == 2
-    *_, line = done.stderr.splitlines()
+        words = ["run", "--model", "demo:causal", "--data", "demo", "--output", str(tmp_path)]
+        log = tmp_path / "log"
+        child = started(run_and_leave, words, log=log, LOCAL_RANK="0", **meeting)
+        child.join(HANG)
+    error = log.with_suffix(".err").read_text()
+    assert child.exitcode == 2
+    *_, line = error.splitlines()
     assert line.startswith(f"lmdiag: error: processes cannot meet at 127.0.0.1:{port} (")
-    assert "Traceback" not in done.stderr
+    assert "Traceback" not in error
 
 
 def test_a_process_that_loses_another_or_shares_its_error_says_so(monkeypatch):
