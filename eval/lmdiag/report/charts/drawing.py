@@ -99,7 +99,7 @@ def layered(data: pd.DataFrame, *layers: Any, height: float) -> Any:
 
 def has(data: pd.DataFrame, column: str) -> bool:
     """Returns whether any row has a value in a column; an empty text is none."""
-    return column in data and any(x != "" and not pd.isna(x) for x in data[column].tolist())
+    return column in data and any(not pd.isna(x) and x != "" for x in data[column].tolist())
 
 
 def distinct(data: pd.DataFrame, column: str) -> list[Any]:
