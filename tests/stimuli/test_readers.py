@@ -356,6 +356,25 @@ def test_a_condition_in_names_of_items_is_named_with_its_split(form, split):
     assert len(analyse_rows(responses, response="rt", split=f"item={split}").items) == 8
 
 
+def test_items_that_two_columns_name_are_not_divided_again():
+    cells = [(data, n, tense) for data in ("exp1", "exp2") for n in "1234" for tense in "ab"]
+    texts = [f"The dog{n} {data} sat {tense} in hut{n} {data}." for data, n, tense in cells]
+    data, items, tenses = zip(*cells, strict=True)
+    rows = {"dataset": data, "item": items, "tense": tenses, "sentence": texts}
+    design = design_of(stimuli.load(rows), DesignOptions(item=("dataset", "item")))
+    assert (design.n_items, [*design.levels], design.warnings) == (8, ["tense"], [])
+    responses = pd.DataFrame({**rows, "rt": range(16)}).drop(columns="sentence")
+    analysed = analyse_rows(responses, response="rt", item=["dataset", "item"])
+    assert not [note for note in analysed.notes if "--split" in note]
+
+
+def test_how_often_a_word_was_given_is_no_condition():
+    words = {"item": [*"1122"], "context": [*"aabb"], "word": [*"cded"], "count": [2, 1, 2, 1]}
+    design = design_of(stimuli.load(words, responses=True))
+    assert (design.n_items, design.levels) == (2, {})
+    assert design.rows == ["item 1: a [c]"]
+
+
 def test_words_that_continue_most_sentences_are_not_left_out():
     """One fragment may have the word in it, and contexts may stand before the fragments."""
     rows = {"sentence": ["He gave the boy", "A dog", "She saw", "They sold"]}

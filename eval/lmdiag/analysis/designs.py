@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -198,6 +198,8 @@ def analyse_table(
     found = Uses()
     if "item" in table:
         found = uses_of(rows.data_of(table), conditions, response)
+        if len(item) > 1:  # names that were joined are not divided again
+            found = replace(found, split="")
         cells = [rows.column_of(table, name) for name in found.levels]
         reads = _read_lines(table, response, dict(zip(found.levels, cells, strict=True)), found)
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]

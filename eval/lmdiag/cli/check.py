@@ -11,7 +11,6 @@ from lmdiag import stimuli
 from lmdiag.cli import options
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout, as_typed
-from lmdiag.stimuli.shown import first_rows
 from lmdiag.table_files import Table
 from lmdiag.text import truncated, visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, FactorOptions, TableOptions
@@ -114,10 +113,12 @@ def _lines(rows: Stimuli, options: DesignOptions) -> Iterator[str]:
     design = design_of(rows, options)
     if design is None:
         yield f"{rows.task}: {len(rows):,} rows"
-        if rows.form == "cloze":
-            yield f"items       {len({*rows.columns()['item']}):,}, with the words that people gave"
-            yield from (f"responses   {note}" for note in rows.notes)
-            yield from (f"reads       {line}" for line in first_rows(rows))
+        return
+    if rows.form == "cloze":
+        yield f"{rows.task}: {design.n_rows:,} rows"
+        yield f"items       {design.n_items:,}, with the {design.form}"
+        yield from (f"responses   {note}" for note in rows.notes)
+        yield from (f"reads       {line}" for line in design.rows)
         return
     columns = rows.columns()
     yield f"{rows.task}: {design.n_rows:,} {design.form}"

@@ -80,7 +80,7 @@ def designs_of(runs: Sequence[Run], options: DesignOptions = FOUND_DESIGN) -> li
         warnings = [visible(f"warning: {line}") for line in (found.warnings if found else ())]
         items = item_columns(options_of_all, rows.columns())
         has_items = all(any(rows.columns().get(name, ())) for name in items)
-        if has_items and task not in diagnostics.built_in():
+        if has_items and task not in diagnostics.built_in() and rows.form != "cloze":
             try:
                 section = _design(having, task, dict(arguments))
             except BadInput as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import combinations
 from math import prod
@@ -42,7 +42,12 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
 _SHARES = "shares of people, for spearman_human"
-_FORMS = {"": "words in context", "sentences": "sentences", "minimal_pairs": "sentences of pairs"}
+_FORMS = {
+    "": "words in context",
+    "cloze": "words that people gave",
+    "sentences": "sentences",
+    "minimal_pairs": "sentences of pairs",
+}
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,11 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
     columns = stimuli.columns()
+    if stimuli.form == "cloze":  # how often a word was given is no condition
+        texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
+        n_items = len({*columns["item"]})
+        rows = first_rows(stimuli)
+        return Design(len(stimuli), _FORMS["cloze"], n_items=n_items, texts=texts, rows=rows)
     filled_texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
     texts = [name for name in filled_texts if (name != "sentence") == stimuli.asks_words]
     unread = dict.fromkeys((name for name in filled_texts if name not in texts), "not read")
@@ -134,6 +144,8 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     named = [name for name in named if name in others]
     levels = item_levels(table, named)
     uses = uses_of_levels(levels, named)
+    if len(names) > 1:  # names that were joined are not divided again
+        uses = replace(uses, split="")
     design = _Found(stimuli, table, levels, uses, others)
     return Design(
         len(stimuli),
