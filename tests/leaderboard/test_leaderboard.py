@@ -226,6 +226,7 @@ def test_no_attack_changes_the_honest_row(board, demo_dir):
     assert by_name["org/not-there"]["claimed"][FIRST] == 1.0
     page = ParsedPage((root / "board/index.html").read_text()).text
     assert page.count("claimed figures differ") == 2  # on the row and in the legend
+    assert re.search(r"Of 3 models, org/\s?honest\s+has\s+the highest mean above chance, \d", page)
     assert page.index("Requests without a run") < page.index("not-there")
     # A run that is not that of its request is not used.
     folder = board.folder(honest)
