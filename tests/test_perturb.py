@@ -78,6 +78,7 @@ def test_the_order_depends_on_seed_item_and_run_alone():
 
 
 def test_mistakes_are_named(cprag, role):
+    assert perturb.chosen(["none"], ["cprag102"]) == ()
     for asked, message in (
         (["shuff"], r"'shuff' \(did you mean 'shuf'\?\): choose"),
         (["none", "shuf"], "--perturb none cannot be combined"),
