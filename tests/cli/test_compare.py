@@ -94,6 +94,18 @@ def test_folders_and_names_of_runs(command):
     assert f"results has several runs: name one of them, as {copies[0]}" in error
 
 
+def test_runs_on_other_rows_are_reported_side_by_side_without_differences(command):
+    runs = [
+        make_run(command.folder / f"run{limit}", command.data, Protocol(limit=limit))
+        for limit in (None, 6)
+    ]
+    why = f"{runs[0]} and {runs[1]} cannot be compared: their signatures differ in data"
+    code, out, err = command("report", *runs, "--format", "text")
+    assert (code, err) == (0, "")
+    assert f"no differences: {why}" in " ".join(out.split())
+    assert why in command.refused("report", *runs)
+
+
 def test_across_options(command):
     prompted = Protocol(prompt="Go on: {context}", unit="word")
     plain, other = (

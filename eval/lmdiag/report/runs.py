@@ -338,7 +338,8 @@ def _headline_content(report: Report, grids: Sequence[Grid]) -> dict[str, Any]:
 def _differences(report: Report) -> Section:
     """The differences between the runs, which are compared when a format asks for them.
 
-    Of runs on other data or by other protocols there is no table, and only charts refuse them.
+    Of runs on other data or by other protocols there is no table, but a line that says why; charts,
+    and so pages, refuse them.
     """
     base = report.figures.sources[0].label
     are_many = len(report.runs) > MOST_BESIDE
@@ -354,8 +355,11 @@ def _differences(report: Report) -> Section:
             yield from difference_tables(report.comparisons)
 
     def remarks() -> Iterator[str]:
-        with suppress(BadInput):
+        try:
             tests = [c for pair in report.comparisons for c in pair.comparisons.values()]
+        except BadInput as error:
+            yield f"no differences: {error}"
+        else:
             yield from notes(tests) + not_compared(report.runs)
 
     def plots() -> Iterator[Plot]:
