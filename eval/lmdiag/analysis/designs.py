@@ -198,7 +198,7 @@ def analyse_table(
     found = Uses()
     if "item" in table:
         found = uses_of(rows.data_of(table), conditions, response)
-        if len(item) > 1:  # names that were joined are not divided again
+        if len(item) > 1:  # joined names are not split again
             found = replace(found, split="")
         cells = [rows.column_of(table, name) for name in found.levels]
         reads = _read_lines(table, response, dict(zip(found.levels, cells, strict=True)), found)

@@ -108,13 +108,12 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if stimuli.task in diagnostics.built_in() or stimuli.form not in _FORMS:
         return None
     columns = stimuli.columns()
-    if stimuli.form == "cloze":  # how often a word was given is no condition
-        texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
-        n_items = len({*columns["item"]})
-        rows = first_rows(stimuli)
-        return Design(len(stimuli), _FORMS["cloze"], n_items=n_items, texts=texts, rows=rows)
+    form = _FORMS[stimuli.form]
     filled_texts = [name for name in TEXT_COLUMNS if any(columns.get(name, ()))]
     texts = [name for name in filled_texts if (name != "sentence") == stimuli.asks_words]
+    if stimuli.form == "cloze":  # the counts of words are not conditions
+        n_items = len({*columns["item"]})
+        return Design(len(stimuli), form, n_items=n_items, texts=texts, rows=first_rows(stimuli))
     unread = dict.fromkeys((name for name in filled_texts if name not in texts), "not read")
     names = item_columns(options, columns)
     named = [column_like(name, columns) for name in options.conditions]
@@ -122,7 +121,6 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     others = [x for x in filled if x in named or x not in (*NO_CONDITIONS, *names)]
     has_shares = "human" in others and stimuli.compared and stimuli.diagnostic.has_shares(columns)
     known_uses = {**({"human": _SHARES} if has_shares else {}), **unread}
-    form = _FORMS[stimuli.form]
     if stimuli.regions:
         form += f" in up to {max(map(len, stimuli.regions))} regions"
     if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
@@ -144,7 +142,7 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     named = [name for name in named if name in others]
     levels = item_levels(table, named)
     uses = uses_of_levels(levels, named)
-    if len(names) > 1:  # names that were joined are not divided again
+    if len(names) > 1:  # joined names are not split again
         uses = replace(uses, split="")
     design = _Found(stimuli, table, levels, uses, others)
     return Design(

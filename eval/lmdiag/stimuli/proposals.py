@@ -547,7 +547,7 @@ def naming_option(columns: Mapping[str, Sequence[Any]], command: str) -> str:
 def columns_of_words(columns: Mapping[str, Sequence[Any]] | DataFrame) -> Mapping[str, str]:
     """Returns text, position and word -> columns of a table with a row per word; {} for others.
 
-    There is no text where no column tells texts apart.
+    The key `text` is missing if no column identifies the texts.
     """
     found = TableLayout(dict(columns.items())).words()
     return found.columns if found else {}

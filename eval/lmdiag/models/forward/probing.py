@@ -69,8 +69,8 @@ _FEWEST_HIDDEN = 8
 """Masked tokens that show where a model answers, at least."""
 
 _LEAD_GAIN, _STANDARD_ERRORS = 0.5, 5.0
-"""Nats per token by which answers at another place are better, and standard errors by which they
-are no chance."""
+"""Nats per token by which answers at another place must be better, and the number of standard
+errors that this difference must exceed."""
 
 _SIMPLER: Mapping[Layout, Layout] = {"packed": "equal", "equal": "alone", "alone": "alone"}
 """Layout -> the one in which the short rows are read without the long one."""
