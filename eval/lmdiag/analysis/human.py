@@ -30,7 +30,7 @@ from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text,
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
 from lmdiag.stimuli.kinds import dividing_columns, values_of
-from lmdiag.stimuli.proposals import columns_of_words, is_one_text, naming_option
+from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import read_lines
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts

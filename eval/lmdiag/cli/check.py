@@ -10,7 +10,8 @@ from typing import Annotated
 from lmdiag import stimuli
 from lmdiag.cli import options
 from lmdiag.stimuli import Stimuli
-from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout, as_typed
+from lmdiag.stimuli.layouts import as_typed
+from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout
 from lmdiag.table_files import Table
 from lmdiag.text import truncated, visible
 from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, FactorOptions, TableOptions

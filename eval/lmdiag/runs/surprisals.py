@@ -21,7 +21,7 @@ from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
 from lmdiag.stimuli.kinds import values_of
-from lmdiag.stimuli.proposals import is_one_text, naming_option
+from lmdiag.stimuli.other_rows import is_one_text, naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
 from lmdiag.table_files import MISSING, as_frame

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lmdiag.stimuli.forms import without_gaps
-from lmdiag.stimuli.proposals import TableLayout, naming_option
+from lmdiag.stimuli.layouts import TableLayout
+from lmdiag.stimuli.other_rows import naming_option, responses
 from lmdiag.stimuli.reading import first_steps, refuse_options
 from lmdiag.stimuli.table import check
 from lmdiag.table_files import Problems, Table, as_numbers, written_text
@@ -54,7 +55,7 @@ def are_responses(table: Table, options: TableOptions) -> bool:
         return False
     word = next(name for name in columns if folded(name) in ("response", "word"))
     columns["response"] = columns.pop(word)
-    found = TableLayout(columns).responses()
+    found = responses(TableLayout(columns))
     return found is not None and not found.option
 
 
