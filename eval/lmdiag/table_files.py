@@ -55,6 +55,7 @@ _KINDS: dict[type, str] = {list: "a list", dict: "an object", bytes: "binary dat
 # keys of a region in the column `regions`; see docs/specification.md, section 1
 _REGION = {"number", "name", "start", "end"}
 
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?").fullmatch
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+(,\d+)?([eE][+-]?\d+)?").fullmatch
 
 
@@ -251,8 +252,11 @@ class Table:
         without: Collection[str] = (),
     ) -> Table:
         """Returns the rows with made columns in place of some, and lines on how they were read."""
+        from pandas import DataFrame
+
         kept = self.rows.drop(columns=[*without])
-        rows = kept.assign(**_as_objects(made, kept.index))
+        columns = {**dict(kept.items()), **_as_objects(made, kept.index)}
+        rows = DataFrame(columns, index=kept.index, copy=False)
         check_size(self.name, *rows.shape[::-1])
         table = replace(self, rows=rows, notes=(*self.notes, *notes))
         for name in made:
@@ -312,7 +316,13 @@ def read_table(path: Path, *, raw: bool = False, sheet: str = "") -> Table:
     if not filled:
         raise BadInput(f"{place}1: the file is empty; its first line must name the columns")
     (first, first_number, header), *rows = filled
-    if repeated := [line for line, _, cells in rows if cells == header]:
+    repeated = [line for line, _, cells in rows if cells == header]
+    has_numbers = any(map(_NUMBER, header))
+    if has_numbers and (repeated or len({*header}) < len(header)):
+        cells = first_few([*map(repr, header)], 5)
+        problem = f"the first line seems to be a row, with {cells}, and must name the columns"
+        raise BadInput(f"{place}{first}: {problem}: write a line of names above it")
+    if repeated:
         raise BadInput(f"{place}{repeated[0]}: the header is there again: remove this line")
     columns: dict[str, Sequence[Any]] = {}
     for position, name in enumerate(header):

@@ -144,6 +144,8 @@ REFUSED = {
     "ellipsis": ({"context": ["It is...", "A…"], "target": ["x", "y"]}, {}, "context ends in an"),
     "misspelt region": ({"Region01": ["A"], "Regon02": ["b."], "Region03": ["c."]}, {},
                         "'Regon02' is nearly 'region_2'"),
+    "more behind a region": ({"Region1": ["A"], "Region02/verb": ["b"], "Region3": ["c."]}, {},
+                             "'Region02/verb' is nearly 'region_2': give --columns region_2="),
     "separator and regions": ({"region_1": ["A"], "region_2": ["b."]}, {"separator": "*"},
                               r"--separator \*: the regions have columns of their own: leave"),
     "separator and critical": (TEXT, {"separator": " ", "critical": "item"}, "have regions: name"),

@@ -131,6 +131,9 @@ BAD = {
     "swapped letters": (named("frequency", "contrsat"), "'contrsat' is nearly 'contrast': give"),
     "identical rows": (FILE + FILE.split("\n", 1)[1], "own.csv:98: the row is identical to line 2 "
                        "(96 repeated: lines 98, 99, 100, 101, 102 and 91 more): remove them, "),
+    "no header": ("1,1,The key\n1,2,The keys\n", "own.csv:1: the first line seems to be a row, "
+                  "with '1', '1', 'The key', and must name the columns: write a line of names"),
+    "no header, a row twice": ("The,0\nkey,9\nThe,0\n", "own.csv:1: the first line seems to be a"),
     "NaN as context": ("context,target\nNaN,a\n", "own.csv:2: the column context is empty"),
     "NA beside bars": ("item,sentence\n1,NA\n2,B|c\n", "own.csv:2: the column sentence is NA"),
     "NA in a pair": ("sen,wrong_sen\nA,NA\n", "own.csv:2: the column wrong_sen is missing"),
@@ -168,6 +171,10 @@ ODD = {
         .to_csv(index=False), FULL, []),
     "no cell": (FILE.rsplit("\n", 2)[0], FULL, ["left out, since they have no row in some cells of "
                 "grammatical x attractor: 1 of 24 items (24)"]),
+    "kinds of items": (DESIGN.assign(Items=["Critical", "Control"] * 48, ItemNum=DESIGN.item)
+                       .drop(columns="item").to_csv(index=False),
+                       "attractor, frequency and 1 more; not used: ItemNum",
+                       ["no column item: if ItemNum names the items, give --item ItemNum"]),
     "item number used again": (put("item", "11"), "(match, mismatch); not used (7 l", [
         "left out", "item 11, yes, mismatch has 2 texts (lines 7, 43): their mean is analysed"]),
     "no column item": (named("item", "item_nr"), "96 sentences in up to 3 regions; text: "

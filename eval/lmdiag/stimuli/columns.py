@@ -325,7 +325,9 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
     regions = [name for name in names if is_region(name)]
     if regions:
         ends = (re.search(r"\d+$", name) for name in names)
-        known = {*known, *(f"region_{int(end[0])}" for end in ends if end)} - {"sentence"}
+        numbers = [int(end[0]) for end in ends if end]
+        known = {*known, *(f"region_{number}" for number in numbers)} - {"sentence"}
+        known |= {f"region_{number}" for number in range(min(numbers), max(numbers))}
     pair = () if form or "context" in table.columns else pair_of_sentences(names)
     known = known - {"condition"}  # a condition has any name
     problems = []
@@ -334,8 +336,9 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
         what = f"{pair[0]} and {pair[1]} are two sentences in a row"
         which = f"say which is good and which bad, {remedy}, or the other way round"
         problems.append(f"{what}: {which}; or give --wide {' '.join(pair)} if they are conditions")
+    known = {x for x in known - table.columns.keys() if x != "item" or not named("item", names)}
     for name in names:
-        meant = next((x for x in sorted(known - table.columns.keys()) if _is_near(name, x)), "")
+        meant = next((x for x in sorted(known) if _is_near(name, x)), "")
         if meant and name not in {*pair, *regions}:
             remedy = f"give --columns {meant}={shlex.quote(name)}, or rename it"
             problems.append(f"the column {name!r} is nearly {meant!r}: {remedy}")
@@ -343,10 +346,15 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
 
 
 def _is_near(name: str, known: str) -> bool:
-    """Whether two names differ by one letter, or by two that are swapped."""
+    """Whether two names differ by one letter, or by two that are swapped.
+
+    The name of a region may have more behind its number, as in `Region12/verb`.
+    """
     a, b = folded(name), folded(known)
     if a == b or known == "id":
         return False
+    if is_region(known) and re.match(rf"{b}(?!\d)", a):
+        return True
     if len(a) == len(b):
         other = [i for i, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
         is_swap = len(other) == 2 and a[other[0]] == b[other[1]] and a[other[1]] == b[other[0]]

@@ -293,7 +293,8 @@ def _refuse_near_levels(
         levels = levels_of(columns[name]) if name in used else []
         for level, spelling in spellings.items() if levels else ():
             n = levels.count(level)
-            how = "letter case" if level.strip() == level else "blanks at its edges"
+            has_blanks = level.strip() != level or spelling.strip() != spelling
+            how = "blanks at their edges" if has_blanks else "letter case"
             rows = f"{n} row{'s' if n > 1 else ''} as {level!r}"
             rows += f", {levels.count(spelling)} as {spelling!r}"
             problem = f"the column {name} has {rows}, which differ in {how} alone: make them equal"
