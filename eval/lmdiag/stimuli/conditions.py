@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,10 +24,10 @@ from lmdiag.stimuli.codes import (
     n_distinct_by,
     presence,
 )
-from lmdiag.stimuli.item_names import split_of_names
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, Distinct, overlap, words_of
 from lmdiag.stimuli.levels import ItemLevels, level_texts, model_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, is_outcome, names_measures
+from lmdiag.stimuli.splits import split_of, split_of_names
 from lmdiag.text import folded, in_order
 
 if TYPE_CHECKING:
@@ -437,5 +438,7 @@ def why_no_conditions(table: DataFrame, response: str = "") -> str:
         if MOST_LABELS < n <= 4 * MOST_LABELS and levels[name].duplicated().mean() >= 0.5:
             has = f"{name} has {n} levels, more than {MOST_LABELS}"
             remedy = f"name it by --conditions {name}, keep some by --filter {name}=A,B"
-            return f"{has}: {remedy}, divide them by --split"
+            split = split_of(in_order(levels[name].dropna().unique()), table.columns)
+            divides = f"--split {quote(f'{name}={split}')}" if split else "--split"
+            return f"{has}: {remedy}, divide them by {divides}"
     return NO_CONDITION

@@ -27,14 +27,14 @@ from lmdiag.stimuli.conditions import (
     why_no_conditions,
 )
 from lmdiag.stimuli.forms import may_count_from_zero, position_readings
-from lmdiag.stimuli.item_names import split_of_names
 from lmdiag.stimuli.kinds import MOST_LABELS, Distinct, values_of
 from lmdiag.stimuli.levels import ItemLevels, joined_texts, level_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.proposals import critical_options, filler_levels, split_of
+from lmdiag.stimuli.proposals import critical_options, filler_levels
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.shown import first_rows, uses_text
+from lmdiag.stimuli.splits import split_of, split_of_names
 from lmdiag.text import column_like, first_few, shortened, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
@@ -126,8 +126,8 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     if not {*names} <= {*filled} or stimuli.form == "minimal_pairs":
         by = stimuli.diagnostic.levels(columns)
         plain_uses = {x: "break-down" if x in by else "not used" for x in others if x != "good"}
-        near = named_columns("item", others)[:1] if stimuli.form != "minimal_pairs" else []
-        hints = [_item_hint(stimuli, name, texts) for name in near]
+        near = named_columns("item", (*others, "id"))[:1] if stimuli.form != "minimal_pairs" else []
+        hints = [*filter(None, (_item_hint(stimuli, name, texts) for name in near))]
         return Design(
             len(stimuli),
             form,
@@ -160,13 +160,12 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
 
 
 def _item_hint(stimuli: Stimuli, name: str, texts: Sequence[str]) -> str:
-    """What a column that is named as items may be."""
+    """What a column that is named as items may be; "" if it names rows."""
     names = values_of(stimuli.columns()[name])
-    if len(names.levels) == len(stimuli) and (
-        split := split_of_names(names, stimuli.texts(*texts), {}, name)
-    ):
-        return f"no column item: {split}"
-    return f"no column item: if {name} names the items, give --item {quote(name)}"
+    if len(names.levels) < len(stimuli):
+        return f"no column item: if {name} names the items, give --item {quote(name)}"
+    split = split_of_names(names, stimuli.texts(*texts), {}, name)
+    return split and f"no column item: {split}"
 
 
 def item_columns(options: DesignOptions, columns: Collection[str]) -> list[str]:
@@ -283,7 +282,7 @@ class _Found:
         for name in uses.dropped if uses.levels else ():
             yield self._dropped(name)
         for name, levels in uses.levels.items():
-            for split in split_of(levels):
+            if split := split_of(levels, self.columns):
                 remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
                 yield f"{name} has {len(levels)} levels of several parts: {remedy}"
         yield from self._fillers()

@@ -5,32 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from math import prod
 from statistics import median
 from typing import Any
 
 from lmdiag.diagnostics.base import levels_of
 from lmdiag.stimuli.forms import SENTENCE_ENDS, counts_from_zero, critical_span, form_of
-from lmdiag.stimuli.item_names import level_parts
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.other_rows import other_rows
+from lmdiag.stimuli.splits import split_of
 from lmdiag.table_files import Table
 from lmdiag.text import DATA_SUFFIX, folded
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
-
-# name of a condition -> sets of levels that it usually has
-_FACTORS: Mapping[str, Sequence[set[str]]] = {
-    "grammaticality": [{"gram", "ungram"}, {"grammatical", "ungrammatical"}, {"g", "ug"}],
-    "plausibility": [{"plausible", "implausible"}, {"plaus", "implaus"}],
-    "number": [{"sg", "pl"}, {"singular", "plural"}, {"sing", "plur"}],
-    "expectation": [{"expected", "unexpected"}],
-    "relatedness": [{"related", "unrelated"}],
-    "ambiguity": [{"ambiguous", "unambiguous"}, {"amb", "unamb"}],
-    "length": [{"short", "long"}],
-    "frequency": [{"high", "low"}],
-}
 
 READS_SENTENCES = "--columns sentence=sentence"
 """The option that reads the sentences of a table that has contexts, too."""
@@ -132,10 +119,11 @@ class _Proposals(TableLayout):
         if len(related) == 1:
             columns = item | {"sentence": related[0]}
             return TableOptions(columns=named_options(columns), critical=critical)
+        split = split_of(related, self.values)
         return TableOptions(
             columns=named_options(item),
             wide=tuple(related),
-            split=tuple(f"condition={split}" for split in split_of(related)),
+            split=(f"condition={split}",) if split else (),
             critical=critical,
             filter=self._filter(related, critical),
         )
@@ -301,31 +289,6 @@ def critical_option(name: str, values: Sequence[Any], columns: Sequence[Sequence
             is_named = counts_from_zero(name, ["1"])  # a 0 alone may stand for no word
             return f"{name}:0" if is_named else name
     return ""
-
-
-# ---- names of levels -----------------------------------------------------------------------------
-
-
-def split_of(levels: Sequence[str]) -> list[str]:
-    """Returns the one SEPARATOR:NAME,NAME that divides levels into crossed conditions, or none.
-
-    >>> split_of(["Gram_Match", "Gram_Mismatch", "Ungram_Match", "Ungram_Mismatch"])
-    ['_:grammaticality,factor_2']
-    """
-    for separator in "_-./ ":
-        parts = [level_parts(level, separator) for level in levels]
-        n = len(parts[0])
-        if n < 2 or any(len(part) != n for part in parts):
-            continue
-        factors = [list(dict.fromkeys(factor)) for factor in zip(*parts, strict=True)]
-        if prod(map(len, factors)) == len(levels) and min(map(len, factors)) > 1:
-            plain = [{level.casefold() for level in factor} for factor in factors]
-            names = [
-                next((name for name, of in _FACTORS.items() if factor in of), f"factor_{number}")
-                for number, factor in enumerate(plain, start=1)
-            ]
-            return [f"{separator}:{','.join(names)}"]
-    return []
 
 
 def filler_levels(values: Sequence[Any]) -> list[str]:

@@ -24,11 +24,11 @@ from lmdiag.files import user_path
 from lmdiag.stimuli.columns import ITEM_COLUMNS, name_columns, near_names
 from lmdiag.stimuli.filters import Condition
 from lmdiag.stimuli.forms import critical_column, in_form
-from lmdiag.stimuli.item_names import level_parts
 from lmdiag.stimuli.kinds import RELATED, shared_words, values_of
 from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
 from lmdiag.stimuli.proposals import check_layout
 from lmdiag.stimuli.published import EXTENDED_SETS, TEXT, extended_rows
+from lmdiag.stimuli.splits import parts_of
 from lmdiag.table_files import (
     ROW_NAMES,
     Problems,
@@ -332,12 +332,12 @@ def _with_parts(table: Table, split: str) -> Table:
     if taken := [name for name in names if name in table.columns and name != column]:
         raise BadInput(f"{table.name}: --split {split}: there is a column {taken[0]}: rename one")
     levels = [level or "" for level in levels_of(table.columns[column])]
-    parts = [level_parts(level, match[2], len(names)) for level in levels]
+    parts = parts_of(levels, match[2], len(names))
     rule = f"not {len(names)} ({', '.join(names)}): leave such rows out by --filter"
     table.refuse({
-        row: f"--split {split}: the column {column}: {level!r} has {len(level_parts)} parts, {rule}"
-        for row, (level, level_parts) in enumerate(zip(levels, parts, strict=True))
-        if len(level_parts) != len(names)
+        row: f"--split {split}: the column {column}: {level!r} has {len(of_level)} parts, {rule}"
+        for row, (level, of_level) in enumerate(zip(levels, parts, strict=True))
+        if len(of_level) != len(names)
     })  # fmt: skip
     made = dict(zip(names, map(list, zip(*parts, strict=True)), strict=True))
     return table.having(made, f"split: {column} into {', '.join(names)}", without=(column,))
