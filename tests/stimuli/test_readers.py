@@ -471,10 +471,11 @@ def test_amounts_are_no_conditions_and_labels_stand_before_their_codes():
     assert [*design_of(stimuli.load(rows.drop(columns="kind"))).levels] == ["code"]
 
 
-@pytest.mark.parametrize("name", ["Item", "item"])
-def test_a_factor_that_is_called_item_is_a_condition_of_the_items(name):
+@pytest.mark.parametrize(("group", "name"), [("set", "Item"), ("set", "item"), ("id", "kind")])
+def test_a_column_that_groups_related_texts_is_the_item(group, name):
+    """Not a factor with its name; an id of several rows is none."""
     rows = pd.DataFrame(
-        {"set": n, name: noun, "sentence": f"The {noun} was a{n} b{n} c{n}."}
+        {group: n, name: noun, "sentence": f"The {noun} was a{n} b{n} c{n}."}
         for n in range(8)
         for noun in ("man", "stone")
     )

@@ -97,6 +97,7 @@ def name_columns(
         with problems.kept():
             sources |= _claimed(table, name, columns)
     unfit = [x for x in table.columns if x in claims and x not in fitting.claims.get(x, ())]
+    shown_unfit = [] if copies else [name for name in unfit if name != "id"]
     renamed: dict[str, Series] = {}
     for column, values in table.rows.items():
         names = [name for name, source in sources.items() if source == column]
@@ -105,7 +106,7 @@ def name_columns(
             names.append(f"{column}{DATA_SUFFIX}" if is_taken else column)
         renamed |= dict.fromkeys(names, values)
     shown = [f"{column} as {name}" for name, column in sources.items() if name != column]
-    shown += [f"{name} as {name}{DATA_SUFFIX}" for name in unfit if not copies]
+    shown += [f"{name} as {name}{DATA_SUFFIX}" for name in shown_unfit]
     if len(shown) > 8:
         shown = [*shown[:3], "...", shown[-1]]
     if shown:
@@ -188,6 +189,8 @@ class _Fitting:
             return bool({*self.values(column).levels} & words)
         if name == "position":
             return kind == "number"
+        if name == "id":
+            return not self.values(column).are_groups
         return name != "item" or not self._is_within_items(column)
 
     def _is_within_items(self, column: str) -> bool:
@@ -300,9 +303,7 @@ def _claimed(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
         choice = " or ".join(f"{name}={column}" for column in columns)
         both = " and ".join(columns)
         raise BadInput(f"{table.name}: {both} are both {name}: give --columns {choice}")
-    values = table.columns[columns[0]]
-    is_unique = len({*map(str, values)}) == len(values)
-    return {name: columns[0]} if name != "id" or is_unique else {}  # else it names items
+    return {name: columns[0]}
 
 
 # ---- what is wrong -------------------------------------------------------------------------------

@@ -81,6 +81,11 @@ class Distinct:
         """Number of rows that have a value."""
         return int(self.counts.sum())
 
+    @property
+    def are_groups(self) -> bool:
+        """Whether values have two rows or more each, on average, as names of items have."""
+        return 1 < len(self.levels) <= self.n_filled / 2
+
     @cached_property
     def is_number(self) -> bool:
         """Whether all values are numbers."""

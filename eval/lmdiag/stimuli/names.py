@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from lmdiag.text import folded
+from lmdiag.text import DATA_SUFFIX, folded
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "item": (
@@ -111,7 +111,7 @@ TEXT_COLUMNS = ("context", "target", "right_context", "sentence")
 
 def is_named(name: str, role: str) -> bool:
     """Returns whether a column has a known name of something in `NAMES`."""
-    plain = folded(name)
+    plain = folded(name.removesuffix(DATA_SUFFIX))
     return plain in NAMES[role] or (role == "list" and bool(_LIST(plain)))
 
 
@@ -132,7 +132,7 @@ def named(role: str, columns: Iterable[str]) -> list[str]:
     >>> named("reader", ["item", "Subj", "participant"])
     ['participant', 'Subj']
     """
-    names = {column: folded(column) for column in columns}
+    names = {column: folded(column.removesuffix(DATA_SUFFIX)) for column in columns}
     order = NAMES[role]
     known = [column for column, name in names.items() if name in order]
     return sorted(known, key=lambda column: order.index(names[column]))

@@ -38,7 +38,7 @@ from lmdiag.table_files import (
     read_table,
     row_index,
 )
-from lmdiag.text import shortened
+from lmdiag.text import DATA_SUFFIX, shortened
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _with_item(table: Table) -> Table:
     parts = zip(*(table.columns[name] for name in texts), strict=True)
     rows = [" ".join(str(part or "") for part in row) for row in parts]
     columns = {x: values_of(v) for x, v in table.columns.items() if x not in (*texts, "id")}
-    columns = {x: v for x, v in columns.items() if 1 < len(v.levels) <= v.n_filled / 2}
+    columns = {x: v for x, v in columns.items() if v.are_groups}
     found = [x for x, v in columns.items() if 2 * len(v.texts) < len(v.levels)]
     likely = []
     for name in found:
@@ -99,7 +99,8 @@ def _with_item(table: Table) -> Table:
     names = named("item", likely) or likely
     if not names or (len(names) > 1 and not is_named(names[0], "item")):
         return table
-    note = f"columns: {names[0]} as item, since its rows have related texts"
+    column = names[0].removesuffix(DATA_SUFFIX)
+    note = f"columns: {column} as item, since its rows have related texts"
     return table.having({"item": table.columns[names[0]]}, note, without=(names[0],))
 
 
