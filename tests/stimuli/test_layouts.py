@@ -15,6 +15,8 @@ from lmdiag.analysis.procedures import Procedure
 from lmdiag.report.selections import ReportFigures
 from lmdiag.runs.surprisals import read_texts
 from lmdiag.stimuli.design import design_of
+from lmdiag.stimuli.layouts import TableLayout
+from lmdiag.stimuli.word_rows import word_rows
 from lmdiag.types import BadInput, TableOptions
 
 WIDE = (
@@ -446,3 +448,31 @@ def test_a_backslash_in_a_list_of_words_stays_without_a_warning(tmp_path, recwar
     data = written(tmp_path, 'context,target,expected\nIt is,a,"[""a\\d"", ""b""]"\n')
     assert stimuli.load(str(data)).columns()["expected"] == [["a\\d", "b"]]
     assert not [x for x in recwarn.list if "escape" in str(x.message)]
+
+
+TEXT = ["The", "baker", "saw", "it.", "A", "sailor", "often", "slept", "here."]
+COUNTS = [*range(1, 10)] * 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"WORD": TEXT * 2, "nr": COUNTS, "story": ["a"] * 9 + ["b"] * 9},
+         ("WORD", "nr", ("story",))),  # a position of any name
+        ({"Teil": ["a"] * 9 + ["b"] * 9, "Wort": [*TEXT, "x", *TEXT[1:]], "nr": COUNTS},
+         ("Wort", "nr", ("Teil",))),  # nothing of a known name
+        ({"target": TEXT * 2, "wordnr": COUNTS, "list": ["x"] * 9 + ["y"] * 9},
+         ("target", "wordnr", ())),  # one text in two lists
+        ({"word": TEXT[::-1], "position": [*range(9, 0, -1)]}, ("word", "position", ())),
+        ({"word": ["A", "cat", "A", "dog", "ran", "off"], "position": [1, 2, 1, 2, 3, 4],
+          "item": [1] * 6, "list": [*"xxyyyy"], "cond": [*"ppqqqq"]},
+         ("word", "position", ("cond",))),  # lists come after others
+        ({"word": ["laughed", "here.", "it", "sang", "here."], "position": [4, 5, 5, 6, 7],
+          "item": [1] * 5, "cond": [*"aabbb"]}, ("word", "position", ("cond",))),  # parts of texts
+        ({"word": TEXT[:8], "item": [*range(8)], "position": [5, 6] * 4}, None),  # critical words
+        ({"word": [f"w{n}" for n in range(9)], "rank": [*range(9)]}, None),  # a list of words
+    ],
+)  # fmt: skip
+def test_words_their_positions_and_texts_are_found_by_what_they_are(columns, found):
+    layout = TableLayout({name: [*map(str, values)] for name, values in columns.items()})
+    assert word_rows(layout) == found

@@ -29,10 +29,11 @@ from lmdiag.analysis.procedures import (
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
-from lmdiag.stimuli.kinds import dividing_columns, values_of
+from lmdiag.stimuli.kinds import values_of
 from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.reading import read_frame_rows
 from lmdiag.stimuli.shown import read_lines
+from lmdiag.stimuli.word_rows import dividing_columns
 from lmdiag.table_files import MISSING, TRUTH, as_numbers, as_texts
 from lmdiag.text import in_order, shortened, suggest
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
@@ -214,8 +215,8 @@ class HumanTable:
         same = [x for x in self.frame if x != how.text and self.texts(x).equals(text)]
         remedy = f"--columns text={shlex.quote((*same, how.text)[0])}"
         columns = {name: values_of(self.texts(name)) for name in self.frame}
-        keys = [x for x in (how.text, how.sentence, how.position) if x]
-        found = [*map(shlex.quote, dividing_columns(columns, keys, how.word))]
+        keys = [x for x in (how.text, how.sentence) if x]
+        found = [*map(shlex.quote, dividing_columns(columns, how.word, how.position, keys))]
         if not found:
             return f"give a column that tells the texts apart as well, {remedy} text=COLUMN"
         what = f"{' and '.join(found)} tell{'s' * (len(found) == 1)} them apart: give {remedy}"

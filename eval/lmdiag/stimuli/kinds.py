@@ -10,12 +10,11 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from lmdiag.stimuli.names import is_named
 from lmdiag.table_files import MISSING, coded_texts
 from lmdiag.text import WITHOUT_SPACES
 
@@ -201,48 +200,6 @@ def _is_number(text: str) -> bool:
 
 
 # ---- rows that belong together -------------------------------------------------------------------
-
-
-def dividing_columns(
-    columns: Mapping[str, Distinct], keys: Sequence[str], value: str
-) -> tuple[str, ...]:
-    """Returns the one or two further columns by which rows of a text and position have one word.
-
-    These are the columns with the fewest values by which most texts begin at the same position; ()
-    if none are needed, or none are enough.
-
-    Args:
-        columns: all columns of the table.
-        keys: those that name texts, and positions in them, which are last.
-        value: the column of words.
-    """
-    import numpy as np
-
-    from lmdiag.stimuli.codes import combined, first_rows_of, n_distinct
-
-    values = columns[value].codes
-    positions = columns[keys[-1]].codes
-    texts = combined(*(columns[name].codes for name in keys[:-1]), np.zeros_like(values))
-    rows = combined(*(columns[name].codes for name in keys))
-    rows = np.where(values < 0, -1, rows)
-
-    def is_enough(names: Sequence[str]) -> bool:
-        chosen = [columns[name].codes for name in names]
-        cells = combined(rows, *chosen)
-        if n_distinct(combined(cells, values)) != n_distinct(cells):
-            return False
-        of_texts = combined(texts, *chosen)
-        n_first = np.bincount(positions[first_rows_of(of_texts)] + 1)
-        return bool(2 * n_first.max() > n_first.sum())
-
-    if n_distinct(combined(rows, values)) == n_distinct(rows):
-        return ()
-    others = {name: x for name, x in columns.items() if name not in (*keys, value)}
-    sizes = {name: len(x.levels) for name, x in others.items() if x.n_filled == len(rows)}
-    names = [x for x, n in sizes.items() if 1 < n < len(rows) / 2 and not is_named(x, "reader")]
-    names.sort(key=sizes.__getitem__)
-    choices = itertools.chain(((name,) for name in names), itertools.combinations(names[:6], 2))
-    return next(filter(is_enough, choices), ())
 
 
 def words_of(text: str) -> frozenset[str]:

@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lmdiag.stimuli.kinds import MOST_LABELS, dividing_columns
+from lmdiag.stimuli.kinds import MOST_LABELS
 from lmdiag.stimuli.layouts import TableLayout, as_typed, named_options
 from lmdiag.stimuli.names import is_outcome, named
+from lmdiag.stimuli.word_rows import word_rows
 from lmdiag.text import folded
 from lmdiag.types import TableOptions
 
@@ -68,16 +69,12 @@ def other_rows(layout: TableLayout) -> OtherRows | None:
 
 def words_of_texts(layout: TableLayout) -> OtherRows | None:
     """Returns a row per word of a text: its position counts words, and most are single words."""
-    words = [x for x in named("word", layout.values) if folded(x) != "target"]
-    words = [name for name in words if layout.kinds[name] in ("word", "label")]
-    places = [x for x in named("position", layout.values) if layout.kinds[x] == "number"]
-    if not words or not places or words[0] in places:
+    found = word_rows(layout)
+    if not found:
         return None
-    texts = [x for x in named("text", layout.values) if x not in (*words, *places)]
-    further = dividing_columns(layout.values, [*texts[:1], places[0]], words[0])
-    first, *others = (*texts[:1], *further) or ("",)
+    first, *others = found.texts or ("",)
     columns = {"text": first} if first else {}
-    columns |= {"position": places[0], "word": words[0]}
+    columns |= {"position": found.position, "word": found.word}
     what = "a row per word" if first else "a row per word of one text"
     return OtherRows("surprisal", what, columns, others)
 

@@ -1,0 +1,210 @@
+"""Tables with a row per word: which columns have the words, their positions and the texts.
+
+Names only suggest. A column of positions goes up by one from one word to the next, and begins anew.
+Columns tell texts apart if each position of a text has one word, and these follow each other.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from lmdiag.stimuli.kinds import Distinct
+from lmdiag.stimuli.layouts import TableLayout, has_letters
+from lmdiag.stimuli.names import is_named, is_outcome, named
+from lmdiag.text import folded
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_BLANK = re.compile(r"\s").search
+_MARK = re.compile(r"[.!?。！？][\"'”’»)]*\Z").search
+_MOST_WITH_BLANKS = 0.05  # of the words, where some are mistakes
+_LEAST_STEPS = 0.6  # of the steps from word to word that go up by one
+_MOST_PAIRED = 6  # columns of which two are tried together
+
+
+class WordRows(NamedTuple):
+    """The columns of a table with a row per word.
+
+    Attributes:
+        word: of the words.
+        position: of their positions.
+        texts: of the names of texts, which tell them apart together; () where all rows are of one.
+    """
+
+    word: str
+    position: str
+    texts: tuple[str, ...]
+
+
+def word_rows(layout: TableLayout) -> WordRows | None:
+    """Returns the columns of a table with a row per word; None for other tables.
+
+    Of several positions, the first is taken at which most texts begin alike.
+    """
+    found = []
+    for word in words_in(layout):
+        for position in _positions(layout, word):
+            texts = _texts(layout, word, position)
+            if texts or (texts is not None and is_named(position, "position")):
+                found.append(WordRows(word, position, texts))
+    alike = (rows for rows in found if _begin_alike(layout.values, rows))
+    return next(alike, next(iter(found), None))
+
+
+def words_in(layout: TableLayout) -> list[str]:
+    """Returns the columns that may have the words of texts, those of a known name first.
+
+    One of another name, or a target, has words at which sentences end.
+    """
+    known = [name for name in named("word", layout.values) if folded(name) != "target"]
+    others = [*named("word", layout.values), *layout.values]
+    others = [name for name in dict.fromkeys(others) if name not in known]
+    others = [name for name in others if any(map(_MARK, layout.values[name].levels))]
+    return [name for name in (*known, *others) if _has_single_words(layout, name)]
+
+
+def _has_single_words(layout: TableLayout, name: str) -> bool:
+    levels = layout.values[name].levels
+    if layout.kinds[name] not in ("word", "label", "text"):
+        return False
+    n_with_blanks = sum(bool(_BLANK(level)) for level in levels)
+    return n_with_blanks <= _MOST_WITH_BLANKS * len(levels) and any(map(has_letters, levels))
+
+
+def _positions(layout: TableLayout, word: str) -> Iterator[str]:
+    """Yields the columns that may have the positions of words, those of a known name first.
+
+    Of the others, those with the most values come first, which are of the longest texts.
+    """
+    values = layout.values
+    numbers = [x for x in values if layout.kinds[x] == "number" and x != word]
+    known = named("position", numbers)
+    yield from known
+    roles = ["reader", "list", "outcome", "text"]
+    if not named("text", [name for name in values if name not in numbers]):
+        roles.append("item")  # which counts up where a row is an item
+    others = [x for x in numbers if not any(is_named(x, role) for role in roles)]
+    others = [x for x in others if x not in known and _counts(values[x], values[word])]
+    yield from sorted(others, key=lambda name: -len(values[name].levels))
+
+
+def _counts(numbers: Distinct, words: Distinct) -> bool:
+    """Whether whole numbers go up by one from word to word, in the order of the rows."""
+    import numpy as np
+
+    values = _as_numbers(numbers)
+    is_step = words.codes[1:] != words.codes[:-1]
+    steps = np.diff(values)[is_step]
+    is_whole = bool((np.nan_to_num(values) % 1 == 0).all())
+    return is_whole and len(steps) > 0 and float((steps == 1).mean()) >= _LEAST_STEPS
+
+
+def _as_numbers(values: Distinct) -> NDArray[np.float64]:
+    """The number of each row, (n rows,); NaN where it is missing."""
+    import numpy as np
+
+    return np.array([*map(float, values.levels), np.nan])[values.codes]
+
+
+def _texts(layout: TableLayout, word: str, position: str) -> tuple[str, ...] | None:
+    """The columns that tell texts apart, as few as are enough; None if none are."""
+    columns = layout.values
+    known = [x for x in named("text", columns) if x not in (word, position)]
+    known.sort(key=lambda name: layout.kinds[name] == "text")  # names before whole texts
+    starts: list[tuple[str, ...]] = [(name,) for name in known] or [()]
+    others = _may_divide(columns, (*known, word, position))
+    whole = [(name,) for name in others if layout.kinds[name] == "text"]
+    others = [name for name in others if layout.kinds[name] != "text"]
+    choices = [*starts, *((name,) for name in others)]
+    choices += [(*x, *further) for x in starts for further in _of_one_or_two([*known, *others])]
+    choices += whole
+    found = next((x for x in choices if _are_texts(columns, word, position, x)), None)
+    return found and tuple(name for name in columns if name in found)
+
+
+def dividing_columns(
+    columns: Mapping[str, Distinct], word: str, position: str, texts: Sequence[str]
+) -> tuple[str, ...]:
+    """Returns the one or two further columns by which each position of a text has one word.
+
+    These are the columns with the fewest values that are enough, lists after others; () if none
+    are.
+
+    Args:
+        columns: all columns of the table.
+        word, position: of them, the columns of words and of their positions.
+        texts: those that name texts.
+    """
+    choices = _of_one_or_two(_may_divide(columns, (*texts, word, position)))
+    return next((x for x in choices if _are_texts(columns, word, position, (*texts, *x))), ())
+
+
+def _may_divide(columns: Mapping[str, Distinct], others: Collection[str]) -> list[str]:
+    """The columns that may tell texts apart, those with the fewest values first, lists last."""
+    n_rows = max(len(values.codes) for values in columns.values())
+    sizes = {x: len(v.levels) for x, v in columns.items() if v.n_filled == n_rows}
+    names = [x for x, n in sizes.items() if 1 < n < n_rows / 2 and x not in others]
+    names = [name for name in names if not (is_named(name, "reader") or is_outcome(name))]
+    return sorted(names, key=lambda name: (is_named(name, "list"), sizes[name]))
+
+
+def _of_one_or_two(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    yield from ((name,) for name in names)
+    yield from itertools.combinations(names[:_MOST_PAIRED], 2)
+
+
+def _are_texts(
+    columns: Mapping[str, Distinct], word: str, position: str, texts: Sequence[str]
+) -> bool:
+    """Whether each position of the texts that columns name has one word, and words follow others.
+
+    That is where most texts begin at the same position, or most words follow the word before; of
+    texts with one word each, where this is the first one.
+    """
+    found = _beginnings(columns, word, position, texts)
+    if found is None:
+        return False
+    n_words, n_runs, beginnings = found
+    (beginning, n_alike), *_ = beginnings.most_common()
+    n_texts = beginnings.total()
+    if 2 * n_texts > n_words:
+        return 2 * n_alike > n_texts and beginning <= 1
+    return 2 * n_alike > n_texts or 2 * n_runs <= n_words
+
+
+def _begin_alike(columns: Mapping[str, Distinct], rows: WordRows) -> bool:
+    """Whether most texts begin at the same position."""
+    found = _beginnings(columns, *rows)
+    return found is not None and 2 * max(found[2].values()) > found[2].total()
+
+
+def _beginnings(
+    columns: Mapping[str, Distinct], word: str, position: str, texts: Sequence[str]
+) -> tuple[int, int, Counter[float]] | None:
+    """The number of words, of runs of words without a gap, and of texts by their first position.
+
+    None where a position of a text has two words.
+    """
+    import numpy as np
+
+    from lmdiag.stimuli.codes import combined, n_distinct
+
+    words = columns[word].codes
+    names = combined(*(columns[name].codes for name in texts), np.zeros_like(words))
+    places = combined(names, columns[position].codes)
+    places = np.where(words < 0, -1, places)
+    rows = np.unique(places, return_index=True)[1][int(places.min(initial=0) < 0) :]
+    if not len(rows) or n_distinct(combined(places, words)) != len(rows):
+        return None
+    numbers = _as_numbers(columns[position])[rows]
+    order = np.lexsort((numbers, names[rows]))
+    is_first = np.diff(names[rows][order], prepend=-1) != 0
+    is_after_gap = np.diff(numbers[order], prepend=0) > 1
+    n_runs = int(np.count_nonzero(is_first | is_after_gap))
+    return len(rows), n_runs, Counter(numbers[order][is_first].tolist())
