@@ -134,6 +134,12 @@ def test_lags_stay_within_texts_and_precede_filters():
     assert "length: characters of word" in fit.notes
 
 
+def test_a_filter_names_columns_and_values_as_in_other_commands():
+    frame = corpus().assign(subject=[*["01"] * 40, *["1"] * 20])
+    for condition, n in (("Subject=01", 36), ("subject!=01", 20), ("keep=TRUE", 38)):
+        assert fitted(frame, "a", response="rt", filter=(condition,)).models[0].n == n
+
+
 def test_coefficients_are_per_unit_and_per_bit():
     frame = corpus()
     bits = fitted(frame, "a", response="rt").models[0]
@@ -300,6 +306,9 @@ def changed(**columns):
          "column age is 1 but was 0 in an earlier row of the same word"),
         (changed(), {"predictors": ("entropy",)}, "no column 'entropy'"),
         (changed(), {"filter": ("keep",)}, "filter 'keep': write it as COLUMN=VALUE"),
+        (changed(), {"filter": ("text=02",)}, "no row has '02' in text, which has 2, 10"),
+        (changed(), {"filter": ("other=1",)}, "filter 'other=1': rows: no column 'other'"),
+        (changed(), {"filter": ("rt>b",)}, "filter 'rt>b': 'b' is not a number"),
         (changed(), {"filter": ("rt>9999",)}, "a: no row is left: not rt>9999 (60)"),
         (changed(), {"formula": "b ~ surprisal"}, "is not about rt: name one"),
         (changed(), {"filter": ("position<9",), "folds": 2}, "14 rows are too few for 10"),

@@ -168,6 +168,36 @@ def test_a_filter_keeps_rows_as_they_are(reader, tmp_path):
 
 
 @readers
+def test_a_filter_tells_identifiers_apart_as_they_are_written(reader, tmp_path):
+    path = written(reader, tmp_path)
+    identifier = next(iter(READERS[reader]))
+    for name, row in zip(IDENTIFIERS, ROWS[reader], strict=True):
+        assert reader(path, filter=f"{identifier}={name}") == [row]
+    for name in ("001", "1.100"):
+        with pytest.raises(
+            BadInput, match=rf"no row has '{name}' in {identifier}, which has 1\.1, "
+        ):
+            reader(path, filter=f"{identifier}={name}")
+
+
+@readers
+@pytest.mark.parametrize("name", ["comma.csv", "book.xlsx", "lines.jsonl", "table.parquet"])
+def test_a_filter_takes_other_spellings_of_a_value_that_only_one_has(reader, name, tmp_path):
+    """Truth values and whole numbers differ between formats; a value may have commas."""
+    columns = {
+        "kept": [True] * 5 + [False],
+        "block": [1.0] * 5 + [None],
+        "kind": ["Köln, Ulm"] * 3 + ["Bonn "] * 2 + ["köln"],
+    }
+    path = written(reader, tmp_path, name, **columns)
+    for condition in ("kept=TRUE", "kept=true", "kept!=0", "block=1", "block!=", "block!=NA",
+                      "kind=Köln, Ulm,bonn", "Kind!=Ko\u0308ln"):  # fmt: skip
+        assert sorted(reader(path, filter=condition)) == sorted(ROWS[reader][:5]), condition
+    with pytest.raises(BadInput, match=r"no row has '2' in block, .*, empty cells"):
+        reader(path, filter="block=2")
+
+
+@readers
 def test_all_problems_are_in_one_message(reader, tmp_path):
     with pytest.raises(BadInput) as caught:
         reader(written(reader, tmp_path), filter=("kind=none", "absent=1"))

@@ -17,6 +17,7 @@ from lmdiag.frequencies import log_frequencies
 from lmdiag.stats import Values
 from lmdiag.stimuli.filters import Condition
 from lmdiag.table_files import TRUTH
+from lmdiag.text import column_like
 from lmdiag.types import BadInput
 
 _COMPARE = {
@@ -80,16 +81,18 @@ class Selection:
         how = table.procedure
         if how.distinct:
             self.leave_out("repeated row", table.frame.duplicated().to_numpy())
-        conditions = [*filter(None, map(Condition.of, how.filter))]
-        read = {*table.frame.columns} - {SURPRISAL}
+        conditions = [
+            condition._replace(column=column_like(condition.column, table.frame.columns))
+            for condition in filter(None, map(Condition.of, how.filter))
+        ]
         for condition in conditions:
-            if condition.column in read:
+            if self._is_read(condition.column):
                 self._filter(condition)
         self._passed = self.kept.copy()
         if how.text and how.position:
             self._one_row_per_word()
         for condition in conditions:
-            if condition.column not in read:
+            if not self._is_read(condition.column):
                 self._filter(condition)
         for name in self._columns:
             is_group = name in self._groups
@@ -114,22 +117,24 @@ class Selection:
     def _filter(self, condition: Condition) -> None:
         """Keeps the rows that meet a condition: on texts as they are written, else on numbers."""
         text, column, sign, value = condition
-        is_read = column in self.table.frame.columns
-        levels = self.table.texts(column).tolist() if is_read else []
-        if condition.names_values and not {*condition.values(levels)}.isdisjoint(levels):
-            missing = self.table.missing(column)
-            passed = condition.is_met(levels)
-        else:
-            try:
+        try:
+            if condition.names_values and self._is_read(column):
+                passed = condition.is_met(self.table.texts(column).tolist())
+                missing = self.table.missing(column) & (~passed | (sign == "!="))
+            else:
                 values = self.values(column)
+                missing = np.isnan(values)
                 passed = _COMPARE[sign](values, float(TRUTH.get(value, value)))
-            except (BadInput, ValueError):
-                is_order = not condition.names_values
-                rule = "only numbers have an order" if is_order else f"no row has {value!r}"
-                raise BadInput(f"filter {text!r}: {rule}") from None
-            missing = np.isnan(values)
+        except ValueError:
+            raise BadInput(f"filter {text!r}: {value!r} is not a number") from None
+        except BadInput as problem:
+            raise BadInput(f"filter {text!r}: {problem}") from None
         self.leave_out(f"{column} is missing", missing)
         self.leave_out(f"not {text}", ~passed)
+
+    def _is_read(self, column: str) -> bool:
+        """Whether a column has values of the table, and not those of a model."""
+        return column in self.table.frame.columns and column != SURPRISAL
 
     def _one_row_per_word(self) -> None:
         """Averages the response over the rows of a word, unless the formula groups by reader."""

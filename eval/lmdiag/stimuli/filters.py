@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+from lmdiag.table_files import MISSING, TRUTH
+from lmdiag.text import shortened
+from lmdiag.types import BadInput
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_WHOLE = re.compile(r"\A(\d+)\.0+\Z")
 _CONDITION = re.compile(r"\s*(.+?)\s*(!=|>=|<=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 
 
@@ -39,15 +45,47 @@ class Condition(NamedTuple):
         """Whether it names values, and does not compare them by size."""
         return self.sign in ("=", "!=")
 
-    def values(self, levels: Collection[str]) -> list[str]:
-        """Returns the values that it names: one that has commas, or several between them."""
-        if self.value in levels:
-            return [self.value]
-        return [part.strip() for part in self.value.split(",")]
+    def is_met(self, values: Sequence[str]) -> NDArray[np.bool_]:
+        """Returns which of the values of a column meet it, (n rows,); a missing one is "".
 
-    def is_met(self, levels: Sequence[str]) -> NDArray[np.bool_]:
-        """Returns which rows have one of the values, or, for !=, none of them, (n rows,)."""
+        `BadInput` names the first value that no row has, and those that rows have.
+        """
         import numpy as np
 
-        wanted = {*self.values(levels)}
-        return np.array([(level in wanted) == (self.sign == "=") for level in levels], dtype=bool)
+        named = {*self._levels(dict.fromkeys(values))}
+        return np.array([(value in named) == (self.sign == "=") for value in values], dtype=bool)
+
+    def _levels(self, levels: Collection[str]) -> Iterator[str]:
+        """Yields the levels that it names, which stand between commas, and may have some."""
+        parts = self.value.split(",")
+        while parts:
+            for n in range(len(parts), 0, -1):
+                level = _level(",".join(parts[:n]).strip(), levels)
+                if level is not None:
+                    break
+            else:
+                there = [repr(x) if "," in x else shortened(x) for x in levels if x]
+                there += ["empty cells"] if "" in levels else []
+                has = f"in {self.column}, which has {', '.join(there):.600}"
+                raise BadInput(f"no row has {parts[0].strip()!r} {has}")
+            yield level
+            parts = parts[n:]
+
+
+def _level(text: str, levels: Collection[str]) -> str | None:
+    """The level that a text is, or else is a spelling of; None for none, or several.
+
+    >>> _level("true", ["TRUE", "FALSE"]), _level("1", ["1.0", "2.0"]), _level("1", ["01", "1.10"])
+    ('TRUE', '1.0', None)
+    """
+    if text in levels:
+        return text
+    alike = [level for level in levels if _plain(level) == _plain(text)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _plain(level: str) -> str:
+    """A level without letter case, outer blanks and .0; truth values as numbers, "" if missing."""
+    text = unicodedata.normalize("NFC", level).strip()
+    text = _WHOLE.sub(r"\1", text)
+    return "" if text in MISSING else str(TRUTH.get(text, text)).casefold()

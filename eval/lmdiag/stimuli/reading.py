@@ -34,11 +34,12 @@ from lmdiag.table_files import (
     Problems,
     Table,
     as_frame,
+    as_texts,
     read_memory,
     read_table,
     row_index,
 )
-from lmdiag.text import DATA_SUFFIX, shortened
+from lmdiag.text import DATA_SUFFIX
 from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 
 if TYPE_CHECKING:
@@ -230,12 +231,11 @@ def _meets(table: Table, text: str, option: str) -> NDArray[np.bool_]:
     if not condition or not condition.names_values:
         raise BadInput(f"{option} {text!r}: write COLUMN=VALUE or COLUMN!=VALUE")
     column = table.column_of(condition.column, option)
-    levels = [level or "" for level in levels_of(table.columns[column])]
-    if missing := [value for value in condition.values(levels) if value not in levels]:
-        there = ", ".join(dict.fromkeys(map(shortened, levels)))
-        problem = f"no row has {missing[0]!r} in {column}, which has {there:.600}"
-        raise BadInput(f"{table.name}: {option} {text}: {problem}")
-    return condition.is_met(levels)
+    texts = as_texts(table.rows[column]).fillna("").tolist()
+    try:
+        return condition.is_met(texts)
+    except BadInput as problem:
+        raise BadInput(f"{table.name}: {option} {text}: {problem}") from None
 
 
 def _without_repeated_rows(table: Table, *, allowed: bool) -> Table:
