@@ -329,7 +329,7 @@ def test_levels_of_several_parts_and_fillers_are_named(tmp_path):
     warnings = " ".join(found.warnings)
     assert "--split cond=-:number,factor_2 gives their effects and interaction" in warnings
     assert (
-        "kind has 1 rows 'filler', in items of their own: --filter 'kind!=filler' leaves them out"
+        "kind has 1 row 'filler', in items of their own: --filter 'kind!=filler' leaves them out"
         in warnings
     )
 

@@ -3,6 +3,7 @@
 A reader takes a file and options, and returns its rows as it read them, an identifier first.
 """
 
+import random
 import re
 
 import pandas as pd
@@ -538,3 +539,85 @@ def test_both_readings_of_positions_are_shown():
     assert note.endswith("positions count from 1, and from 0 with --critical critpos:0")
     rows["critpos"] = ["5", "2"]  # the last word, from 1 alone
     assert "count" not in stimuli.load(rows, critical="critpos").notes[0]
+
+
+def latin_responses(**columns):
+    """A row per reader and item of two lists, with further columns made from (reader, item)."""
+    rows = [(reader, item, "ab"[(reader + item) % 2]) for reader in range(8) for item in range(12)]
+    table = pd.DataFrame(rows, columns=["subject", "item", "cond"])
+    made = {name: [of(reader, item) for reader, item, _ in rows] for name, of in columns.items()}
+    return table.assign(rt=[300 + 7 * reader % 5 + item for reader, item, _ in rows], **made)
+
+
+NO_CONDITIONS = {
+    "gender": (lambda reader, _: "mf"[reader // 2 % 2], "follows from the reader"),
+    "x1": (lambda reader, _: "AB"[reader % 2], "follows from the reader"),
+    "age": (lambda reader, _: 20 + reader // 2, "follows from the reader"),
+    "ok": (lambda reader, item: random.Random(f"{reader} {item}").choice("01"),
+           "levels are not balanced within items"),
+    "kind": (lambda reader, item: "filler" if (reader + item) % 3 else "exp", "fillers"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_CONDITIONS)
+def test_what_readers_are_and_do_is_no_condition(name):
+    """A column of readers or of responses is none, whatever its name; a list needs no name."""
+    of, reason = NO_CONDITIONS[name]
+    table = latin_responses(**{name: of})
+    uses = uses_of(table, response="rt")
+    assert [*uses.levels] == ["cond"]
+    assert uses.others[name] == f"not a condition ({reason})"
+    alone = table.drop(columns="cond")
+    with pytest.raises(BadInput, match=f"{name} .*--conditions {name}"):
+        analyse_rows(alone, response="rt")
+    assert [*analyse_rows(table, response="rt", conditions=[name]).conditions] == [name]
+
+
+def test_averaged_rows_and_missing_responses_are_said():
+    table = latin_responses(accuracy=NO_CONDITIONS["ok"][0])
+    table.loc[table.index[:3], "rt"] = None
+    missing, mean = analyse_rows(table, response="rt").notes
+    assert missing == "rt is missing in 3 of 96 rows"
+    assert mean.endswith(
+        "the rows of a cell differ in accuracy: --filter accuracy=VALUE chooses some"
+    )
+
+
+def test_a_table_of_responses_has_the_warnings_of_a_run():
+    """Fillers are set aside beside items of the same numbers; a misspelt level is left out."""
+    table = latin_responses()
+    fillers = table.assign(cond="filler")
+    table.loc[5, "cond"] = "bb"
+    table["cond"] = table["cond"].replace(
+        {"a": "ambig_short", "b": "clear_short", "bb": "clearshort"}
+    )
+    found = analyse_rows(pd.concat([table, fillers]), response="rt")
+    assert found.conditions == {"cond": ("ambig_short", "clear_short")}
+    assert found.warnings == (
+        "cond: level 'clearshort' has 1 row and is left out; did you mean 'clear_short'?",
+        "cond has 96 rows 'filler': --filter 'cond!=filler' leaves them out",
+    )
+    gaps = table.assign(cond=table["cond"].replace({"ambig_short": "filled", "clear_short": "gap"}))
+    assert not [line for line in analyse_rows(gaps, response="rt").warnings if "--filter" in line]
+
+
+def test_measures_of_one_trial_are_named():
+    """A condition of which a reader and item have all levels is one, with a line."""
+    table = latin_responses()
+    both = pd.concat([table.assign(what=name) for name in ("N400", "P600")])
+    found = analyse_rows(both, response="rt")
+    assert [*found.conditions] == ["cond", "what"]
+    assert found.warnings[0].startswith("rows of one reader and item differ in what, and not in c")
+
+
+def test_a_wrong_level_and_a_cell_that_no_item_has_are_named():
+    cells = [(n, a, b) for n in range(12) for a in "xy" for b in "pq"]
+    rows = pd.DataFrame(cells, columns=["item", "a", "b"])
+    rows["sentence"] = [f"The dog{n} ate a{n} {a} by b{n} {b}." for n, a, b in cells]
+    part = rows[(rows["a"] != "y") | (rows["b"] != "q")]
+    (warning,) = design_of(stimuli.load(part)).warnings
+    assert warning.endswith("so no effects are tested: give --filter a=x (12 items)")
+    assert design_of(stimuli.load(part, filter="a=x")).n_complete == 12
+    rows.loc[2, "a"] = "x"  # item 0 has x, p twice
+    _, several = design_of(stimuli.load(rows)).warnings
+    assert several.startswith("item 0, x, p has 2 texts (rows 1, 3) and no row in another cell")

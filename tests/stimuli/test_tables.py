@@ -145,7 +145,7 @@ OTHER = DESIGN.assign(list=[str(1 + (i // 4 + i) % 4) for i in range(96)])
 ODD = {
     "nothing": (FILE, FULL, []),
     "misspelt level": (put("attractor", "mismtach"), FULL, [
-        "attractor: level 'mismtach' has 1 row (line 7); did you mean 'mismatch'?",
+        "attractor: level 'mismtach' has 1 row (line 7) and is left out; did you",
         "left out, since they have no row in some cells of grammatical x attractor: 1 of 24"]),
     "missing level": (put("attractor", ""), FULL, [
         "attractor is missing in 1 of 96 rows (line 7)",

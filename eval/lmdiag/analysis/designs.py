@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,11 @@ from lmdiag.analysis.linear import LinearFit, fit_mixed
 from lmdiag.analysis.regression import grouping_columns, names_in
 from lmdiag.measures import CRITICAL
 from lmdiag.presentable import Presentable
-from lmdiag.stimuli.conditions import Uses, uses_of, why_no_conditions
+from lmdiag.stimuli.column_warnings import NO_CONDITION, warnings_of, why_no_conditions
+from lmdiag.stimuli.conditions import Uses, uses_of
 from lmdiag.stimuli.levels import level_texts
 from lmdiag.stimuli.shown import read_lines
-from lmdiag.text import DATA_SUFFIX, column_like, first_few, in_order, visible
+from lmdiag.text import DATA_SUFFIX, column_like, in_order, visible
 from lmdiag.types import BadInput, Coding
 
 UNITS = {"surprisal": "bits", "log_odds": "nats", "correct": "share"}
@@ -37,6 +38,9 @@ PARTS_OF = {"sentence": "the whole sentence", "word": ""}
 
 _CELL_COLUMNS = {"suite", "model", "item", "n", "mean", "ci_low", "ci_high", "value"}
 """Columns of `Analysis.cells` and `Analysis.items` beside the conditions."""
+
+_Find = Callable[[DataFrame], Uses]
+"""What finds the conditions of a table, or takes those that the user names."""
 
 _Groups = Mapping[tuple[str, str], DataFrame]
 """Suite and model -> a table; each is analysed by itself."""
@@ -73,6 +77,7 @@ class Analysis(Presentable):
         notes: how the rows were read.
         part: what the response is of, where it is not of a region; "" where it is not known.
         reads: the first row of a table that was made elsewhere, and what its columns are used for.
+        warnings: what looks wrong in the columns of the table.
     """
 
     response: str
@@ -90,6 +95,7 @@ class Analysis(Presentable):
     notes: tuple[str, ...] = ()
     part: str = ""
     reads: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         conditions = " x ".join(self.conditions)
@@ -192,24 +198,30 @@ def analyse_table(
     table = rows.of_region(table, region, [*named, *variables])
     region = region or rows.region_of_all(table)
     table = rows.with_model_and_item(table)
-    table, infinite = rows.with_response(table, response)
-    notes = [infinite]
+    table, notes = rows.with_response(table, response)
     reads: tuple[str, ...] = ()
-    found = Uses()
+    warnings: tuple[str, ...] = ()
+
+    is_joined = len(item) > 1 or "suite" in table  # the names of a suite and its item
+
+    def find(part: DataFrame) -> Uses:
+        return uses_of(rows.data_of(part), conditions, response, is_joined=is_joined)
+
+    kept: Mapping[str, Sequence[str]] = {}
     if "item" in table:
-        found = uses_of(rows.data_of(table), conditions, response)
-        if len(item) > 1:  # joined names are not split again
-            found = replace(found, split="")
+        found = find(table)
+        warnings = tuple(warnings_of(found))
+        kept = found.levels
         cells = [rows.column_of(table, name) for name in found.levels]
         reads = _read_lines(table, response, dict(zip(found.levels, cells, strict=True)), found)
         keys = [*cells, *grouping_columns(formula), *(["suite"] if "suite" in table else [])]
         table, summed = rows.summed_over_words(table, response, keys, variables)
-        notes += [summed, *_set_aside(found)]
+        notes.append(summed)
 
     is_required = bool(conditions or by or not formula)
-    means = _means(table, conditions, response, orders, is_required=is_required, each=each)
+    means = _means(table, find, response, orders, is_required=is_required, each=each)
     names = dict.fromkeys(name for wide in means.values() for name in wide.columns.names)
-    factors = _factors(table, [*names, *named], orders, {} if named else found.levels)
+    factors = _factors(table, [*names, *named], orders, kept)
     order = {name: tuple(factors[name].cat.categories) for name in names}
     complete = {group: wide.dropna() for group, wide in means.items()}
     scores = {group: effect_scores(wide, order, coding) for group, wide in complete.items()}
@@ -231,6 +243,7 @@ def analyse_table(
         not_compared=unlike,
         notes=tuple(filter(None, notes)),
         reads=reads,
+        warnings=warnings,
     )
 
 
@@ -244,17 +257,6 @@ def _read_lines(
     uses = {"item": "item", **levels, response: "response", **found.others}
     uses = {name: use for name, use in uses.items() if name not in ("model", "signature")}
     return read_lines(names, f"{response} {row[response]:g}", uses)
-
-
-def _set_aside(found: Uses) -> Iterator[str]:
-    """Yields which levels of conditions are left out, since their items have no other one."""
-    for name, levels in found.set_aside.items():
-        if levels:
-            which = first_few([*map(repr, levels)])
-            yield f"left out: the items with {name} {which}, which have no other level of it"
-    yield from [f"warning: {found.split}"] if found.split else []
-    for name in found.restarts:
-        yield f"warning: item numbers begin anew at each {name}: give --item {name} item"
 
 
 def _factors(
@@ -284,7 +286,7 @@ def _factors(
 
 def _means(
     table: DataFrame,
-    conditions: Sequence[str],
+    find: _Find,
     response: str,
     orders: Mapping[str, Any],
     *,
@@ -293,9 +295,7 @@ def _means(
 ) -> dict[tuple[str, str], DataFrame]:
     """Suite and model -> the mean response of each item (rows) in each cell (columns)."""
     suites = {"": table}
-    if {"item", "suite"} <= {*table} and (
-        each or not uses_of(rows.data_of(table), conditions, response).levels
-    ):
+    if {"item", "suite"} <= {*table} and (each or not find(table).levels):
         suites = dict(iter(table.groupby("suite", sort=False)))
     means: dict[tuple[str, str], DataFrame] = {}
     problems = []
@@ -303,7 +303,7 @@ def _means(
         if each and not suite_rows[response].any():
             continue
         try:
-            cell_means = _means_of_models(suite_rows, conditions, response, orders)
+            cell_means = _means_of_models(suite_rows, find, response, orders)
             means |= {(suite, model): wide for model, wide in cell_means.items()}
         except BadInput as error:
             problems.append(error)
@@ -313,16 +313,16 @@ def _means(
 
 
 def _means_of_models(
-    table: DataFrame, conditions: Sequence[str], response: str, orders: Mapping[str, Any]
+    table: DataFrame, find: _Find, response: str, orders: Mapping[str, Any]
 ) -> dict[str, DataFrame]:
     """Model -> the means of one suite, or of a table without suites; see `_means`."""
     if "item" not in table:
         raise BadInput("the table has no column item, which names the items of the design")
-    found = uses_of(rows.data_of(table), conditions, response).levels
-    names = [*conditions] or [*found]
+    found = find(table)
+    names = [*found.levels]
     if not names:
-        raise BadInput(why_no_conditions(rows.data_of(table), response))
-    factors = _factors(table, names, orders, {} if conditions else found)
+        raise BadInput(why_no_conditions(found) or NO_CONDITION)
+    factors = _factors(table, names, orders, found.levels)
     levels = [[*factors[name].cat.categories] for name in names]
     if single := [name for name, of in zip(names, levels, strict=True) if len(of) < 2]:
         raise BadInput(f"the column {single[0]} has fewer than two levels")

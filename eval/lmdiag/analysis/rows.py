@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from lmdiag.measures import CRITICAL, Trials, registered
 from lmdiag.perturb import NONE
 from lmdiag.results.items import PARTS, PREDICTED
 from lmdiag.stimuli.design import joined_items
-from lmdiag.stimuli.kinds import values_of
+from lmdiag.stimuli.kinds import MOST_LABELS, values_of
 from lmdiag.stimuli.levels import joined_texts, level_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS, names_measures
 from lmdiag.stimuli.names import named as known_columns
@@ -134,16 +135,20 @@ def with_model_and_item(table: DataFrame) -> DataFrame:
     return table
 
 
-def with_response(table: DataFrame, response: str) -> tuple[DataFrame, str]:
-    """Returns the table with the response, and how many of its values are infinite, or ""."""
+def with_response(table: DataFrame, response: str) -> tuple[DataFrame, list[str]]:
+    """Returns the table with the response, and how many of its values are missing or infinite."""
     values = _response(table, response)
+    notes = []
+    n = int(values.isna().sum())
+    if n and response in table and "state" not in table:  # states of a run are counted
+        notes.append(f"{response} is missing in {n:,} of {len(table):,} rows")
     is_infinite = np.isinf(values)  # of words of probability 0
     table = table.assign(**{response: values.mask(is_infinite)})
     n = int(is_infinite.sum())
     rows = f"{n:,} rows, which count as missing values"
     if n == 1:
         rows = "1 row, which counts as a missing value"
-    return table, f"{response} is infinite in {rows}" if n else ""
+    return table, [*notes, *([f"{response} is infinite in {rows}"] if n else [])]
 
 
 def _response(table: DataFrame, response: str) -> Series:
@@ -219,12 +224,15 @@ def summed_over_words(
         return table, ""
     places = [name for name in known_columns("position", table) if _are_numbers(table[name])]
     words = [name for name in table if folded(name) in ("word", "token", "ia")]
-    groups = list(dict.fromkeys([*groups, *known_columns("reader", table)]))
+    readers = [name for name in known_columns("reader", table) if name not in groups]
+    groups += readers
     several = table.groupby(groups, dropna=False)
+    of_cells = table.groupby([x for x in groups if x not in readers], dropna=False)
     is_words = bool(places) or any(several[name].nunique().gt(1).any() for name in words)
     if response != "surprisal" or not is_words:
         what = f"{response}: mean over the rows of an item and cell, {n_rows:,} rows of "
-        return table, f"{what}{n_cells:,} cells{_differing(several, [*groups, response])}"
+        differing = _differing(of_cells, several, [*groups, response])
+        return table, f"{what}{n_cells:,} cells{differing}"
     for name in constant:
         if name not in (response, *groups) and several[name].nunique(dropna=False).gt(1).any():
             raise BadInput(
@@ -245,19 +253,25 @@ def _are_numbers(column: Series) -> bool:
     return bool(to_numeric(column, errors="coerce").notna().any())
 
 
-def _differing(several: DataFrameGroupBy, groups: Sequence[str]) -> str:
-    """The columns with few levels in which rows of one cell differ, and how to choose rows."""
-    table = several.obj
-    n_rows = several.size()
+def _differing(
+    of_cells: DataFrameGroupBy, of_readers: DataFrameGroupBy, groups: Sequence[str]
+) -> str:
+    """The columns in which rows of one cell differ, and how to choose rows.
+
+    Of those with more than a few levels, only rows of one reader count: others have a trial each.
+    """
+    table = of_cells.obj
     names = []
     for name in data_of(table):
-        if name in table and name not in groups and 2 <= table[name].nunique() <= _FEW_LEVELS:
-            n_levels = several[name].nunique()[n_rows > 1]
+        n = table[name].nunique() if name in table and name not in groups else 0
+        rows = of_cells if n <= MOST_LABELS else of_readers
+        if 2 <= n <= _FEW_LEVELS:
+            n_levels = rows[name].nunique()[rows.size() > 1]
             if len(n_levels) and (n_levels > 1).mean() > 0.5:
                 names.append(str(name))
     if not names:
         return ""
-    remedy = f"--filter {names[0]}=VALUE chooses some"
+    remedy = f"--filter {quote(names[0])}=VALUE chooses some"
     return f"; the rows of a cell differ in {', '.join(names)}: {remedy}"
 
 

@@ -88,7 +88,8 @@ def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
     """Yields what the columns of a table of responses are used for."""
     from pandas import DataFrame
 
-    from lmdiag.stimuli.conditions import NO_CONDITION, uses_of, why_no_conditions
+    from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
+    from lmdiag.stimuli.conditions import uses_of
 
     frame = DataFrame({name: x for name, x in table.columns.items() if name}, dtype=object)
     frame = frame.assign(item=frame[columns["item"]])
@@ -101,9 +102,9 @@ def _use_lines(table: Table, columns: Mapping[str, str]) -> Iterator[str]:
     for name, use in uses.others.items():
         if name != columns["item"]:
             yield f"column      {name}: {use}"
-    reason = uses.split if uses.levels else why_no_conditions(frame, response)
-    if reason not in ("", NO_CONDITION):
-        yield f"warning: {reason}"
+    reason = "" if uses.levels else why_no_conditions(uses)
+    for line in (*warnings_of(uses, table.places), *filter(None, [reason])):
+        yield f"warning: {line}"
 
 
 def _lines(rows: Stimuli, options: DesignOptions) -> Iterator[str]:

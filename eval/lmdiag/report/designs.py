@@ -109,7 +109,7 @@ def _design(runs: Sequence[Run], task: str, arguments: dict[str, Any]) -> Sectio
     n_suites = chosen.cells["suite"].nunique() if "suite" in chosen.cells else 0
     name = name_part(task)
     asks = runs[0].stimuli[task].diagnostic.asks
-    chosen = replace(chosen, part="" if n_suites else PARTS_OF[asks])
+    chosen = replace(chosen, part="" if n_suites else PARTS_OF[asks], warnings=())
     plots = list[Plot]()
     if runs[0].stimuli[task].regions is not None:
         table = items_of(runs, task=task, per="region", labels=labels)
@@ -237,6 +237,7 @@ def _grid(
 def analysis_remarks(analysis: Analysis) -> Iterator[str]:
     """Yields what a reader of the tables has to know."""
     yield from analysis.notes
+    yield from (f"warning: {line}" for line in analysis.warnings)
     for model, fit in analysis.mixed.items():
         name = f"mixed model{f' of {model}' if len(analysis.mixed) > 1 else ''}"
         if fit.warning:

@@ -56,3 +56,19 @@ def presence(items: Codes, codes: Codes, n_levels: int) -> Codes:
     filled = (items >= 0) & (codes >= 0)
     cells = items[filled].astype(np.int64) * n_levels + codes[filled]
     return np.bincount(cells, minlength=n_items * n_levels).reshape(n_items, n_levels)
+
+
+def variance_of_counts(counts: Codes) -> float:
+    """Returns the variance of numbers of rows, for one of what chance gives; 0 without any.
+
+    That is Pearson's X2 of independence for one degree of freedom, 1 on average by chance.
+
+    Args:
+        counts: (n groups, n levels); groups without rows do not count.
+    """
+    counts = counts[counts.any(axis=1)]
+    degrees = (counts.shape[0] - 1) * (counts.shape[1] - 1)
+    if degrees <= 0:
+        return 0.0
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+    return float(((counts - expected) ** 2 / expected).sum() / degrees)

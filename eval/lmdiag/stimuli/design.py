@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from itertools import combinations
 from math import prod
 from shlex import quote
@@ -14,28 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lmdiag import diagnostics
-from lmdiag.diagnostics.base import MOST_LEVELS
 from lmdiag.stimuli.codes import Codes, combined, first_rows_of, is_known_from, n_distinct_by
-from lmdiag.stimuli.conditions import (
-    NO_CONDITION,
-    NO_CONDITIONS,
-    RARE,
-    SHARE,
-    Uses,
-    item_levels,
-    uses_of_levels,
-    why_no_conditions,
-)
+from lmdiag.stimuli.column_warnings import warnings_of, why_no_conditions
+from lmdiag.stimuli.conditions import NO_CONDITIONS, Uses, uses_of
 from lmdiag.stimuli.forms import may_count_from_zero, position_readings
-from lmdiag.stimuli.kinds import MOST_LABELS, Distinct, values_of
-from lmdiag.stimuli.levels import ItemLevels, joined_texts, level_texts
+from lmdiag.stimuli.kinds import MOST_LABELS, values_of
+from lmdiag.stimuli.levels import joined_texts, level_texts
 from lmdiag.stimuli.names import TEXT_COLUMNS
 from lmdiag.stimuli.names import named as named_columns
-from lmdiag.stimuli.proposals import critical_options, filler_levels
+from lmdiag.stimuli.proposals import critical_options
 from lmdiag.stimuli.rows import Stimuli
 from lmdiag.stimuli.shown import first_rows, uses_text
-from lmdiag.stimuli.splits import split_of, split_of_names
-from lmdiag.text import column_like, first_few, shortened, suggest, visible
+from lmdiag.stimuli.splits import split_of_names
+from lmdiag.text import column_like, first_few, suggest, visible
 from lmdiag.types import FOUND_DESIGN, WHOLE_SENTENCE, BadInput, DesignOptions
 
 if TYPE_CHECKING:
@@ -140,11 +130,8 @@ def design_of(stimuli: Stimuli, options: DesignOptions = FOUND_DESIGN) -> Design
     table = DataFrame({name: values[name] for name in (*others, *texts)})
     table["item"] = joined_items(DataFrame({name: values[name] for name in names}))
     named = [name for name in named if name in others]
-    levels = item_levels(table, named)
-    uses = uses_of_levels(levels, named)
-    if len(names) > 1:  # joined names are not split again
-        uses = replace(uses, split="")
-    design = _Found(stimuli, table, levels, uses, others)
+    uses = uses_of(table, named, is_joined=len(names) > 1)
+    design = _Found(stimuli, uses)
     return Design(
         len(stimuli),
         form,
@@ -189,10 +176,7 @@ class _Found:
 
     Args:
         stimuli: its rows.
-        table: their columns, and the columns of their texts.
-        rows: the levels of these columns.
-        uses: what they are used for.
-        names: columns of levels.
+        uses: what their columns are used for.
 
     Attributes:
         items: the names of the items.
@@ -201,16 +185,12 @@ class _Found:
         factors: condition -> codes of its levels, -1 where one is set aside or missing.
     """
 
-    def __init__(
-        self, stimuli: Stimuli, table: DataFrame, rows: ItemLevels, uses: Uses, names: Sequence[str]
-    ) -> None:
+    def __init__(self, stimuli: Stimuli, uses: Uses) -> None:
         self.stimuli = stimuli
-        self.table = table
         self.uses = uses
-        self.names = names
-        self.items = rows.items
-        self.columns = rows.columns
-        self.text_codes = rows.text_codes
+        self.items = uses.rows.items
+        self.columns = uses.rows.columns
+        self.text_codes = uses.rows.text_codes
         self.factors = {name: self._kept(name, levels) for name, levels in uses.levels.items()}
 
     def _kept(self, name: str, levels: Sequence[str]) -> Codes:
@@ -244,19 +224,19 @@ class _Found:
         columns = [self.columns[name] for name in self.factors]
         return tuple(column.levels[column.codes[row]] for column in columns)
 
-    def complete(self, conditions: Iterable[str]) -> NDArray[np.bool_]:
-        """Which items have rows in all cells of the crossed conditions, (n items,)."""
+    def complete(
+        self, conditions: Iterable[str], is_kept: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Which items have rows, of those that are kept, in all cells of conditions, (n items,)."""
         names = [*conditions]
         n_cells = prod(len(self.uses.levels[name]) for name in names)
-        rows = first_rows_of(combined(self.items.codes, *(self.factors[name] for name in names)))
+        cells = combined(self.items.codes, *(self.factors[name] for name in names))
+        rows = first_rows_of(cells if is_kept is None else np.where(is_kept, cells, -1))
         n_items = len(self.items.levels)
         complete: NDArray[np.bool_] = (
             np.bincount(self.items.codes[rows], minlength=n_items) == n_cells
         )
         return complete
-
-    def _columns(self, names: Iterable[str]) -> dict[str, Distinct]:
-        return {name: self.columns[name] for name in names}
 
     def _lines(self, rows: NDArray[np.bool_] | Series) -> str:
         """What messages call the rows that are true."""
@@ -265,27 +245,7 @@ class _Found:
     def warnings(self) -> Iterator[str]:
         """Yields what looks wrong, a line each."""
         uses = self.uses
-        for name, values in {"item": self.items, **self._columns(uses.levels)}.items():
-            if (missing := values.codes < 0).any():
-                n = int(missing.sum())
-                yield f"{name} is missing in {n} of {len(missing)} rows ({self._lines(missing)})"
-        yield from uses.notes
-        yield from [uses.split] if uses.split and uses.levels else []
-        yield from self._misspelt()
-        for name in uses.restarts:
-            has = f"item numbers begin anew at each {name}: their texts have few words in common"
-            yield f"{has}: give --item {quote(name)} item"
-        if uses.alike:
-            both = " and ".join(uses.alike)
-            remedy = f"name one, --conditions {quote(uses.alike[0])}"
-            yield f"{both} explain the texts equally well, and neither is taken: {remedy}"
-        for name in uses.dropped if uses.levels else ():
-            yield self._dropped(name)
-        for name, levels in uses.levels.items():
-            if split := split_of(levels, self.columns):
-                remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
-                yield f"{name} has {len(levels)} levels of several parts: {remedy}"
-        yield from self._fillers()
+        yield from warnings_of(uses, self.stimuli.shown_rows)
         if self.stimuli.form == "sentences" and not self.stimuli.regions:
             for option in critical_options(self.stimuli.columns()):
                 name = option.removesuffix(":0")
@@ -299,10 +259,8 @@ class _Found:
                 yield from self._several_texts()
             if self.stimuli.regions:
                 yield from self._empty_regions()
-        elif not (self.stimuli.compared or uses.alike or uses.restarts):
-            reason = why_no_conditions(self.table)
-            dropped = map(self._dropped, uses.dropped)
-            yield from dropped if reason == NO_CONDITION else [reason]
+        elif not (self.stimuli.compared or uses.restarts):
+            yield from filter(None, [why_no_conditions(uses)])
 
     def _readings(self, column: str) -> Iterator[str]:
         """Yields which words the positions of a column are if they may count from 0 or from 1."""
@@ -310,49 +268,6 @@ class _Found:
         if may_count_from_zero(columns[column], columns["sentence"]):
             readings = position_readings(column, columns[column][0], columns["sentence"][0])
             yield f"positions of {column} may count from 0 or from 1: {readings}"
-
-    def _misspelt(self) -> Iterator[str]:
-        """Yields rare levels that are nearly another one, and other rare ones of conditions."""
-        for name, values in self._columns(self.names).items():
-            if len(values.levels) > MOST_LEVELS or all(map(str.isnumeric, values.levels)):
-                continue
-            counts = values.by_count()
-            for level in [level for level, n in counts.items() if n <= RARE]:
-                n = counts[level]
-                others = [other for other, n_rows in counts.items() if n < SHARE * n_rows]
-                rows = self._lines(values.codes == values.levels.index(level))
-                has = f"{n} row{'s' if n > 1 else ''} ({rows})"
-                for close in get_close_matches(level, others, n=1, cutoff=0.75):
-                    yield f"{name}: level {level!r} has {has}; did you mean {close!r}?"
-                    break
-                else:
-                    is_level = name in self.uses.levels and level not in self.uses.levels[name]
-                    if is_level and level not in self.uses.set_aside[name]:
-                        yield f"{name}: level {level!r} has {has} and is left out: correct it"
-
-    def _dropped(self, name: str) -> str:
-        values = self.columns[name]
-        of = ", ".join(f"{level} {n}" for level, n in values.by_count().items())
-        n_levels = n_distinct_by(self.items.codes, values.codes)
-        n_complete = int((n_levels == len(values.levels)).sum())
-        n_items = f"{n_complete} of {len(n_levels)} items"
-        has = f"{n_items} have all of its levels (rows: {shortened(of, 200)})"
-        remedy = "correct it, or name it by --conditions"
-        return f"{name} is not taken for a condition: {has}; {remedy}"
-
-    def _fillers(self) -> Iterator[str]:
-        """Yields one line for each column with levels of fillers: those that are set aside."""
-        for name, values in self._columns(self.names).items():
-            if len(values.levels) > MOST_LEVELS:
-                continue
-            fillers = [*self.uses.set_aside.get(name, ()), *filler_levels(values.levels)]
-            fillers = [*dict.fromkeys(fillers)]
-            if fillers:
-                n = sum(values.by_count()[level] for level in fillers)
-                names = first_few([*map(repr, fillers)])
-                condition = quote(f"{name}!={','.join(fillers)}")
-                remedy = f"--filter {condition} leaves them out"
-                yield f"{name} has {n} rows {names}, in items of their own: {remedy}"
 
     def _cells(self) -> Iterator[str]:
         """Yields which items lack cells, and which conditions to give if all items do."""
@@ -366,12 +281,32 @@ class _Found:
             of = f"{len(lacking)} of {len(items)} items ({first_few(lacking)})"
             yield f"left out, since they have no row in some cells of {crossed}: {of}"
         elif lacking:
-            few = found[:MOST_LABELS]  # of many columns, there are too many combinations
+            remedy = self._complete_part() or "give other items"
+            yield f"no item has all cells of {crossed}, so no effects are tested: {remedy}"
+
+    def _complete_part(self) -> str:
+        """Which level or which conditions leave items with all cells, and how many; "" for none."""
+        found = [*self.uses.levels]
+        few = found[:MOST_LABELS]  # of many columns, there are too many combinations
+        n_items = {
+            f"--filter {quote(f'{name}={level}')}": self._n_complete_at(name, level)
+            for name in few
+            for level in self.uses.levels[name]
+            if len(found) > 1
+        }
+        if not any(n_items.values()):
             choices = [names for n in range(len(few), 0, -1) for names in combinations(few, n)]
             enough = next((names for names in choices if self.complete(names).any()), ())
-            n = int(self.complete(enough).sum()) if enough else 0
-            remedy = f"--conditions {' '.join(enough)} ({n} items)" if enough else "other items"
-            yield f"no item has all cells of {crossed}, so no effects are tested: give {remedy}"
+            option = f"--conditions {' '.join(map(quote, enough))}"
+            n_items = {option: int(self.complete(enough).sum()) if enough else 0}
+        option = max(n_items, key=n_items.__getitem__)
+        return f"give {option} ({n_items[option]} items)" if n_items[option] else ""
+
+    def _n_complete_at(self, name: str, level: str) -> int:
+        """The number of items that have all cells of the other conditions at a level of one."""
+        others = [other for other in self.uses.levels if other != name]
+        is_at = self.columns[name].codes == self.columns[name].levels.index(level)
+        return int(self.complete(others, is_at).sum())
 
     def _several_texts(self) -> Iterator[str]:
         """Yields the first cell of an item with several texts, and the column that divides them."""
@@ -392,6 +327,10 @@ class _Found:
         more = f", and {len(several) - 1} other cells have several" if len(several) > 1 else ""
         what = "their mean is analysed; if a column tells them apart, it is a condition "
         what += "(--conditions COLUMN) or a part of the item (--item COLUMN item)"
+        if not self.complete(self.uses.levels)[self.items.codes[rows]].any():
+            what = "no row in another cell, so that a level may be wrong: correct it"
+            yield f"{has}{more} and {what}"
+            return
         is_often = 4 * len(several) > np.count_nonzero(n_texts)
         divider = self._divider(cells, texts) if is_often else ""
         if divider:
@@ -405,7 +344,8 @@ class _Found:
 
     def _divider(self, cells: Codes, texts: Codes) -> str:
         """The first column in each level of which a cell has one text; "" for none."""
-        for name, values in self._columns(self.uses.others).items():
+        for name in self.uses.others:
+            values = self.columns[name]
             parts = combined(cells, values.codes)
             is_known = (parts >= 0).any() and is_known_from(texts, [parts])
             if len(values.levels) > 1 and is_known:

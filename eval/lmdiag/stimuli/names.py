@@ -104,6 +104,9 @@ _LIST = re.compile(
     r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|subj|participant|session).*"
 ).fullmatch
 
+_FILLER = re.compile(
+    r"(filler.*|fill|practi[cs]e.*|prac|training|warm[\W_]?up)[\W_]*\d*", re.IGNORECASE
+).fullmatch
 
 TEXT_COLUMNS = ("context", "target", "right_context", "sentence")
 """Columns of the text that a model reads."""
@@ -118,6 +121,11 @@ def is_named(name: str, role: str) -> bool:
 def is_outcome(name: str) -> bool:
     """Returns whether a column has a known name of a response or of a measure of reading."""
     return is_named(name, "outcome") or folded(name) in READING_MEASURES
+
+
+def is_filler(level: str) -> bool:
+    """Returns whether a level has the name of fillers or practice items: a filled gap has not."""
+    return bool(_FILLER(level))
 
 
 def names_measures(levels: Collection[str]) -> bool:

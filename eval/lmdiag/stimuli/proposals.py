@@ -8,11 +8,10 @@ from contextlib import suppress
 from statistics import median
 from typing import Any
 
-from lmdiag.diagnostics.base import levels_of
 from lmdiag.stimuli.forms import SENTENCE_ENDS, counts_from_zero, critical_span, form_of
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
-from lmdiag.stimuli.names import TEXT_COLUMNS, is_named, named
+from lmdiag.stimuli.names import TEXT_COLUMNS, is_filler, is_named, named
 from lmdiag.stimuli.other_rows import other_rows
 from lmdiag.stimuli.splits import split_of
 from lmdiag.table_files import Table
@@ -22,7 +21,6 @@ from lmdiag.types import AS_IT_IS, BadInput, TableOptions
 READS_SENTENCES = "--columns sentence=sentence"
 """The option that reads the sentences of a table that has contexts, too."""
 
-_FILLERS = re.compile(r"(filler|fill|practice|prac|training|warm).*", re.IGNORECASE).fullmatch
 _CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit").search
 _CRITICAL_POSITION = re.compile(
     r"(crit|verb|disambig|target).*(pos|ind|idx|word|num|nr)|wordpos|posit|crit(ical)?$"
@@ -251,7 +249,7 @@ class _Proposals(TableLayout):
             kept = [
                 level
                 for number, level in enumerate(values.levels)
-                if number in complete and not _FILLERS(level)
+                if number in complete and not is_filler(level)
             ]
             if 0 < len(kept) < n:
                 return (f"{name}={','.join(kept)}",)
@@ -289,8 +287,3 @@ def critical_option(name: str, values: Sequence[Any], columns: Sequence[Sequence
             is_named = counts_from_zero(name, ["1"])  # a 0 alone may stand for no word
             return f"{name}:0" if is_named else name
     return ""
-
-
-def filler_levels(values: Sequence[Any]) -> list[str]:
-    """Returns the levels of a column whose names are those of fillers or practice items."""
-    return [level for level in dict.fromkeys(levels_of(values)) if level and _FILLERS(level)]

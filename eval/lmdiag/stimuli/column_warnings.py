@@ -1,0 +1,229 @@
+"""What looks wrong in the columns of a table of items, and why none is a condition.
+
+Each line is of the table as its columns were classified, see `lmdiag.stimuli.conditions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from shlex import quote
+
+import numpy as np
+
+from lmdiag.diagnostics.base import MOST_LEVELS
+from lmdiag.stimuli.codes import combined, is_known_from, n_distinct_by
+from lmdiag.stimuli.conditions import MANY_LABELS, RARE, SHARE, Uses
+from lmdiag.stimuli.kinds import MOST_LABELS, Distinct
+from lmdiag.stimuli.names import is_filler
+from lmdiag.stimuli.splits import split_of, split_of_names
+from lmdiag.text import first_few, in_order, shortened
+
+Places = Callable[[Sequence[int]], str]
+"""What messages call some rows, counted from 0, e.g. "lines 4, 5"."""
+
+NO_CONDITION = (
+    "no column with 2 to 6 levels differs within items: name the conditions with --conditions, and "
+    "the columns that name the items with --item"
+)
+"""What is said of a table without conditions if there is no better reason."""
+
+
+def warnings_of(uses: Uses, places: Places | None = None) -> list[str]:
+    """Returns what looks wrong, a line each; why no column is a condition is not among it.
+
+    Args:
+        uses: of the columns.
+        places: what to call rows; None for tables whose rows have no places.
+    """
+    lines = [*_missing(uses, places), *_repeated(uses), *_misspelt(uses, places)]
+    for name in uses.restarts:
+        has = f"item numbers begin anew at each {name}: their texts have few words in common"
+        lines.append(f"{has}: give --item {quote(name)} item")
+    if uses.levels:
+        lines += [*filter(None, [_split_of_items(uses)])]
+        lines += [_nested(uses, name) or _dropped(uses, name) for name in uses.dropped]
+    for name, levels in uses.levels.items():
+        if split := split_of(levels, uses.rows.columns):
+            remedy = f"--split {quote(f'{name}={split}')} gives their effects and interaction"
+            lines.append(f"{name} has {len(levels)} levels of several parts: {remedy}")
+    return [*lines, *_fillers(uses), *_repeated_trials(uses)]
+
+
+def _split_of_items(uses: Uses) -> str:
+    """Which names of items have a condition in them, and what divides them; "" for none."""
+    if uses.is_joined:  # joined names are not divided again
+        return ""
+    rows = uses.rows
+    # of conditions that were found, texts of an item may be alike for other reasons
+    texts = None if uses.levels or rows.texts is None else rows.texts.tolist()
+    return split_of_names(rows.items, texts, rows.columns)
+
+
+def why_no_conditions(uses: Uses) -> str:
+    """Returns why no column of a table is a condition, and what to do; "" if none may be one."""
+    if split := _split_of_items(uses):
+        return split
+    if uses.alike:
+        both = " and ".join(uses.alike)
+        what = "rows" if uses.rows.texts is None else "texts"
+        remedy = f"name one, --conditions {quote(uses.alike[0])}"
+        return f"{both} explain the {what} equally well, and neither is taken: {remedy}"
+    if uses.restarts:
+        name = quote(uses.restarts[0])
+        return f"item numbers begin anew in each {name}: give --item {name} item"
+    columns = uses.rows.columns
+    names = [x for x in uses.candidates if len(columns[x].levels) <= MANY_LABELS]
+    lines = (_nested(uses, name) or _of_many_levels(uses, name) for name in names)
+    if line := next(filter(None, lines), ""):
+        return line
+    if uses.dropped:
+        return "; ".join(_dropped(uses, name) for name in uses.dropped)
+    for name in uses.of_readers:
+        return f"{name} differs between readers alone: name it by --conditions {quote(name)}"
+    for name, use in uses.others.items():
+        if name in uses.candidates and use.startswith("not a condition ("):
+            return f"{name} is {use}: if it is one, give --conditions {quote(name)}"
+    return ""
+
+
+def _shown(places: Places | None, rows: Sequence[int]) -> str:
+    return f" ({places(rows)})" if places else ""
+
+
+def _missing(uses: Uses, places: Places | None) -> Iterator[str]:
+    columns = {"item": uses.rows.items} | {name: uses.rows.columns[name] for name in uses.levels}
+    for name, values in columns.items():
+        rows = np.flatnonzero(values.codes < 0).tolist()
+        if rows:
+            has = f"{len(rows):,} of {len(values.codes):,} rows"
+            yield f"{name} is missing in {has}{_shown(places, rows)}"
+
+
+def _repeated(uses: Uses) -> Iterator[str]:
+    for name, (n, n_texts) in uses.repeated.items():
+        if name in uses.levels:
+            yield f"{n:,} of {n_texts:,} texts have several levels of {name}: correct them"
+
+
+def _few(uses: Uses) -> Iterator[tuple[str, Distinct]]:
+    """The columns that may have levels, with these."""
+    for name, values in uses.rows.columns.items():
+        if len(values.levels) <= MOST_LEVELS and (name in uses.candidates or name in uses.levels):
+            yield name, values
+
+
+def _misspelt(uses: Uses, places: Places | None) -> Iterator[str]:
+    """Yields rare levels that are nearly another one, and other rare ones of conditions."""
+    for name, values in _few(uses):
+        if all(map(str.isnumeric, values.levels)):
+            continue
+        counts = values.by_count()
+        kept = uses.levels.get(name, values.levels)
+        aside = uses.set_aside(name) if name in uses.levels else ()
+        for level in [level for level, n in counts.items() if n <= RARE]:
+            n = counts[level]
+            others = [other for other, n_rows in counts.items() if n < SHARE * n_rows]
+            rows = np.flatnonzero(values.codes == values.levels.index(level)).tolist()
+            has = f"{n} row{'s' if n > 1 else ''}{_shown(places, rows)}"
+            has += "" if level in kept else " and is left out"
+            if close := get_close_matches(level, others, n=1, cutoff=0.75):
+                yield f"{name}: level {level!r} has {has}; did you mean {close[0]!r}?"
+            elif level not in (*kept, *aside):
+                yield f"{name}: level {level!r} has {has}: correct it"
+
+
+def _dropped(uses: Uses, name: str) -> str:
+    """Why a column is not taken of which most items lack some levels."""
+    values = uses.rows.columns[name]
+    of = ", ".join(f"{level} {n}" for level, n in values.by_count().items())
+    n_levels = n_distinct_by(uses.rows.items.codes, values.codes)
+    n_complete = int((n_levels == len(values.levels)).sum())
+    has = f"{n_complete} of {len(n_levels)} items have all of its levels"
+    has += f" (rows: {shortened(of, 200)})"
+    return f"{name} is not taken for a condition: {has}; correct it, or name it by --conditions"
+
+
+def _fillers(uses: Uses) -> Iterator[str]:
+    """Yields one line for each column with levels of fillers: those that are set aside."""
+    for name, values in _few(uses):
+        aside = uses.set_aside(name) if name in uses.levels else ()
+        fillers = [*dict.fromkeys((*aside, *filter(is_filler, values.levels)))]
+        if fillers:
+            n = sum(values.by_count()[level] for level in fillers)
+            names = first_few([*map(repr, fillers)])
+            has = f"{name} has {n:,} row{'s' if n > 1 else ''} {names}"
+            has += ", in items of their own" if _are_apart(uses, name, fillers) else ""
+            condition = quote(f"{name}!={','.join(fillers)}")
+            yield f"{has}: --filter {condition} leaves them out"
+
+
+def _are_apart(uses: Uses, name: str, levels: Sequence[str]) -> bool:
+    """Whether no item has these levels of a column beside others."""
+    values = uses.rows.columns[name]
+    is_level = np.array([*(level in levels for level in values.levels), False])[values.codes]
+    kinds = np.where(values.codes < 0, -1, is_level.astype(np.intp))
+    n_kinds = n_distinct_by(uses.rows.items.codes, kinds)
+    return bool((n_kinds < 2).all())
+
+
+def _nested(uses: Uses, name: str) -> str:
+    """That a column has other levels at each level of a column between items; "" if not so."""
+    column = uses.candidates.get(name)
+    if column is None or column.share_varying() < 0.5:
+        return ""
+    items = uses.rows.items.codes
+    for block, values in uses.rows.columns.items():
+        n = len(values.levels)
+        if not 2 <= n <= MOST_LABELS or not is_known_from(values.codes, [items]):
+            continue
+        filled = (items >= 0) & (values.codes >= 0)
+        blocks = np.full(len(column.presence), -1)
+        blocks[items[filled]] = values.codes[filled]
+        rows = [column.presence[blocks == number] > 0 for number in range(n)]
+        parts = {
+            level: column.texts(np.flatnonzero(of.any(axis=0)))
+            for level, of in sorted(zip(values.levels, rows, strict=True))
+        }
+        is_full = all(
+            len(of) > 1 and (of[:, of.any(axis=0)].all(axis=1)).mean() >= 0.5 for of in rows
+        )
+        if is_full and len({*parts.values()}) == n:
+            levels = "; ".join(f"{level}: {', '.join(part)}" for level, part in parts.items())
+            has = f"{name} has other levels at each level of {block} ({levels})"
+            return f"{has}: choose one by --filter {quote(f'{block}={next(iter(parts))}')}"
+    return ""
+
+
+def _of_many_levels(uses: Uses, name: str) -> str:
+    """That a column that differs within items has more than six levels; "" if not so."""
+    values = uses.rows.columns[name]
+    n = len(values.levels)
+    inner = uses.candidates[name].share_varying() >= 0.5
+    if not (inner and n > MOST_LABELS and 2 * n <= values.n_filled):
+        return ""
+    if is_known_from(uses.rows.items.codes, [values.codes]):
+        return ""
+    levels = in_order(values.levels)
+    remedy = f"name it by --conditions {quote(name)}, or keep some by "
+    remedy += f"--filter {quote(f'{name}={levels[0]},{levels[1]}')}"
+    split = split_of(levels, uses.rows.columns)
+    divided = f", or divide them by --split {quote(f'{name}={split}')}" if split else ""
+    return f"{name} has {n} levels, more than {MOST_LABELS}: {remedy}{divided}"
+
+
+def _repeated_trials(uses: Uses) -> Iterator[str]:
+    """Yields conditions that differ between rows of a reader and item where another one does not.
+
+    Such rows may be measures or regions of one trial.
+    """
+    if not uses.reader:
+        return
+    trials = combined(uses.rows.items.codes, uses.rows.columns[uses.reader].codes)
+    n_levels = {x: n_distinct_by(trials, uses.rows.columns[x].codes) for x in uses.levels}
+    once = [name for name, n in n_levels.items() if np.median(n) < 2]
+    for name, n in n_levels.items():
+        if once and np.median(n) > 1:
+            has = f"rows of one reader and item differ in {name}, and not in {once[0]}"
+            choice = quote(f"{name}={uses.levels[name][0]}")
+            yield f"{has}: if it names measures or regions, choose one by --filter {choice}"
