@@ -311,6 +311,7 @@ class LanguageModel:
         *,
         columns: Sequence[WordColumn] = (),
         language: str = "en",
+        cuts: Sequence[Sequence[int]] = (),
         **how: Unpack[SurprisalKeywords],
     ) -> DataFrame:
         """Returns a pandas table with the surprisal of every word, as `lmdiag surprisal` writes it.
@@ -320,6 +321,8 @@ class LanguageModel:
             columns: "length" (characters), "log_frequency" (log2 of the proportion of the word, by
                 wordfreq).
             language: of the frequencies.
+            cuts: of each text, ascending positions, in characters, at which a word begins without a
+                space before it, as in Chinese; () for none.
 
         Returns:
             a row per word, with several layers for each `layer`: `text` (number of the text, from
@@ -348,7 +351,7 @@ class LanguageModel:
                 raise BadInput(f"{name} is {text!r}: give texts as strings")
         label = None if batching.quiet else self.info.id
         entropy = self.options.entropy
-        ask: dict[str, Any] = {"entropy": entropy, "batch_size": batching.batch_size}
+        ask: dict[str, Any] = {"entropy": entropy, "batch_size": batching.batch_size, "cuts": cuts}
         with self.lock:
             if layers:
                 table = layer_surprisals(self.model.at_layers(layers), texts, **ask, label=label)

@@ -53,6 +53,16 @@ def has_space(left: str, right: str) -> bool:
     return not (_ENDS_UNSPACED_OR_SHARED(left) and _BEGINS_UNSPACED(right))
 
 
+def is_without_space(left: str, right: str) -> bool:
+    """Returns whether a word follows without a space where it is of a script without spaces.
+
+    >>> is_without_space("我", "喜欢"), is_without_space("我喜欢", "。"), is_without_space("a", ".")
+    (True, True, False)
+    """
+    is_unspaced = _IS_UNSPACED(left[-1:]) or _IS_UNSPACED(right)
+    return bool(is_unspaced) and not has_space(left, right)
+
+
 def ends_unspaced(text: str) -> bool:
     """Returns whether a text ends in a script without spaces, digits after it included.
 

@@ -237,17 +237,57 @@ def test_words_that_a_table_lacks_are_counted_and_read_from_full_texts(tmp_path,
     late = written(tmp_path, LATE, "late.csv")
     how = {"response": "rt", "controls": ()}
     human = read_human(late, chosen=Procedure(**how))
-    assert human.gap_note().startswith("warning: 2 of 2 texts begin after position 1, and models")
-    assert [*human.running_texts().values()] == ["hen eats.", "cook sat down."]
+    (note,) = human.gap_notes()
+    assert note.startswith("warning: 2 of 2 texts begin after position 1, and models read the")
+    assert note.endswith("give the full texts by --sentence full")
+    asked = ("surprisal", late, "--sentence", "full", "--model", "demo:causal", "--bos", "never")
+    words = [line.split(",")[:4] for line in command(*asked)[1].splitlines()[1:3]]
+    assert words == [["1", "2", "hen", "4"], ["1", "3", "eats.", "8"]]
+    assert [*human.running_texts().texts.values()] == ["hen eats.", "cook sat down."]
     human = read_human(late, chosen=Procedure(sentence="full", **how))
-    assert [*human.running_texts().values()] == ["The hen eats.", "A cook sat down."]
-    assert human.word_in_texts.tolist() == [1, 2, 4, 5, 6]
-    assert human.gap_note() == ""
+    assert [*human.running_texts().texts.values()] == ["The hen eats.", "A cook sat down."]
+    assert human.running_texts().places.tolist() == [1, 2, 4, 5, 6]
+    assert human.gap_notes() == []
     wrong = written(tmp_path, LATE.replace("2,3,sat", "2,3,lay"), "wrong.csv")
     with pytest.raises(BadInput, match=r"wrong.csv:5: 'lay' is not the word at position 3 of full"):
-        read_human(wrong, chosen=Procedure(sentence="full", **how)).word_in_texts  # noqa: B018
+        read_human(wrong, chosen=Procedure(sentence="full", **how)).running_texts()
     gap = written(tmp_path, WORDS.replace("2,2,cook", "2,5,cook").replace("2,3", "2,6"), "gap.csv")
-    assert "2 positions are missing" in read_human(gap, chosen=Procedure(**how)).gap_note()
+    assert "2 positions are missing" in read_human(gap, chosen=Procedure(**how)).gap_notes()[0]
+
+
+CHINESE = {"text": ["a"] * 4 + ["b"] * 3, "position": [1, 2, 3, 4, 1, 2, 3]}
+CHINESE["word"] = ["他", "喜欢", "猫", "。", "我", "有", "3"]
+
+
+def test_words_of_scripts_without_spaces_are_joined_without_them(tmp_path):
+    path = tmp_path / "zh.csv"
+    pd.DataFrame(CHINESE).to_csv(path, index=False)
+    read = read_texts(path)
+    assert (read.texts, read.cuts, read.notes) == (["他喜欢猫。", "我有3"], [(1, 3, 4), (1, 2)], ())
+    model = lmdiag.load_model("demo:causal")
+    words = read.of_table(model.surprisals(read.texts, cuts=read.cuts))
+    assert words["word"].tolist() == CHINESE["word"]
+    whole = model.surprisals(read.texts)
+    sums = words.groupby("text")["surprisal"].sum()
+    assert np.allclose(sums, whole["surprisal"])
+
+
+APART = {"text": ["a"] * 5, "position": [*range(1, 6)], "word": ["She", "did", "n't", "run", "."]}
+
+
+def test_words_apart_from_their_punctuation_are_read_as_typed_from_full_texts():
+    how = {"response": "rt", "controls": ()}
+    table = pd.DataFrame(APART | {"rt": 1.0, "typed": "She didn't run."})
+    human = read_human(table, chosen=Procedure(**how))
+    assert human.running_texts().texts == {"a": "She did n't run ."}
+    assert human.gap_notes() == [
+        "warning: words typed without a blank before them: 1, as '.', and models read one there: "
+        "give the full texts by --sentence typed"
+    ]
+    human = read_human(table, chosen=Procedure(sentence="typed", **how))
+    assert human.running_texts().cuts == {"a": (7, 14)}
+    assert human.running_texts().places.tolist() == [0, 1, 2, 3, 4]
+    assert human.gap_notes() == []
 
 
 def test_analyse_reads_tables_with_the_same_options(tmp_path, command):
@@ -412,7 +452,7 @@ def test_a_row_per_word_without_a_column_of_texts_is_one_text(tmp_path):
     options = TableOptions(columns=("position=aoi",))
     assert read_texts(path, options).texts == ["The baker slept"]
     table = read_human(path, chosen=Procedure(response="start"), options=options)
-    assert table.running_texts() == {"1": "The baker slept"}
+    assert table.running_texts().texts == {"1": "The baker slept"}
     assert table.notes[-1] == "text: all rows are of one text, since no column tells texts apart"
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series, factorize, to_numeric
 
+from lmdiag.analysis import running
 from lmdiag.analysis.items import items_of
 from lmdiag.analysis.procedures import (
     COMPUTED,
@@ -26,6 +27,7 @@ from lmdiag.analysis.procedures import (
     Profile,
     procedure_for,
 )
+from lmdiag.analysis.running import NotInSentence, RunningTexts
 from lmdiag.files import MAX_DOCUMENT, exists, is_folder, parse_json, read_text, user_path
 from lmdiag.results.items import PREDICTED
 from lmdiag.stats import Values
@@ -103,8 +105,8 @@ class HumanTable:
             return read_lines([], value or f"{len(self.frame):,} rows", used | others)
         words = self.texts(how.word)[self.texts(how.text) == self.texts(how.text)[0]]
         first, *following = dict.fromkeys(zip(self.texts(how.position), words, strict=False))
-        more = ["..."] if len(following) > 8 else []
-        line = " ".join([f"[{first[1]}]", *(word for _, word in following[:8]), *more])
+        text, _ = running.joined_words([str(first[1]), *(word for _, word in following[:8])])
+        line = f"[{first[1]}]{text[len(first[1]) :]}{' ...' if len(following) > 8 else ''}"
         name = f"{how.text} {self.texts(how.text)[0]}, {how.position} {first[0]}"
         return read_lines([name, value], line, used | others)
 
@@ -224,72 +226,68 @@ class HumanTable:
         sentences = f" for texts of their own, or `fit --sentence {found[0]}` for sentences of one"
         return what if len(found) > 1 else f"{what}{sentences} text"
 
-    def gap_note(self) -> str:
-        """Returns how many texts begin after their first word or lack some; "" for none."""
+    def gap_notes(self) -> list[str]:
+        """Returns warnings on words that models read texts without, or with a blank before them."""
         if self.full_texts is not None:
-            return ""
+            return []
         positions = self.words.groupby([*self.words][:-1])["position"]
-        n_late = int((positions.min() > 1).sum())
+        begins = positions.min()
+        n_late = int(((begins > 1) & ~begins.isin(positions.max() + 1)).sum())
         n_missing = int((positions.diff() - 1).clip(lower=0).sum())
-        if not n_late and not n_missing:
-            return ""
         late = f"{n_late:,} of {positions.ngroups:,} texts begin after position 1"
         missing = f"{n_missing:,} positions are missing within texts"
-        problems = " and ".join([late] * bool(n_late) + [missing] * bool(n_missing))
-        remedy = "give the full texts by --sentence COLUMN"
-        return f"warning: {problems}, and models read the texts without these words: {remedy}"
+        gaps = " and ".join([late] * bool(n_late) + [missing] * bool(n_missing))
+        words = self.texts(self.procedure.word)[self.first_rows]
+        apart = running.apart(words)
+        notes = [f"{gaps}, and models read the texts without these words"] * bool(gaps)
+        if apart:
+            what = f"words typed without a blank before them: {len(apart):,}, as {apart[0]!r}"
+            notes.append(f"{what}, and models read one there")
+        column = self._column_of_full_texts() if notes else ""
+        named = shlex.quote(column) if column else "COLUMN"
+        remedy = f"give the full texts by --sentence {named}"
+        return [f"warning: {note}: {remedy}" for note in notes]
+
+    def _column_of_full_texts(self) -> str:
+        """The column with the full text in which the word of each row stands; "" for none."""
+        for name in map(str, self.frame):
+            values = values_of(self.texts(name))
+            if values.n_filled == len(self.frame) and values.kind() == "text":
+                with suppress(BadInput):
+                    how = replace(self.procedure, sentence=name)
+                    HumanTable(self.frame, self.name, how).running_texts()
+                    return name
+        return ""
+
+    def running_texts(self) -> RunningTexts:
+        """Returns what models read: the words of each text, or its full sentences.
+
+        `BadInput`: a word is empty or has a blank, or is not at its position.
+        """
+        return self._running
 
     @cached_property
-    def word_in_texts(self) -> NDArray[np.intp]:
-        """The place of each word among the words of all running texts, (n words,)."""
-        if self.full_texts is None:
-            return np.arange(len(self.first_rows))
-        names = self.texts(self.procedure.text)
-        starts: dict[tuple[str, str], int] = {}
-        words: list[str] = []
-        sentences = [(names[row], self.full_texts[row]) for row in self.first_rows]
-        for sentence in dict.fromkeys(sentences):
-            starts[sentence] = len(words)
-            words += sentence[1].split()
-        starts_of_words = np.array([starts[sentence] for sentence in sentences])
-        own = self.texts(self.procedure.word)[self.first_rows]
-        positions = self.words["position"].to_numpy().astype(int)
-        problems = []
-        for base in (1, 0):  # positions count from 1, or from 0
-            index: NDArray[np.intp] = starts_of_words + positions - base
-            pairs = zip(own, index, strict=True)
-            wrong = [
-                number
-                for number, (word, place) in enumerate(pairs)
-                if not 0 <= place < len(words) or _letters(word) != _letters(words[place])
-            ]
-            if not wrong:
-                return index
-            problems.append(wrong)
-        number = min(problems, key=len)[0]
-        row = self.first_rows[number]
-        column = self.procedure.sentence
-        problem = f"{own[row]!r} is not the word at position {positions[number]} of {column}"
-        raise BadInput(f"{self.where(row)}: {problem}, {shortened(self.full_texts[row])!r}")
-
-    def running_texts(self) -> dict[str, str]:
-        """Returns text -> its words joined by blanks, or its full sentences."""
-        column = self.procedure.word
-        if not column:
+    def _running(self) -> RunningTexts:
+        how = self.procedure
+        if not how.word:
             raise BadInput(f"{self.name}: which column has the words? Name it, --word COLUMN")
-        words = self.texts(column)
+        words = self.texts(how.word)
         for row, word in enumerate(words):
             if word.split() != [word]:
                 what = f"{shortened(word, 60)!r} contains a blank" if word.strip() else "is empty"
-                raise BadInput(f"{self.where(row)}: column {column} {what}; a row is one word")
+                raise BadInput(f"{self.where(row)}: column {how.word} {what}; a row is one word")
         self.check_words()
-        parts = words if self.full_texts is None else self.full_texts
-        names = self.texts(self.procedure.text)
-        table = DataFrame({"name": names, "part": parts}).iloc[self.first_rows]
-        if self.full_texts is not None:
-            table = table.drop_duplicates()
-        texts: Series[str] = table.groupby("name", sort=False)["part"].agg(" ".join)
-        return dict(texts.items())
+        rows = self.first_rows
+        names = self.texts(how.text)[rows].tolist()
+        own = words[rows].tolist()
+        if self.full_texts is None:
+            return running.of_words(names, own)
+        places = [*zip(names, self.full_texts[rows], strict=True)]
+        try:
+            return running.in_sentences(places, own, self.words["position"].tolist())
+        except NotInSentence as wrong:
+            row = rows[wrong.number]
+            raise BadInput(f"{self.where(row)}: {str(wrong).format(how.sentence)}") from None
 
 
 def _ordered(names: Series[str]) -> NDArray[np.intp]:
@@ -298,11 +296,6 @@ def _ordered(names: Series[str]) -> NDArray[np.intp]:
     rank_of = {name: rank for rank, name in enumerate(in_order(distinct))}
     ranks: NDArray[np.intp] = np.array([rank_of[name] for name in distinct])[codes]
     return ranks
-
-
-def _letters(word: str) -> str:
-    """A word without letter case and punctuation; the word itself if it has nothing else."""
-    return re.sub(r"\W", "", word.casefold()) or word
 
 
 # ---- files --------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ def surprisal_command(
     model: Annotated[tuple[str, ...], Parameter(consume_multiple=False)],
     output: Annotated[Path | None, Parameter(name=("--output", "--out"))] = None,
     columns: tuple[str, ...] = (),
+    sentence: str = "",
     language: str = "en",
     entropy: bool = False,
     overwrite: options.Overwrite = False,
@@ -57,6 +58,8 @@ def surprisal_command(
             output)
         columns: further columns: length in characters, log_frequency (log2 of the word's proportion
             by wordfreq); and which column of a table is what, NAME=COLUMN
+        sentence: column with the full texts in which the words of a table with a row per word
+            stand, if the table lacks words of them or does not have them as they are typed
         language: language of the frequencies
         entropy: add the entropy over tokens before the first token of each word, in bits
     """
@@ -71,7 +74,7 @@ def surprisal_command(
         choice = ", ".join(_COMPUTED)
         raise BadInput(f"--columns {min(unknown)}: choose from {choice}, or write NAME=COLUMN")
     given = tuple(name for name in columns if "=" in name)
-    named = _texts(file, TableOptions(**vars(table) | {"columns": given}))
+    named = _texts(file, TableOptions(**vars(table) | {"columns": given}), sentence)
     for note in named.notes:
         say(f"lmdiag: {note}")
     if "log_frequency" in columns:
@@ -87,6 +90,7 @@ def surprisal_command(
                 named.texts,
                 columns=further,
                 language=language,
+                cuts=named.cuts,
                 layers=reading.scoring.layers,
                 **vars(batching),
             )
@@ -109,14 +113,14 @@ def surprisal_command(
         sys.stdout.write(text)
 
 
-def _texts(file: str, options: TableOptions) -> NamedTexts:
+def _texts(file: str, options: TableOptions, sentence: str) -> NamedTexts:
     """The texts of a table, or the lines of a text file or of standard input."""
     from lmdiag.runs.surprisals import NamedTexts, read_texts
 
     path = user_path(file)
     if path.suffix.lower() in TABLE_SUFFIXES or (file != "-" and is_text_table(path)):
-        return read_texts(path, options)
-    if given := options.stored():
+        return read_texts(path, options, sentence)
+    if given := options.stored() | ({"sentence": sentence} if sentence else {}):
         name = "standard input" if file == "-" else file
         option = next(iter(given))
         raise BadInput(f"--{option} is for tables, and {name} is a text: leave it out")

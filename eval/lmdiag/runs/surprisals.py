@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pandas import DataFrame, concat
 
 from lmdiag.analysis.human import HumanTable, SurprisalSource, with_places
-from lmdiag.analysis.procedures import ENTROPY, PLACES, SURPRISAL, Procedure, procedure_for
+from lmdiag.analysis.procedures import (
+    ENTROPY,
+    PLACES,
+    SURPRISAL,
+    Procedure,
+    Profile,
+    procedure_for,
+)
 from lmdiag.analysis.selection import needs_entropy
 from lmdiag.protocol import bos_remark
 from lmdiag.results.models import model_label
@@ -21,10 +28,10 @@ from lmdiag.runs.asking import ask, control_warning
 from lmdiag.runs.journal import kept_answers
 from lmdiag.stimuli.forms import form_of, refuse_fragments, with_regions
 from lmdiag.stimuli.kinds import values_of
-from lmdiag.stimuli.other_rows import is_one_text, naming_option
+from lmdiag.stimuli.other_rows import columns_of_words, is_one_text, naming_option
 from lmdiag.stimuli.reading import read_rows
 from lmdiag.stimuli.table import text_problem
-from lmdiag.table_files import MISSING, as_frame
+from lmdiag.table_files import MISSING, Table, as_frame
 from lmdiag.types import AS_IT_IS, BadInput, Sentence, SentenceAnswer, TableOptions
 
 if TYPE_CHECKING:
@@ -41,28 +48,40 @@ _TYPES = {
 
 
 def word_surprisals(
-    model: Model, texts: Sequence[str], *, entropy: bool = False, **how: Any
+    model: Model,
+    texts: Sequence[str],
+    *,
+    cuts: Sequence[Sequence[int]] = (),
+    entropy: bool = False,
+    **how: Any,
 ) -> DataFrame:
     """Returns a table with a row per word of the texts, in their order; see `api.surprisals`.
 
     Equal texts are asked once. A text without a word has a number, but no rows. `entropy` asks for
     entropies, too; `how` are further arguments of `ask`.
     """
-    questions = _sentences(texts, entropy=entropy)
-    return _word_table(texts, questions, ask(model, questions, top=0, **how))
+    sentences = _sentences(texts, cuts, entropy=entropy)
+    questions = _distinct(sentences)
+    return _word_table(texts, sentences, questions, ask(model, questions, top=0, **how))
 
 
 def layer_surprisals(
-    model: Model, texts: Sequence[str], *, entropy: bool = False, **how: Any
+    model: Model,
+    texts: Sequence[str],
+    *,
+    cuts: Sequence[Sequence[int]] = (),
+    entropy: bool = False,
+    **how: Any,
 ) -> DataFrame:
     """Returns the tables of `word_surprisals` after each layer, whose number is in `layer`.
 
     `model` is one that `Model.at_layers` returns.
     """
-    questions = _sentences(texts, entropy=entropy)
+    sentences = _sentences(texts, cuts, entropy=entropy)
+    questions = _distinct(sentences)
     answers = ask(model, questions, top=0, **how)
     by_layer = zip(*answers, strict=True) if answers else [()] * len(model.layer_numbers)
-    tables = [_word_table(texts, questions, answers_of) for answers_of in by_layer]
+    tables = [_word_table(texts, sentences, questions, answers_of) for answers_of in by_layer]
     return (
         concat(dict(zip(model.layer_numbers, tables, strict=True)), names=["layer"])
         .reset_index(level="layer")
@@ -70,24 +89,38 @@ def layer_surprisals(
     )
 
 
-def _sentences(texts: Sequence[str], *, entropy: bool) -> list[Sentence]:
-    """The distinct texts; blanks around one are not read: they would be tokens of their own."""
-    distinct = filter(None, dict.fromkeys(map(str.strip, texts)))
-    return [Sentence(text, entropy=entropy) for text in distinct]
+def _sentences(
+    texts: Sequence[str], cuts: Sequence[Sequence[int]], *, entropy: bool
+) -> list[Sentence]:
+    """The texts without the blanks around them, which would be tokens of their own."""
+    sentences = []
+    for text, positions in zip(texts, cuts or repeat(()), strict=bool(cuts)):
+        before = len(text) - len(text.lstrip())
+        moved = tuple(position - before for position in positions)
+        sentences.append(Sentence(text.strip(), moved, entropy=entropy))
+    return sentences
+
+
+def _distinct(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """The distinct sentences that have a text."""
+    return [sentence for sentence in dict.fromkeys(sentences) if sentence.text]
 
 
 def _word_table(
-    texts: Sequence[str], questions: Sequence[Sentence], answers: Sequence[SentenceAnswer]
+    texts: Sequence[str],
+    sentences: Sequence[Sentence],
+    questions: Sequence[Sentence],
+    answers: Sequence[SentenceAnswer],
 ) -> DataFrame:
-    """The table of `word_surprisals`, of the answers to the distinct texts."""
+    """The table of `word_surprisals`, of the answers to the distinct sentences of some texts."""
     words = {
-        asked.text: [*zip_longest(answer.words, answer.entropies)]  # which may be ()
+        asked: [*zip_longest(answer.words, answer.entropies)]  # which may be ()
         for asked, answer in zip(questions, answers, strict=True)
     }
     rows = []
-    for number, text in enumerate(texts, start=1):
+    for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), start=1):
         before = len(text) - len(text.lstrip())
-        for position, (span, bits_before) in enumerate(words.get(text.strip(), ()), start=1):
+        for position, (span, bits_before) in enumerate(words.get(sentence, ()), start=1):
             start = before + span.start
             word = text[start : before + span.end]
             bits = None if span.log_prob is None else 0.0 - span.log_prob / math.log(2)
@@ -107,7 +140,7 @@ def ask_about_words(
 ) -> list[tuple[SurprisalSource, LoadOptions]]:
     """Returns the surprisals of the words of a table, in the units of the procedure.
 
-    The words of each text, joined by blanks, are what the model reads. Entropies are asked for
+    The model reads the running texts of the table. Entropies are asked for
     where the procedure needs them. `output` keeps answers, see `kept_answers`.
 
     Returns:
@@ -115,10 +148,13 @@ def ask_about_words(
         after its last layer as without layers.
     """
     columns = (SURPRISAL, ENTROPY) if needs_entropy(table) else (SURPRISAL,)
-    texts = table.running_texts()
+    texts, all_cuts, places = table.running_texts()
+    cuts = [all_cuts.get(name, ()) for name in texts]
     info = model.info
     facts = [options.unit, str(options.bos), str(options.pll), *columns[1:], *texts.values()]
+    facts += [str(all_cuts)] if all_cuts else []
     how: dict[str, Any] = {"entropy": ENTROPY in columns, "batch_size": batch_size, "label": label}
+    how["cuts"] = cuts
     after: Sequence[int | None] = [None]
     with kept_answers(output, info, "words", facts) as journal:
         if layers:
@@ -131,17 +167,22 @@ def ask_about_words(
     options, ineffective = effective(options, info, "sentence")
     warning = control_warning(model, {f"text {name}": text for name, text in texts.items()})
     bos = bos_remark(options, info, "sentence")
-    remarks = "; ".join(filter(None, (table.gap_note(), *ineffective, bos, model.warning, warning)))
+    remarks = "; ".join(
+        filter(None, (*table.gap_notes(), *ineffective, bos, model.warning, warning))
+    )
     sources = []
     of_layers = words.groupby("layer") if layers else [(None, words)]
     for inner, (layer, table_of) in zip(after, of_layers, strict=True):
-        values = table_of[[*columns]].to_numpy().T[:, table.word_in_texts[table.word]] * in_units
+        values = table_of[[*columns]].to_numpy().T[:, places[table.word]] * in_units
         entropy = values[1] if ENTROPY in columns else None
         asked = replace(options, layer=inner) if layers else options
         name = model_label(info, asked)
         source = SurprisalSource(name, values[0], "", remarks, entropy, layer)
         sources.append((source, asked))
     return sources
+
+
+_NAMED_WORDS = "--columns text=A position=B word=C"
 
 
 class NamedTexts(NamedTuple):
@@ -151,12 +192,14 @@ class NamedTexts(NamedTuple):
         texts: what a model reads.
         names: of the texts.
         notes: how the table was read.
+        cuts: of each text, where a word follows without a space, in characters; () for none.
         words: the words of the table, where it has a row per word; None for texts.
     """
 
     texts: list[str]
     names: list[int | str]
     notes: tuple[str, ...] = ()
+    cuts: Sequence[Sequence[int]] = ()
     words: HumanTable | None = None
 
     def of_table(self, surprisals: DataFrame) -> DataFrame:
@@ -173,28 +216,31 @@ class NamedTexts(NamedTuple):
         if self.words is None:
             return named
         positions = self.words.words["position"].to_numpy()
-        words = named.iloc[self.words.word_in_texts].reset_index(drop=True)
+        words = named.iloc[self.words.running_texts().places].reset_index(drop=True)
         whole = (positions % 1 == 0).all()
         return words.assign(position=positions.astype(int) if whole else positions)
 
 
-def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
+def read_texts(path: Path, options: TableOptions = AS_IT_IS, sentence: str = "") -> NamedTexts:
     """Returns the texts of a table: those of its rows, or of its words.
 
     A text of a row is called by the number of the row; a text of several rows as in its column.
+    `sentence` is the column of the full texts in which the words of a table stand.
     """
     columns = PLACES | {"sentence", "region"}
     table = read_rows(path, options, columns, raw=True, reads=("separator",), copies=True)
-    how = procedure_for(table.columns, None, Procedure(response="surprisal"))
+    how = procedure_for(table.columns, None, Procedure(response="surprisal", sentence=sentence))
     how = with_places(how, table.columns)
-    names_of_texts = [str(name).strip() for name in table.columns.get(how.text, ())]
-    are_texts = sum(" " in name for name in names_of_texts) > len(table) / 2
     has_texts = how.text or is_one_text(table.columns)
-    if how.position and how.word and has_texts and not are_texts:
+    if how.position and how.word and has_texts and not _has_texts_as_rows(table, how):
         words = HumanTable(as_frame(table, raw=True), path.name, how, table.notes)
-        texts = words.running_texts()
-        gaps = [note for note in [words.gap_note()] if note]
-        return NamedTexts([*texts.values()], [*texts], (*words.notes, *gaps), words)
+        texts, cuts, _ = words.running_texts()
+        notes = (*words.notes, *words.gap_notes())
+        of_texts = [cuts.get(name, ()) for name in texts]
+        return NamedTexts([*texts.values()], [*texts], notes, of_texts, words)
+    if sentence:
+        rule = "--sentence is for tables with a row per word: leave it out"
+        raise BadInput(f"{path}: {rule}, or name {_NAMED_WORDS}")
     if form_of(table.columns) == "sentences":
         refuse_fragments(table)
         table = with_regions(table, options.separator)
@@ -206,7 +252,7 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
         raise BadInput(f"{path} has the columns {', '.join(table.columns)}: {rule}")
     texts_of_rows = table.columns[names[0]]
     if values_of(texts_of_rows).is_number:
-        rule = "name the columns of a row per word by --columns text=A position=B word=C"
+        rule = f"name the columns of a row per word, {_NAMED_WORDS}"
         raise BadInput(f"{path}: the column {names[0]} has numbers, and no text: {rule}")
     for row, text in enumerate(texts_of_rows):
         if not isinstance(text, str) or text.strip() in MISSING:
@@ -214,3 +260,10 @@ def read_texts(path: Path, options: TableOptions = AS_IT_IS) -> NamedTexts:
         if problem := text_problem("sentence", text):
             raise table.error(row, f"the column {names[0]} {problem}")
     return NamedTexts([*texts_of_rows], table.labels("below"), table.notes)
+
+
+def _has_texts_as_rows(table: Table, how: Profile) -> bool:
+    """Whether each row is of a text of its own, which stands where names of texts would."""
+    names = [str(name).strip() for name in table.columns.get(how.text, ())]
+    are_texts = sum(" " in name for name in names) > len(table) / 2
+    return are_texts and not columns_of_words(table.columns)
