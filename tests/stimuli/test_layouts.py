@@ -127,10 +127,9 @@ REFUSED = {
     "gap in some": ({"sentence": ["A XXXX.", "B."], "target": ["x", "y"]}, {}, "row 2: .* no gap"),
     "gap, no target": ({"sentence": ["A <mask>."]}, {}, "give the word .* in a column target"),
     "stars": ({"sentence": ["The*dog*ran.", "A*cat*ran."]}, {}, r"give --separator '\*'"),
-    "two sentences": ({"sentence_a": ["A."], "sentence_b": ["B."]}, {},
-                      "which bad, --columns sentence_good=sentence_a sentence_bad=sentence_b, or"),
-    "sent_more": ({"sent_more": ["A."], "sent_less": ["B."]}, {},
-                  "--columns sentence_good=sent_more sentence_bad=sent_less"),
+    "two sentences": ({"sentence_a": ["A a."], "sentence_b": ["B b."]}, {},
+                      "sentence_a and sentence_b are two texts in a row: say which is good and "
+                      "bad; perhaps --columns sentence_good=sentence_a sentence_bad=sentence_b, "),
     "fragment": ({"sentence": ["The hen"], "word": ["ate"]}, {},
                  "give --columns context=sentence target=word"),
     "no row": (TEXT, {"filter": "item!=1,2"}, "leaves no row"),
@@ -155,6 +154,10 @@ REFUSED = {
                          "--critical is for sentences, and a row is a word at a blank: leave it"),
     "separator of pairs": (PAIR, {"separator": "*"}, "a row is two sentences: leave it out"),
     "gap, no word": (TEXT, {"gap": "b"}, "--gap b: give the word that is scored there in a column"),
+    "contexts and targets": (
+        {"item": ["1"], "context_1": ["A hen is a kind of"], "context_2": ["No hen is a kind of"],
+         "target_1": ["bird"], "target_2": ["fish"]}, {},
+        "several contexts and targets in a row: write a row for each context"),
     "another target": ({"context": ["It is"], "continuation": ["so"]}, {},
                        "no column target; found: context, continuation; .* perhaps --columns targ"),
 }  # fmt: skip
@@ -332,6 +335,22 @@ PROPOSED = {
                              "--columns context=Preamble target=Ending"),
     "both sides": ("Left,Target,Right\nThe old,hen,ran.\nThe new,hen,ran.\n",
                    "--columns context=Left right_context=Right"),
+    "pair of any names": ("item,ungrammatical,grammatical\n1,The dog bark.,The dog barks.\n",
+                          "--columns sentence_good=grammatical sentence_bad=ungrammatical"),
+    "pair after a context": ("item,context,good,bad\n1,It was late.,The dog barks.,The dog bark.\n",
+                             "--wide good bad --good condition=good --contrast item"),
+    "pair and its labels": ("sentence_a,sentence_b,label\nThe dog barks.,The dog bark.,0\nThe dog "
+                            "bark.,The dog barks.,1\n", "--wide sentence_a sentence_b"),
+    "words at a gap": ("item,sentence,near,far\n1,The ___ ran off.,dog,sea\n",
+                       "--wide near far"),
+    "words at a gap in a context": ("id,context,near,far\n1,The ___ ran off.,dog,sea\n",
+                                    "--columns sentence=context --wide near far"),
+    "targets of one context": ("context,target_a,target_b\nIt is,so,no\n",
+                               "--wide target_a target_b"),
+    "contexts of one target": ("item,context_a,context_b,target\n1,The hen is a kind of,"
+                               "No hen is a kind of,bird\n", "--wide context_a context_b"),
+    "sentences and their word": ("item,sg,pl,target\n1,The dog barks now,The dogs barks now,barks"
+                                 "\n", "--wide sg pl --critical target"),
     "numbered sentences": ("item,c1,c2,c3\n1,The dog ran.,The dogs ran.,The hens ran.\n",
                            "--wide c1 c2 c3"),
     "numbers": ("item,cond,surprisal\n1,a,2\n", "responses in numbers: for `lmdiag analyse`"),

@@ -11,10 +11,10 @@ from lmdiag import stimuli
 from lmdiag.cli import options
 from lmdiag.stimuli import Stimuli
 from lmdiag.stimuli.layouts import as_typed
-from lmdiag.stimuli.proposals import READS_SENTENCES, UnknownLayout
+from lmdiag.stimuli.proposals import UnknownLayout
 from lmdiag.table_files import Table
 from lmdiag.text import truncated, visible
-from lmdiag.types import AS_IT_IS, BadInput, DesignOptions, FactorOptions, TableOptions
+from lmdiag.types import AS_IT_IS, DesignOptions, FactorOptions, TableOptions
 
 _LONGEST_LINE = 4_000
 """Characters of a line, which the name of a column may exceed."""
@@ -61,16 +61,12 @@ def _proposed_lines(
         if unknown.other.command == "analyse":
             yield from _use_lines(unknown.table, unknown.other.columns)
         return
-    options = table.with_further(unknown.options)
-    yield f"proposed    lmdiag run {shlex.quote(file)} --model M {as_typed(options)}"
-    if unknown.has_sentences:
-        yield f"or          lmdiag run {shlex.quote(file)} --model M {READS_SENTENCES}"
-    try:
-        rows = stimuli.load(file, task, **options.stored())
-    except BadInput as problem:
-        yield f"then        {problem}"
-    else:
-        yield from _read_lines(rows)
+    best, *others = unknown.readings
+    for what, reading in (("proposed", best), *(("or", x) for x in others if x.rows)):
+        options = as_typed(table.with_further(reading.options))
+        yield f"{what:<11} lmdiag run {shlex.quote(file)} --model M {options}"
+        yield from _read_lines(reading.rows) if reading.rows else [f"then        {reading.problem}"]
+        yield from (f"warning: {note}" for note in reading.notes)
 
 
 def _read_lines(rows: Stimuli) -> Iterator[str]:

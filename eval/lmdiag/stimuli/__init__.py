@@ -25,14 +25,15 @@ from lmdiag import diagnostics
 from lmdiag.files import write_atomically
 from lmdiag.keywords import RowKeywords, RowOptions, check_names, taken, with_fields
 from lmdiag.stimuli.dataset import VERBS, find, read_file
+from lmdiag.stimuli.proposals import UnknownLayout
 from lmdiag.stimuli.published import suite_rows
 from lmdiag.stimuli.reading import read_items
 from lmdiag.stimuli.responses import are_responses, response_rows
 from lmdiag.stimuli.rows import Stimuli, sample
 from lmdiag.stimuli.table import checked
-from lmdiag.table_files import MEMORY, read_memory
+from lmdiag.table_files import MEMORY, Table, read_memory
 from lmdiag.text import suggest
-from lmdiag.types import BadInput, TableKeywords, TableOptions
+from lmdiag.types import AS_IT_IS, BadInput, TableKeywords, TableOptions
 
 __all__ = ["VERBS", "Stimuli", "is_data", "load", "load_verbs", "saved_rows", "tasks"]
 
@@ -146,9 +147,23 @@ def load(
         table = suite_rows(data, MEMORY, task) if _is_suite(data) else read_memory(data)
         responses = responses or are_responses(table, options)
     if responses:
-        table = response_rows(table, options)
-    else:
-        table = read_items(table, task, options, allow_duplicates=chosen.allow_duplicates)
+        return _stimuli(response_rows(table, options), task, source, commit, chosen)
+
+    def read(further: TableOptions) -> Stimuli:
+        reading = options.with_further(further)
+        rows = read_items(table, task, reading, allow_duplicates=chosen.allow_duplicates)
+        return _stimuli(rows, task, source, commit, chosen)
+
+    try:
+        return read(AS_IT_IS)
+    except UnknownLayout as unknown:
+        raise unknown.tried(read) from None
+
+
+def _stimuli(
+    table: Table, task: str, source: str, commit: str | None, chosen: RowOptions
+) -> Stimuli:
+    """The checked rows of a table, or some of them."""
     columns = checked(table, task)
     index = table.rows.index
     if chosen.limit is not None and chosen.limit < len(table):

@@ -1,8 +1,7 @@
 """Which column is what: columns that the user names, and names that are spelled in another way.
 
 What differs from a known name in letter case, zeros, blanks, dots or underscores is read as it, if
-its values are of the kind that the name says. One letter's difference is refused with the remedy,
-and so are two sentences in a row.
+its values are of the kind that the name says. One letter's difference is refused with the remedy.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 from lmdiag.diagnostics import CORE, SENTENCES
 from lmdiag.stimuli.forms import PAIR, form_of, is_region
 from lmdiag.stimuli.kinds import FEW_ROWS, Distinct, ValueKind, values_of
-from lmdiag.stimuli.names import named, pair_of_sentences
+from lmdiag.stimuli.names import TEXT_COLUMNS, named
 from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Problems, Table
 from lmdiag.text import DATA_SUFFIX, folded, shortened
@@ -310,10 +309,11 @@ def _claimed(table: Table, name: str, columns: Sequence[str]) -> dict[str, str]:
 
 
 def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
-    """Returns what is wrong with names: one letter misses a known one, or two are of a kind.
+    """Returns what is wrong with names: one letter misses a known one.
 
-    The columns of `wide` are named by the user and have any name. Of a table whose form is known,
-    these are the columns of its form that it does not have.
+    Several columns that are nearly one text are several texts of a row. The columns of `wide` are
+    named by the user and have any name. Of a table whose form is known, these are the columns of
+    its form that it does not have.
     """
     wide_names = {*map(folded, wide)}
     names = [name for name in table.columns if folded(name) not in wide_names]
@@ -329,21 +329,21 @@ def near_names(table: Table, wide: Iterable[str] = ()) -> list[str]:
         numbers = [int(end[0]) for end in ends if end]
         known = {*known, *(f"region_{number}" for number in numbers)} - {"sentence"}
         known |= {f"region_{number}" for number in range(min(numbers), max(numbers))}
-    pair = () if form or "context" in table.columns else pair_of_sentences(names)
     known = known - {"condition"}  # a condition has any name
-    problems = []
-    if pair:
-        remedy = f"--columns sentence_good={pair[0]} sentence_bad={pair[1]}"
-        what = f"{pair[0]} and {pair[1]} are two sentences in a row"
-        which = f"say which is good and which bad, {remedy}, or the other way round"
-        problems.append(f"{what}: {which}; or give --wide {' '.join(pair)} if they are conditions")
     known = {x for x in known - table.columns.keys() if x != "item" or not named("item", names)}
+    near: dict[str, list[str]] = {}
     for name in names:
         meant = next((x for x in sorted(known) if _is_near(name, x)), "")
-        if meant and name not in {*pair, *regions}:
-            remedy = f"give --columns {meant}={shlex.quote(name)}, or rename it"
-            problems.append(f"the column {name!r} is nearly {meant!r}: {remedy}")
-    return problems
+        if meant and name not in regions:
+            near.setdefault(meant, []).append(name)
+    texts = {*TEXT_COLUMNS, *PAIR}  # of which a row may have several
+    return [
+        f"the column {name!r} is nearly {meant!r}: give --columns {meant}={shlex.quote(name)}, or "
+        "rename it"
+        for meant, columns in near.items()
+        for name in columns
+        if len(columns) == 1 or meant not in texts
+    ]
 
 
 def _is_near(name: str, known: str) -> bool:

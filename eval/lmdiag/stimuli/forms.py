@@ -44,8 +44,15 @@ _CONTINUATION = re.compile(
 ).fullmatch
 
 
-def form_of(names: Collection[str]) -> str:
-    """Returns the form that a table of these columns has; "" for rows with a blank."""
+def form_of(names: Collection[str], chosen: Collection[str] = ()) -> str:
+    """Returns the form that a table of these columns has; "" for rows with a blank.
+
+    Args:
+        names: of all columns.
+        chosen: names that the user gave to columns.
+    """
+    if "sentence" in chosen or {*PAIR} <= {*chosen}:
+        return "sentences" if "sentence" in chosen else "minimal_pairs"
     pair = _pair_columns(names)
     has_sentences = "sentence" in names or any(map(is_region, names))
     if "context" in names or ("target" in names and not has_sentences):
@@ -66,7 +73,7 @@ def in_form(table: Table, task: str, options: TableOptions = AS_IT_IS) -> Table:
         remedy = "leave it out, nothing is read by it here"
         raise BadInput(f"{table.name}: --keep-case is for responses of people: {remedy}")
     table = without_gaps(table, options.gap)
-    form = "sentences" if "sentence" in table.chosen & {*table.columns} else form_of(table.columns)
+    form = form_of(table.columns, table.chosen & {*table.columns})
     if form == "sentences":
         refuse_fragments(table)
         table = with_critical(with_regions(table, options.separator), options.critical)

@@ -7,7 +7,7 @@ Names only suggest: whether a column is what its name says is decided by its val
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from lmdiag.text import DATA_SUFFIX, folded
 
@@ -92,13 +92,18 @@ READING_MEASURES = frozenset((
 ))  # fmt: skip
 """Names of measures of reading, which may be levels of a column: a row is then one measure."""
 
-_PAIRS = (
-    ("good", "bad"), ("more", "less"), ("correct", "incorrect"), ("right", "wrong"),
+_JUDGED = (
+    ("good", "bad"), ("correct", "incorrect"), ("correct", "wrong"), ("right", "wrong"),
     ("grammatical", "ungrammatical"), ("gram", "ungram"), ("acceptable", "unacceptable"),
-    ("plausible", "implausible"), ("possible", "impossible"), ("positive", "negative"),
-    ("pos", "neg"), ("true", "false"), ("a", "b"), ("1", "2"), ("0", "1"),
 )  # fmt: skip
-"""Parts of the names of two columns of sentences, of which the first is often the good one."""
+_PAIRS = (
+    *_JUDGED, ("more", "less"), ("plausible", "implausible"), ("possible", "impossible"),
+    ("positive", "negative"), ("pos", "neg"), ("true", "false"), ("a", "b"), ("1", "2"), ("0", "1"),
+)  # fmt: skip
+"""Parts of the names of two columns, of which the first is often the good one; those that are not
+judgments stand in the names of sentences."""
+
+_SENTENCES = ("sentence", "sent", "sentences", "s")
 
 _LIST = re.compile(
     r"(lists?|lst|gro?u?ps?|versions?|latin|counterbalanc|subj|participant|session).*"
@@ -146,17 +151,24 @@ def named(role: str, columns: Iterable[str]) -> list[str]:
     return sorted(known, key=lambda column: order.index(names[column]))
 
 
-def pair_of_sentences(names: Iterable[str]) -> tuple[str, ...]:
-    """Returns two columns of sentences that differ in a part of their names; () without such.
+def pair_of_texts(names: Iterable[str]) -> tuple[str, ...]:
+    """Returns two columns that differ in a part of their names, the good one first; () for none.
 
-    >>> pair_of_sentences(["id", "sent_more", "sent_less"])
-    ('sent_more', 'sent_less')
+    >>> pair_of_texts(["sent_less", "sent_more"]), pair_of_texts(["bad_word", "good_word"])
+    (('sent_more', 'sent_less'), ('good_word', 'bad_word'))
     """
     by_name = {folded(name): name for name in names}
-    for stem in ("sentence", "sent", "sentences", "s"):
-        for good, second in _PAIRS:
-            for pattern in ("{0}{1}", "{1}{0}"):
-                pair = [pattern.format(stem, part) for part in (good, second)]
-                if by_name.keys() >= {*pair}:
-                    return tuple(by_name[name] for name in pair)
+    for good, bad in _PAIRS:
+        for plain, name in by_name.items():
+            start, end = plain.removesuffix(good), plain.removeprefix(good)
+            for stem, other in ((start, f"{start}{bad}"), (end, f"{bad}{end}")):
+                is_named = stem in _SENTENCES or (stem != plain and (good, bad) in _JUDGED)
+                if is_named and other in by_name:
+                    return name, by_name[other]
     return ()
+
+
+def are_judged(pair: Sequence[str]) -> bool:
+    """Returns whether the names of two columns say which one is good."""
+    good, bad = map(folded, pair)
+    return any(x in good and y in bad for x, y in _JUDGED)

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lmdiag.stimuli.forms import SENTENCE_ENDS, counts_from_zero, critical_span, form_of
+from lmdiag.stimuli.forms import PAIR, SENTENCE_ENDS, counts_from_zero, critical_span, form_of
 from lmdiag.stimuli.kinds import MOST_LABELS, RELATED, overlap, words_of
 from lmdiag.stimuli.layouts import TableLayout, as_typed, has_letters, named_options
-from lmdiag.stimuli.names import TEXT_COLUMNS, is_filler, is_named, named
+from lmdiag.stimuli.names import (
+    NAMES,
+    TEXT_COLUMNS,
+    are_judged,
+    is_filler,
+    is_named,
+    named,
+    pair_of_texts,
+)
 from lmdiag.stimuli.other_rows import other_rows
 from lmdiag.stimuli.splits import split_of
+from lmdiag.stimuli.table import GAP
 from lmdiag.table_files import Table
 from lmdiag.text import DATA_SUFFIX, folded
-from lmdiag.types import AS_IT_IS, BadInput, TableOptions
+from lmdiag.types import BadInput, TableOptions
 
-READS_SENTENCES = "--columns sentence=sentence"
-"""The option that reads the sentences of a table that has contexts, too."""
+if TYPE_CHECKING:
+    from lmdiag.stimuli.rows import Stimuli
 
 _CRITICAL = re.compile(r"crit|verb|disambig|target|wordpos|posit").search
 _CRITICAL_POSITION = re.compile(
@@ -29,6 +39,26 @@ _SENTENCE = re.compile(r"sentence|sent\b|satz|stimul|phrase|oracion|phrase|text"
 _LETTER = re.compile(r"[^\W\d]").search
 _SHORT = 3  # letters of articles and prepositions
 _SAMPLE = 60  # rows whose texts are compared
+_FIRST_COLUMNS = 12  # columns whose texts are compared with those of all others
+_GAP = re.compile(GAP, re.IGNORECASE).search
+
+
+class Reading(NamedTuple):
+    """What options make of a table whose layout is not known.
+
+    Attributes:
+        options: beside those that the user gave.
+        rows: as they are read; None where they cannot be.
+        problem: why not; "" if they can be.
+        unread: columns of texts that are not read.
+        notes: what is a guess, one line each.
+    """
+
+    options: TableOptions
+    rows: Stimuli | None
+    problem: str = ""
+    unread: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 class UnknownLayout(BadInput):
@@ -39,30 +69,62 @@ class UnknownLayout(BadInput):
         columns: its columns by the names in the file.
         lacks: what is missing, e.g. "column of texts".
         other: what it has instead of stimuli; None for a table that may have some.
-        options: that may read it; `AS_IT_IS` for no idea.
-        has_sentences: whether `READS_SENTENCES` would read it, too.
+        candidates: options that may read it, the most likely first.
+        readings: what they read, after `tried`: first those that read all texts.
     """
 
     def __init__(self, table: Table) -> None:
+        columns = _own_names(table.columns)
+        layout = _Proposals(columns)
         self.table = table
-        named_columns = _own_names(table.columns)
-        self.columns = [*filter(None, named_columns)]
-        columns = _Proposals(named_columns)
-        self.options = AS_IT_IS
-        self.other = other_rows(columns)
-        if not self.other:
-            self.options = columns.proposal()
-        is_word = not self.other and "context" in table.columns
-        self.has_sentences = is_word and "sentence" in table.columns
-        self.lacks = "column target" if is_word else "column of texts"
+        self.columns = [*filter(None, columns)]
+        self.other = other_rows(layout)
+        self.candidates = [] if self.other else [*layout.candidates()]
+        self.readings: Sequence[Reading] = ()
+        has_text = "context" in columns or layout.gapped
+        self.lacks = "column target" if has_text and not self.other else "column of texts"
+        self._texts = [name for name, kind in layout.kinds.items() if kind == "text"]
+        self._pair = layout.pair
+        self._verdicts = layout.verdicts
+        super().__init__(self._message())
+
+    def tried(self, read: Callable[[TableOptions], Stimuli]) -> UnknownLayout:
+        """Returns the error with what the candidates read."""
+        readings = [self._reading(options, read) for options in self.candidates]
+        self.readings = sorted(readings, key=lambda x: (x.rows is None, len(x.unread) > 0))
+        self.args = (self._message(),)
+        return self
+
+    def _reading(self, options: TableOptions, read: Callable[[TableOptions], Stimuli]) -> Reading:
+        try:
+            rows = read(options)
+        except BadInput as problem:
+            return Reading(options, None, str(problem))
+        texts = {"good", *TEXT_COLUMNS} - ({"sentence"} if rows.asks_words else {"context"})
+        unread = [name for name in self._texts if name in {*rows.columns()} - texts]
+        return Reading(options, rows, "", unread, [*self._notes(options, unread)])
+
+    def _notes(self, options: TableOptions, unread: Sequence[str]) -> Iterator[str]:
+        """Yields what is a guess in a reading."""
+        yield from (f"{name} has texts that are not read" for name in unread)
+        is_pair = bool(self._pair) and f"{PAIR[0]}={self._pair[0]}" in options.columns
+        if is_pair and not are_judged(self._pair):
+            yield f"which is good is a guess: exchange the two if it is {self._pair[1]}"
+        if self._verdicts:
+            which = f"{self._verdicts} may say which of {' and '.join(self._pair)} is good in a row"
+            yield f"{which}: then write it into a column sentence_good, the other in sentence_bad"
+
+    def _message(self) -> str:
         names = ", ".join(self.columns)
         needs = "give context and target, or a sentence, or sentence_good and sentence_bad"
-        hint = f"perhaps {as_typed(self.options)}"
+        choices = [as_typed(reading.options) for reading in self.readings if reading.rows]
+        choices = choices or [as_typed(options) for options in self.candidates[:1]]
+        hint = f"perhaps {', or '.join(choices)}"
         if self.other:
             hint = f"it may have {self.other.text()}"
-        if self.has_sentences:
-            hint += f"; {READS_SENTENCES} reads the column sentence"
-        super().__init__(f"{table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}")
+        elif self._pair:
+            needs = f"{' and '.join(self._pair)} are two texts in a row: say which is good and bad"
+        return f"{self.table.name}: no {self.lacks}; found: {names:.800}; {needs}; {hint}"
 
 
 def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -74,70 +136,140 @@ def _own_names(columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
 
 def check_layout(table: Table) -> None:
     """Raises `UnknownLayout` for a table in which no column has texts and something is known."""
-    has_words = {"context", "target"} <= table.columns.keys()
-    if len(table) and not (table.form or form_of(table.columns) or has_words):
-        unknown = UnknownLayout(table)
-        if unknown.other or unknown.options != AS_IT_IS:
+    columns = table.columns
+    form = table.form or form_of(columns, table.chosen & {*columns})
+    has_words = {"context", "target"} <= columns.keys()
+    if form == "sentences" and "target" not in columns and "sentence" in columns:
+        form = "" if any(_GAP(str(text)) for text in columns["sentence"][:_SAMPLE]) else form
+    if len(table) and not (form or has_words):
+        try:
+            unknown = UnknownLayout(table)
+        except BadInput as problem:
+            raise BadInput(f"{table.name}: {problem}") from None
+        if unknown.other or unknown.candidates:
             raise unknown
 
 
 class _Proposals(TableLayout):
-    """The options that may read the stimuli of a table."""
+    """The options that may read the stimuli of a table.
 
-    def proposal(self) -> TableOptions:
-        """Returns the options that may read a table without a column of a known name.
+    Attributes:
+        sentences: columns of texts of several words in most rows.
+        gapped: the one of them with the marker of a missing word; "" for none.
+        words: columns of words that may follow a text, or stand in its gap.
+        pair: two columns of them that differ in part of their names, the good one first; () for
+            none.
+        verdicts: the column that may say which of the pair is good; "" for none.
+    """
 
-        Several columns of related sentences are conditions; one is the sentence.
-        """
-        item = {"item": self.item} if self.item and folded(self.item) != "item" else {}
-        if regions := self._parts() or self._numbered():
-            return TableOptions(
-                columns=(*named_options(item), f"region={regions[0]}..{regions[-1]}")
-            )
+    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        super().__init__(columns)
         texts = self.of_kind("text")
-        if "context" in texts:
-            return self._words_of_context(item)
-        contexts = [name for name in named("context", self.values) if name in texts]
-        words = [name for name in named("target", self.values) if self._is_word(name)]
-        if contexts and words and not self._stands_in(words[0], contexts[0]):
-            columns = item | {"context": contexts[0], "target": words[0]}
-            right = [x for x in named("right_context", self.values) if x != words[0]]
+        long = [name for name in texts if name == "sentence" or not self.is_short(name)]
+        self.sentences = long or texts
+        self.gapped = next(filter(self.has_gaps, self.sentences), "")
+        self.words = self._words()
+        self.pair = pair_of_texts(self.sentences)
+        self.verdicts = next(filter(self._names_pair, self.values), "")
+
+    def _words(self) -> list[str]:
+        """The column that is named as a target, or those that begin so, or all with words."""
+        never = (self.item, *self.sentences)
+        words = [name for name in self.values if self._is_word(name) and name not in never]
+        if targets := named("target", words):
+            return targets[:1]
+        begin = [name for name in words if folded(name).startswith(("target", "critical"))]
+        plain = [name for name in self.of_kind("word") if name in words]
+        return begin or plain or [x for x in self.of_kind("label", "text") if x in words]
+
+    def _names_pair(self, name: str) -> bool:
+        """Whether a column has two values, which end the names of the pair or are 0 and 1."""
+        levels = {folded(level) for level in self.values[name].levels}
+        ends = [{x for x in levels if folded(column).endswith(x)} for column in self.pair]
+        if len(levels) != 2 or not ends:
+            return False
+        is_verdict = folded(name) in ("label", "gold", "better", *NAMES["outcome"])
+        return (is_verdict and levels <= {"0", "1", "2"}) or set.union(*ends) == levels
+
+    def candidates(self) -> Iterator[TableOptions]:
+        """Yields the options that may read the table, the most likely first."""
+        item = {"item": self.item} if self.item and folded(self.item) != "item" else {}
+        if self.gapped:
+            if self.words:
+                yield self._of_words({**item, "sentence": self.gapped})
+            return
+        if regions := self._parts() or self._numbered():
+            columns = (*named_options(item), f"region={regions[0]}..{regions[-1]}")
+            yield TableOptions(columns=columns)
+            return
+        contexts = [name for name in named("context", self.values) if name in self.sentences]
+        sentences = self.sentences
+        if contexts and self.words and self._may_follow(contexts[0]):
+            columns_of_words = item | {"context": contexts[0]}
+            right = [x for x in named("right_context", self.values) if x not in self.words]
             right = [x for x in right if self.kinds[x] not in ("number", "file")]
-            columns |= {"right_context": right[0]} if right else {}
-            return TableOptions(columns=named_options(columns))
-        endings = [x for x in self.of_kind("word") if x != self.item]
-        if contexts and not words and len(endings) > 1 and self.are_fragments(contexts[0]):
-            return TableOptions(
-                columns=named_options({**item, "context": contexts[0]}), wide=tuple(endings)
-            )
-        related = self._related(texts)
-        if not related:
-            return AS_IT_IS
-        critical = self._critical(related)
-        if len(related) == 1:
-            columns = item | {"sentence": related[0]}
-            return TableOptions(columns=named_options(columns), critical=critical)
-        split = split_of(related, self.values)
+            columns_of_words |= {"right_context": right[0]} if right else {}
+            yield self._of_words(columns_of_words)
+            sentences = [x for x in sentences if x not in columns_of_words.values()]
+        yield from self._of_sentences(sentences, item)
+
+    def _may_follow(self, context: str) -> bool:
+        """Whether words may follow a column of contexts."""
+        if len(self.words) > 1:
+            return context == "context" or self.are_fragments(context)
+        return context == "context" or not self._stands_in(self.words[0], context)
+
+    def _of_words(self, columns: Mapping[str, str]) -> TableOptions:
+        """The words of a text: one, or those of its conditions."""
+        if len(self.words) > 1:
+            return self._wide(self.words, columns)
+        return TableOptions(columns=named_options({**columns, "target": self.words[0]}))
+
+    def _wide(self, names: Sequence[str], columns: Mapping[str, str]) -> TableOptions:
+        """The texts of conditions, which are compared where their names say which one is good."""
+        split = split_of(names, self.values)
+        pair = pair_of_texts(names) if len(names) == 2 else ()
+        is_compared = bool(pair) and are_judged(pair)
         return TableOptions(
-            columns=named_options(item),
-            wide=tuple(related),
+            columns=named_options(columns),
+            wide=tuple(names),
             split=(f"condition={split}",) if split else (),
-            critical=critical,
-            filter=self._filter(related, critical),
+            good=f"condition={pair[0]}" if is_compared else "",
+            contrast=("item",) if is_compared else (),
         )
 
-    def _words_of_context(self, item: Mapping[str, str]) -> TableOptions:
-        """The word of a context, or the words of its conditions."""
-        words = [name for name in named("target", self.values) if self._is_word(name)]
-        if words:
-            return TableOptions(columns=named_options({**item, "target": words[0]}))
-        words = [x for x in self.of_kind("word") if x != self.item]
-        words = words or [x for x in self.of_kind("label", "text") if self.is_short(x)]
-        if len(words) > 1:
-            return TableOptions(columns=named_options(item), wide=tuple(words))
-        return (
-            TableOptions(columns=named_options({**item, "target": words[0]})) if words else AS_IT_IS
-        )
+    def _of_sentences(
+        self, names: Sequence[str], item: Mapping[str, str]
+    ) -> Iterator[TableOptions]:
+        """The sentences: one, a good and a bad one, or those of conditions."""
+        related = self._related(names)
+        pair = self.pair if {*self.pair} <= {*names} and len(related) < 3 else ()
+        related = [*pair] or related
+        if len(related) > 1 and self._have_words_each(related):
+            both = f"{', '.join(related)} and {', '.join(self.words)}"
+            remedy = "write a row for each context and its target"
+            raise BadInput(f"{both} are several contexts and targets in a row: {remedy}")
+        readings = []
+        critical = self._critical(related) if related else ""
+        if pair:
+            columns = {**item, **dict(zip(PAIR, pair, strict=True))}
+            readings.append(TableOptions(columns=named_options(columns)))
+        if len(related) == 1:
+            is_alone = related != ["sentence"] or "context" not in self.values
+            columns = {**item, "sentence": related[0]}
+            chosen = named_options(columns) if is_alone else ("sentence=sentence",)
+            readings.append(TableOptions(columns=chosen, critical=critical))
+        if len(related) > 1:
+            wide = self._wide(related, item)
+            kept = self._filter(related, critical)
+            readings.append(replace(wide, critical=critical, filter=kept))
+        yield from reversed(readings) if self.verdicts else readings
+
+    def _have_words_each(self, contexts: Sequence[str]) -> bool:
+        """Whether columns of fragments have as many columns of words, which no option joins."""
+        are_contexts = all(map(self.are_fragments, contexts))
+        is_named = all(folded(name).startswith("target") for name in self.words)
+        return are_contexts and is_named and len(self.words) == len(contexts)
 
     def _is_word(self, name: str) -> bool:
         return self.kinds[name] in ("word", "label", "text") and self.is_short(name)
@@ -149,24 +281,29 @@ class _Proposals(TableLayout):
         return 2 * n_inside > len(pairs)
 
     def _related(self, names: Sequence[str]) -> list[str]:
-        """The columns whose texts have most words in common with those of the first one.
+        """The columns whose texts have most words in common with those of one of them.
 
-        Where none has, the column that is named as sentences.
+        That is the one that has most of such columns, of those that are named as sentences, if
+        there are, since contexts have other words.
         """
-        names = [name for name in names if not self.is_short(name)] or [*names]
-        if len(names) < 2:
-            return [*names]
-        names.sort(key=lambda name: self.values[name].n_filled < self.n_rows)
-        sentences = [name for name in names if _SENTENCE(folded(name))]
-        first = [*sentences, *names][0]
-        if sentences:
-            names = [name for name in names if not is_named(name, "context")]
+        no_contexts = [
+            x for x in names if not (is_named(x, "context") or folded(x).startswith("context"))
+        ]
+        sentences = [name for name in no_contexts if _SENTENCE(folded(name))]
+        if sentences or len(no_contexts) > 1:
+            names = no_contexts
+        names = sorted(names, key=lambda name: self.values[name].n_filled < self.n_rows)
         texts = {name: [*map(words_of, self.texts(name)[:_SAMPLE])] for name in names}
-        shares = {
-            name: [overlap(a, b) for a, b in zip(texts[first], words, strict=True) if a and b]
-            for name, words in texts.items()
-        }
-        return [x for x in names if x == first or (shares[x] and median(shares[x]) >= RELATED)]
+
+        def related(first: str) -> list[str]:
+            shares = {
+                name: [overlap(a, b) for a, b in zip(texts[first], words, strict=True) if a and b]
+                for name, words in texts.items()
+            }
+            return [x for x in names if x == first or (shares[x] and median(shares[x]) >= RELATED)]
+
+        firsts = [x for x in sentences if x in names] or names
+        return max(map(related, firsts[:_FIRST_COLUMNS]), key=len, default=[])
 
     def _critical(self, texts: Sequence[str]) -> str:
         """The column that has the position or the word of the critical word in all texts."""

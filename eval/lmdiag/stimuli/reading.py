@@ -277,7 +277,7 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
     others = table.columns.keys() - {*names}
     if not text:
         has_text = {"context", "sentence"} & others
-        text = "target" if has_text else "context" if "target" in others else "sentence"
+        text = "target" if has_text else "context" if _are_contexts(table, names) else "sentence"
     for name in (text, "condition"):
         if name in others:
             there = f"--wide makes a column {name}, which is there"
@@ -309,6 +309,14 @@ def _long(table: Table, names: Sequence[str], text: str) -> Table:
     unit = long.rows.index.names[0]
     index = row_index(long.labels(unit), unit, below=cell_names, names=cell_names)
     return replace(long, rows=long.rows.set_axis(index))
+
+
+def _are_contexts(table: Table, names: Sequence[str]) -> bool:
+    """Whether there are targets, which most texts of wide columns do not have in them."""
+    targets = table.columns.get("target", ())
+    rows = zip(targets, *(table.columns[name] for name in names), strict=False)
+    inside = [str(word) in str(text).split() for word, *texts in rows for text in texts if text]
+    return bool(targets) and 2 * sum(inside) <= len(inside)
 
 
 def _with_contrasts(table: Table, options: TableOptions) -> Table:

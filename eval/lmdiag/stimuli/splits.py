@@ -28,6 +28,7 @@ _FACTORS: Mapping[str, Sequence[set[str]]] = {
 
 _SEPARATOR = re.compile(r"(?:\W|_)+").findall
 _MOST_LETTERS = 3  # parts of names that are single letters
+_MOST_UNMARKED = 3  # levels of a condition whose name no sign divides from another
 
 
 def parts_of(names: Sequence[str], separator: str, n: int) -> list[list[str]]:
@@ -99,7 +100,10 @@ def split_of(levels: Sequence[str], taken: Collection[str] = ()) -> str:
         return ""
     for separator, parts in _divisions(levels):
         sizes = [len({*factor}) for factor in zip(*parts, strict=True)]
-        if prod(sizes) == len(levels) and sum(size > 1 for size in sizes) > 1:
+        most = MOST_LABELS if separator else _MOST_UNMARKED
+        if max(sizes) > most or sum(size > 1 for size in sizes) < 2:
+            continue
+        if prod(sizes) == len(levels):
             return f"{separator}:{','.join(_part_names(parts, taken))}"
     return ""
 
